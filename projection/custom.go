@@ -15,42 +15,42 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// CustomStates are the states of programs, by name.
+// CustomStates is the custom states of a session, by name.
 type CustomStates struct {
 	states map[string]CustomState
 }
 
-// CustomState is a program's own state: a JSON document that patches made. The
-// zero CustomState is the document null, which the first patch finds.
+// CustomState is a JSON document that patches made. The zero CustomState is the
+// document null, the document before the first patch.
 type CustomState struct {
-	// Version is the state's shape, as the last patch that said one; 0 if none did.
+	// Version is the version in the last patch that has one; 0 if no patch has one.
 	Version int
-	// Incomplete says that a patch of it was redacted, so that later ones may not
-	// apply any more.
+	// Incomplete reports that a patch of the state was redacted. Later patches may
+	// not apply then.
 	Incomplete bool
-	// Skipped counts the patches that did not apply and left the state as it was;
+	// Skipped counts the patches that did not apply: they did not change the state.
 	// Refused are the newest 32 of them, oldest first. A patch that replaces the
-	// whole document makes it complete again, and forgets them.
+	// whole document makes the state complete again and clears both.
 	Skipped int
 	Refused []RefusedPatch
 
 	doc *document
 }
 
-// RefusedPatch is a patch that stands in the log and does not apply.
+// RefusedPatch is a patch in the log that does not apply.
 type RefusedPatch struct {
 	Seq int64 `json:"seq"`
 	// Index, Op and Path name the operation, as in a PatchError.
 	Index int    `json:"index"`
 	Op    string `json:"op,omitzero"`
 	Path  string `json:"path,omitzero"`
-	// Reason is the text of one of the errors that a PatchError wraps.
+	// Reason is the text of the error in the PatchError.
 	Reason string `json:"reason"`
 }
 
-// Custom is the state of programs on the active path: custom_patched events
-// applied in order. One that does not apply, which Patch would not have appended,
-// changes nothing; the state says that it was refused.
+// Custom is the custom states on the active path: custom_patched events applied in
+// order. An event that does not apply changes only Skipped and Refused. Patch does
+// not append such an event.
 func Custom() Projection[CustomStates] {
 	return Projection[CustomStates]{
 		builtin: true, Name: "custom", Version: 1, Apply: (*CustomStates).apply,
@@ -58,21 +58,20 @@ func Custom() Projection[CustomStates] {
 	}
 }
 
-// Raw is the document; the caller's own copy. Number literals are as they were
-// written.
+// Raw returns a copy of the document. Number literals are unchanged.
 func (c CustomState) Raw() jsontext.Value { return c.document().value() }
 
 func (c CustomState) document() *document {
 	if c.doc == nil {
-		return null()
+		return nullDocument()
 	}
 	return c.doc
 }
 
-// Get is the state of a name; the zero CustomState if nothing was patched.
+// Get returns the state with the name, or the zero CustomState if there is none.
 func (s *CustomStates) Get(name string) CustomState { return s.states[name] }
 
-// Names are those of all states, sorted.
+// Names returns the names of all states, sorted.
 func (s *CustomStates) Names() []string { return slices.Sorted(maps.Keys(s.states)) }
 
 func (s *CustomStates) apply(e *event.Event) error {
@@ -90,7 +89,7 @@ func (s *CustomStates) apply(e *event.Event) error {
 	return nil
 }
 
-// next is the state after the patch that stands at e.
+// next returns the state after the patch in e.
 func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 	if e.Redacted() {
 		c.Version, c.Incomplete = cmp.Or(p.StateVersion, c.Version), true
@@ -100,15 +99,16 @@ func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 	if err == nil {
 		return after
 	}
-	if c.Incomplete { // it did apply, to the state that is not known any more
+	if c.Incomplete { // the patch did apply to the state before the redaction
 		c.Version = cmp.Or(p.StateVersion, c.Version)
 	}
 	c.Skipped++
-	c.Refused = last(append(slices.Clone(c.Refused), refusalOf(e.Seq, err)))
+	c.Refused = recent(append(slices.Clone(c.Refused), refusedPatch(e.Seq, err)))
 	return c
 }
 
-// patched is the state after a patch; one that does not apply is a *PatchError.
+// patched returns the state after a patch. The error is a *PatchError if the patch
+// does not apply.
 func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	doc, err := c.document().patched(p.Patch)
 	if err != nil {
@@ -121,9 +121,9 @@ func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	return c, nil
 }
 
-// refusalOf says why a patch does not apply, in words that are the same whenever
-// it is asked.
-func refusalOf(seq int64, err error) RefusedPatch {
+// refusedPatch describes a patch that does not apply. The text does not depend on the
+// state.
+func refusedPatch(seq int64, err error) RefusedPatch {
 	r := RefusedPatch{Seq: seq, Index: -1, Reason: ErrInvalidPatch.Error()}
 	var where *PatchError
 	if errors.As(err, &where) {
@@ -137,7 +137,7 @@ func refusalOf(seq int64, err error) RefusedPatch {
 	return r
 }
 
-// replacesAll reports whether a patch that applied sets the whole document.
+// replacesAll reports whether a patch that applies sets the whole document.
 func replacesAll(patch jsontext.Value) bool {
 	var ops []operation
 	err := json.Unmarshal(patch, &ops)
@@ -146,7 +146,7 @@ func replacesAll(patch jsontext.Value) bool {
 	})
 }
 
-// customBody is a state as it stands in a snapshot.
+// customBody is a state in a snapshot.
 type customBody struct {
 	Version    int            `json:"version,omitzero"`
 	Incomplete bool           `json:"incomplete,omitzero"`
@@ -182,7 +182,7 @@ func decodeCustom(body jsontext.Value) (CustomStates, error) {
 	return s, nil
 }
 
-// digest leaves out which patches were refused, and where.
+// digest leaves out the list of refused patches.
 func (s *CustomStates) digest() (event.Digest, error) {
 	c := CustomStates{states: map[string]CustomState{}}
 	for name, state := range s.states {
@@ -196,17 +196,17 @@ func (s *CustomStates) digest() (event.Digest, error) {
 	return CanonicalDigest(body)
 }
 
-// ErrStateShape: a custom state is not of the type that was asked for.
-var ErrStateShape = errors.New("custom state has another shape")
+// ErrStateShape means that a custom state does not decode into the requested type.
+var ErrStateShape = errors.New("custom state has another type")
 
-// Migrations turn a state of one version into the next: the function of version
-// n makes version n+1. A state without a version is of version 0.
+// Migrations convert a state of one version to the next version: the function at key
+// n returns version n+1. A state without a version has version 0.
 type Migrations map[int]func(jsontext.Value) (jsontext.Value, error)
 
-// Typed is a custom state as a T, of a version that the program knows; an older
-// one is migrated first, in memory. A newer one is a *event.VersionError; one
-// that has no migration, members that T lacks, or another shape, is
-// ErrStateShape. The document null is the zero T.
+// Typed decodes a custom state into a T. It first migrates an older state, in memory.
+// The error is a *event.VersionError for a newer state. It is ErrStateShape for a
+// missing migration, for members that T lacks, and for another type. The document
+// null is the zero T.
 func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) {
 	var state T
 	if c.Version > version {
@@ -219,7 +219,7 @@ func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) 
 	for v := c.Version; v < version; v++ {
 		migrate, ok := migrations[v]
 		if !ok {
-			return state, fmt.Errorf("%w: it is of version %d, which nothing migrates", ErrStateShape, v)
+			return state, fmt.Errorf("%w: it has version %d, and there is no migration from it", ErrStateShape, v)
 		}
 		var err error
 		if raw, err = migrate(raw); err != nil {
@@ -233,10 +233,10 @@ func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) 
 	return state, nil
 }
 
-// Patch applies a patch to the state of its name on the active path and appends
-// it behind the head, trying again where others append meanwhile. One that does
-// not apply is a *PatchError, and nothing is written. A missing session is
-// eventlog.ErrNotFound.
+// Patch applies a patch to the state of its name on the active path and appends it
+// after the head. If another writer appends meanwhile, it tries again. The error is a
+// *PatchError if the patch does not apply; Patch then appends nothing. It is
+// eventlog.ErrNotFound for a missing session.
 func Patch(ctx context.Context, log *eventlog.Log, session string, p event.CustomPatch) (CustomState, event.Head, error) {
 	if err := event.Validate(p); err != nil {
 		return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
@@ -262,8 +262,8 @@ func Patch(ctx context.Context, log *eventlog.Log, session string, p event.Custo
 	}
 }
 
-// SetState replaces the whole state of a name by value, encoded as JSON; see
-// Patch.
+// SetState replaces the whole state of a name by value, encoded as JSON. Patch lists
+// the errors.
 func SetState(ctx context.Context, log *eventlog.Log, session, name string, version int, value any) (CustomState, event.Head, error) {
 	raw, err := json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {

@@ -47,7 +47,7 @@ func (t *TranscriptState) Messages() ([]Entry, error) {
 	groups := map[groupKey]int{}
 	for i := range t.items {
 		var p piece
-		if err := t.items[i].read(&p); err != nil {
+		if err := t.items[i].decode(&p); err != nil {
 			return nil, err
 		}
 		key := groupKey{p.message.Group, p.message.Role}
