@@ -94,7 +94,7 @@ func TestRunsThatGoRound(t *testing.T) {
 						t.Errorf("%s: %v", session, err)
 					}
 				}
-				run, err := runlog.Load(garden.Bg, g.Log, "r0", runlog.Options{Alone: true})
+				run, err := runlog.Load(garden.Bg, g.Log, "r0", runlog.Options{NoChildren: true})
 				g.Allow(err)
 				garden.Same(t, "alone", fmt.Sprintf("r0(closed r%d;)", 1%n), family(run))
 				tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "r0") // counts each once

@@ -169,7 +169,7 @@ func spends(g *garden.Garden, name, want string) {
 	cost, err := runlog.LoadCost(garden.Bg, g.Log, name)
 	g.Allow(err)
 	garden.Same(g.T, "cost of "+name, want, shortly(cost.Own))
-	run, err := runlog.Load(garden.Bg, g.Log, name, runlog.Options{Alone: true})
+	run, err := runlog.Load(garden.Bg, g.Log, name, runlog.Options{NoChildren: true})
 	g.Allow(err)
 	garden.Same(g.T, "run of "+name, want, shortly(run.Totals.Own))
 }

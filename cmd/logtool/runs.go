@@ -41,7 +41,7 @@ whole (plain JSON if the name does not end in .gz); --json prints the tree.`,
 }
 
 func runFlags(cmd *cobra.Command, opts *runlog.Options) {
-	cmd.Flags().BoolVar(&opts.Alone, "alone", false, "without the sessions of sub-agents")
+	cmd.Flags().BoolVar(&opts.NoChildren, "alone", false, "without the sessions of sub-agents")
 	cmd.Flags().BoolVar(&opts.Own, "own", false, "without what a fork shares with its parent")
 }
 

@@ -189,7 +189,7 @@ func TestOneSideEnds(t *testing.T) {
 		t.Errorf("got %v", d)
 	}
 	d = diverges(t, short.events(), long.events())
-	if d == nil || d.Recorded != nil || d.Seq() != 7 || d.String() != "the run goes on behind the recording with event 7, turn_started" {
+	if d == nil || d.Recorded != nil || d.Seq() != 7 || d.String() != "the run continues after the end of the recording with event 7, turn_started" {
 		t.Errorf("got %v", d)
 	}
 }
@@ -349,7 +349,7 @@ func TestCompareFails(t *testing.T) {
 	changed.answer = strings.Repeat("long ", 200)
 	recorded, got := newBuild(t, session).run(usual).events(), newBuild(t, session).run(changed).events()
 	f := fail(func(f *fake) { replaytest.Compare(f, recorded, got) })
-	want := "the run parts from the recording at event 5, message_added, in data.parts[0].text:\n" +
+	want := "the run differs from the recording at event 5, message_added, in data.parts[0].text:\n" +
 		"\trecorded: \"On its way.\"\n\tgot:      \"" + strings.Repeat("long ", 99) + "long…"
 	if f.errors != want || f.fatal != "" {
 		t.Errorf("got %q and %q, want %q", f.errors, f.fatal, want)

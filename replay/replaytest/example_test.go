@@ -20,7 +20,7 @@ func ExampleDiverges() {
 	d, err := replaytest.Diverges(replay.Of(recorded), replay.Of(got))
 	fmt.Println(d, err)
 	// Output:
-	// the run parts from the recording at event 1, message_added, in data.parts[0].text:
+	// the run differs from the recording at event 1, message_added, in data.parts[0].text:
 	// 	recorded: "It is on its way."
 	// 	got:      "It was lost." <nil>
 }
