@@ -14,7 +14,7 @@ import (
 
 // Options configure a load. The zero value loads the state at the head.
 type Options struct {
-	// At is the seq to load the state as of. The state is that of the path that ends
+	// At is the seq to load the state as of: the state of the path that ends
 	// there. 0 is the head.
 	At int64
 	// Replay uses no snapshots: it folds all events from the start.

@@ -204,7 +204,7 @@ func (s *snapshotChoice) restore(ctx context.Context, e *event.Event, snap event
 }
 
 // confirm keeps the snapshots whose last covered event the walk has reached, and
-// replaces those that cover another path. end is true after the last event.
+// replaces the others. end is true after the last event.
 func (s *snapshotChoice) confirm(ctx context.Context, end bool) error {
 	for _, f := range s.folds {
 		for f.restored && !f.confirmed && s.reached(f, end) {

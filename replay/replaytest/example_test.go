@@ -14,7 +14,7 @@ func answered(text string) event.Event {
 	return e
 }
 
-// A run answers otherwise than the recording.
+// A run with another answer than the recording.
 func ExampleDiverges() {
 	recorded, got := answered("It is on its way."), answered("It was lost.")
 	d, err := replaytest.Diverges(replay.Of(recorded), replay.Of(got))
