@@ -44,7 +44,8 @@ type RefusedPatch struct {
 	Index int    `json:"index"`
 	Op    string `json:"op,omitzero"`
 	Path  string `json:"path,omitzero"`
-	// Reason is the text of the error in the PatchError.
+	// Reason is the text of the error in the PatchError. Snapshots contain it, so the
+	// texts do not change.
 	Reason string `json:"reason"`
 }
 
@@ -73,6 +74,83 @@ func (s *CustomStates) Get(name string) CustomState { return s.states[name] }
 
 // Names returns the names of all states, sorted.
 func (s *CustomStates) Names() []string { return slices.Sorted(maps.Keys(s.states)) }
+
+// ErrStateShape means that a custom state does not decode into the requested type.
+var ErrStateShape = errors.New("custom state has another type")
+
+// Migrations convert a state of one version to the next version: the function at key
+// n returns version n+1. A state without a version has version 0.
+type Migrations map[int]func(jsontext.Value) (jsontext.Value, error)
+
+// Typed decodes a custom state into a T. It first migrates an older state, in memory.
+// The error is a *event.VersionError for a newer state. It is ErrStateShape for a
+// missing migration, for members that T lacks, and for another type. The document
+// null is the zero T.
+func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) {
+	var state T
+	if c.Version > version {
+		return state, &event.VersionError{What: "custom state", Got: c.Version, Max: version}
+	}
+	if c.document().kind == jsontext.KindNull {
+		return state, nil
+	}
+	raw := c.Raw()
+	for v := c.Version; v < version; v++ {
+		migrate, ok := migrations[v]
+		if !ok {
+			return state, fmt.Errorf("%w: it has version %d, and there is no migration from it", ErrStateShape, v)
+		}
+		var err error
+		if raw, err = migrate(raw); err != nil {
+			return state, fmt.Errorf("migrate custom state from version %d: %w", v, err)
+		}
+	}
+	if err := json.Unmarshal(raw, &state, json.RejectUnknownMembers(true)); err != nil {
+		var zero T
+		return zero, fmt.Errorf("%w: %w", ErrStateShape, err)
+	}
+	return state, nil
+}
+
+// Patch applies a patch to the state of its name on the active path and appends it
+// after the head. If another writer appends meanwhile, it tries again. The error is a
+// *PatchError if the patch does not apply; Patch then appends nothing. It is
+// eventlog.ErrNotFound for a missing session.
+func Patch(ctx context.Context, log *eventlog.Log, session string, p event.CustomPatch) (CustomState, event.Head, error) {
+	if err := event.Validate(p); err != nil {
+		return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
+	}
+	e := event.New(p)
+	for {
+		v, err := Load(ctx, log, session, Custom())
+		if err != nil {
+			return CustomState{}, event.Head{}, err
+		}
+		c, err := v.State.Get(p.Name).patched(&p)
+		if err != nil {
+			return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
+		}
+		head, err := log.Append(ctx, session, eventlog.At(v.Head), e)
+		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
+		}
+		return c, head, nil
+	}
+}
+
+// SetState replaces the whole state of a name by value, encoded as JSON. Patch lists
+// the errors.
+func SetState(ctx context.Context, log *eventlog.Log, session, name string, version int, value any) (CustomState, event.Head, error) {
+	raw, err := json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return CustomState{}, event.Head{}, fmt.Errorf("encode state %q: %w", name, err)
+	}
+	patch := append(append([]byte(`[{"op":"add","path":"","value":`), raw...), '}', ']')
+	return Patch(ctx, log, session, event.CustomPatch{Name: name, StateVersion: version, Patch: patch})
+}
 
 func (s *CustomStates) apply(e *event.Event) error {
 	if e.Type.Name() != event.CustomPatched {
@@ -194,81 +272,4 @@ func (s *CustomStates) digest() (event.Digest, error) {
 		return "", err
 	}
 	return CanonicalDigest(body)
-}
-
-// ErrStateShape means that a custom state does not decode into the requested type.
-var ErrStateShape = errors.New("custom state has another type")
-
-// Migrations convert a state of one version to the next version: the function at key
-// n returns version n+1. A state without a version has version 0.
-type Migrations map[int]func(jsontext.Value) (jsontext.Value, error)
-
-// Typed decodes a custom state into a T. It first migrates an older state, in memory.
-// The error is a *event.VersionError for a newer state. It is ErrStateShape for a
-// missing migration, for members that T lacks, and for another type. The document
-// null is the zero T.
-func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) {
-	var state T
-	if c.Version > version {
-		return state, &event.VersionError{What: "custom state", Got: c.Version, Max: version}
-	}
-	if c.document().kind == jsontext.KindNull {
-		return state, nil
-	}
-	raw := c.Raw()
-	for v := c.Version; v < version; v++ {
-		migrate, ok := migrations[v]
-		if !ok {
-			return state, fmt.Errorf("%w: it has version %d, and there is no migration from it", ErrStateShape, v)
-		}
-		var err error
-		if raw, err = migrate(raw); err != nil {
-			return state, fmt.Errorf("migrate custom state from version %d: %w", v, err)
-		}
-	}
-	if err := json.Unmarshal(raw, &state, json.RejectUnknownMembers(true)); err != nil {
-		var zero T
-		return zero, fmt.Errorf("%w: %w", ErrStateShape, err)
-	}
-	return state, nil
-}
-
-// Patch applies a patch to the state of its name on the active path and appends it
-// after the head. If another writer appends meanwhile, it tries again. The error is a
-// *PatchError if the patch does not apply; Patch then appends nothing. It is
-// eventlog.ErrNotFound for a missing session.
-func Patch(ctx context.Context, log *eventlog.Log, session string, p event.CustomPatch) (CustomState, event.Head, error) {
-	if err := event.Validate(p); err != nil {
-		return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
-	}
-	e := event.New(p)
-	for {
-		v, err := Load(ctx, log, session, Custom())
-		if err != nil {
-			return CustomState{}, event.Head{}, err
-		}
-		c, err := v.State.Get(p.Name).patched(&p)
-		if err != nil {
-			return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
-		}
-		head, err := log.Append(ctx, session, eventlog.At(v.Head), e)
-		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
-			continue
-		}
-		if err != nil {
-			return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
-		}
-		return c, head, nil
-	}
-}
-
-// SetState replaces the whole state of a name by value, encoded as JSON. Patch lists
-// the errors.
-func SetState(ctx context.Context, log *eventlog.Log, session, name string, version int, value any) (CustomState, event.Head, error) {
-	raw, err := json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
-	if err != nil {
-		return CustomState{}, event.Head{}, fmt.Errorf("encode state %q: %w", name, err)
-	}
-	patch := append(append([]byte(`[{"op":"add","path":"","value":`), raw...), '}', ']')
-	return Patch(ctx, log, session, event.CustomPatch{Name: name, StateVersion: version, Patch: patch})
 }

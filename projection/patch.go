@@ -11,10 +11,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reasons why a patch does not apply. A *PatchError matches one of them.
+// Reasons why a patch does not apply. A *PatchError matches one of them. Snapshots
+// contain the texts (RefusedPatch.Reason): do not change a text.
 var (
 	// ErrNoTarget means that the document has no value at the path.
-	ErrNoTarget = errors.New("the path does not exist")
+	ErrNoTarget = errors.New("nothing is there")
 	// ErrTestFailed means that a test found another value.
 	ErrTestFailed = errors.New("test failed")
 	// ErrInvalidPatch means that the patch does not follow RFC 6902.

@@ -70,9 +70,9 @@ type fold interface {
 	encode() (jsontext.Value, error)
 	decode(body jsontext.Value) error
 	digest() (event.Digest, error)
-	// keep gives a function that puts the state back to what it is now, as often as
-	// it is called.
-	save() (back func() error, err error)
+	// save copies the state. restore sets the state to the copy; it may be called
+	// several times.
+	save() (restore func() error, err error)
 }
 
 // cloner is a pointer to a state that can be copied. Applying events to the state
@@ -149,8 +149,6 @@ func (f *typedFold[S]) digest() (event.Digest, error) {
 	return CanonicalDigest(body)
 }
 
-// save copies the state. restore sets the state to the copy; it may be called several
-// times.
 func (f *typedFold[S]) save() (restore func() error, err error) {
 	if b, ok := any(&f.state).(cloner[S]); ok {
 		saved := b.clone()

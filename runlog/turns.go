@@ -22,7 +22,7 @@ type foundTurn struct {
 //
 // A turn begins with a turn_started. Without an open turn it begins with a user
 // message that has more than tool results, if the message before it is no such
-// message: such a turn is an exchange. A turn_started after this message takes the
+// message: this turn is an exchange. A turn_started after this message takes the
 // exchange over: the exchange becomes the input of the turn. A rewind to the message
 // leaves the turn and keeps the exchange.
 type turnFinder struct {
