@@ -3,8 +3,6 @@ package projection
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/event"
 )
 
@@ -74,9 +72,5 @@ func (l *ArtifactList) digest() (event.Digest, error) {
 		a := &c.Items[i]
 		a.ArtifactID, a.ChildID, a.SessionID, a.Seq = "", "", "", 0
 	}
-	body, err := json.Marshal(&c, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(body)
+	return digestOf(&c)
 }

@@ -31,6 +31,15 @@ func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
 	return event.DigestOf(c), nil
 }
 
+// digestOf returns the digest of the canonical JSON of v.
+func digestOf(v any) (event.Digest, error) {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDigest(b)
+}
+
 // noDigest is the Digest of a projection whose state is not content.
 func noDigest[S any](*S) (event.Digest, error) { return "", nil }
 
@@ -52,11 +61,7 @@ func (l *Loaded) Digest() (event.Digest, error) {
 			digests[f.name()] = d
 		}
 	}
-	b, err := json.Marshal(digests, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(b)
+	return digestOf(digests)
 }
 
 // content returns the folds of path scope, or all folds if none has path scope.

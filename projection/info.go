@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/event"
 )
 
@@ -101,9 +99,5 @@ func (s *SessionInfo) digest() (event.Digest, error) {
 	if len(s.Labels) > 0 {
 		c.Labels = s.Labels
 	}
-	body, err := json.Marshal(&c, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(body)
+	return digestOf(&c)
 }

@@ -286,17 +286,12 @@ func (b *runBuilder) approval() (*Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := b.waiting["approval "+p.InterruptID]
-	if b.e.Type.Name() == event.ApprovalRequested || op == nil {
-		op = b.begin(SystemOp, p.InterruptID, "approval")
-		b.waiting["approval "+p.InterruptID] = op
-	}
-	if b.e.Type.Name() == event.ApprovalRequested {
-		op.Request = b.e.Data
+	requested := b.e.Type.Name() == event.ApprovalRequested
+	op := b.waitOp("approval", p.InterruptID, requested)
+	if requested {
 		return op, nil
 	}
 	r, err := event.DecodeKept[event.ApprovalResolution](b.e)
-	op.Response = b.e.Data
 	op.end(b.e, statusOf(r.Decision == event.Denied))
 	return op, err
 }
@@ -306,18 +301,29 @@ func (b *runBuilder) wait() (*Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := b.waiting["wait "+p.WaitID]
-	if b.e.Type.Name() == event.WaitStarted || op == nil {
-		op = b.begin(SystemOp, p.WaitID, "wait")
-		b.waiting["wait "+p.WaitID] = op
+	started := b.e.Type.Name() == event.WaitStarted
+	op := b.waitOp("wait", p.WaitID, started)
+	if !started {
+		op.end(b.e, OpOK)
 	}
-	if b.e.Type.Name() == event.WaitStarted {
-		op.Request = b.e.Data
-		return op, nil
-	}
-	op.Response = b.e.Data
-	op.end(b.e, OpOK)
 	return op, nil
+}
+
+// waitOp returns the op of an approval or a wait, with the event as its request if the
+// event starts it, and as its response otherwise.
+func (b *runBuilder) waitOp(name, id string, starts bool) *Op {
+	key := name + " " + id
+	op := b.waiting[key]
+	if starts || op == nil {
+		op = b.begin(SystemOp, id, name)
+		b.waiting[key] = op
+	}
+	if starts {
+		op.Request = b.e.Data
+	} else {
+		op.Response = b.e.Data
+	}
+	return op
 }
 
 // child folds an event of a child run. It belongs to the op of the call, or to an op
