@@ -3,34 +3,32 @@ package projection
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/event"
 )
 
-// ArtifactList is what a session made, in the order it first came in.
+// ArtifactList is the artifacts of a session, in the order of their first record.
 type ArtifactList struct {
 	Items []RecordedArtifact `json:"items,omitzero"`
 }
 
-// RecordedArtifact is an artifact as it was last recorded.
+// RecordedArtifact is the last record of an artifact.
 type RecordedArtifact struct {
 	event.Artifact `json:",inline"`
-	// Seq is that of its artifact_recorded.
+	// Seq is the seq of the artifact_recorded event.
 	Seq int64 `json:"seq"`
-	// Redacted says that its name and body were erased.
+	// Redacted reports that name and body were erased.
 	Redacted bool `json:"redacted,omitzero"`
 }
 
-// Artifacts is what the active path recorded: an artifact of the same name
-// takes the place of the one before, unnamed ones are appended.
+// Artifacts is the artifacts that the active path recorded. An artifact replaces an
+// earlier one with the same name. Artifacts without a name are appended.
 func Artifacts() Projection[ArtifactList] {
 	return Projection[ArtifactList]{
 		builtin: true, Name: "artifacts", Version: 1, Apply: (*ArtifactList).apply, Digest: (*ArtifactList).digest,
 	}
 }
 
-// Get is the artifact of that name.
+// Get returns the artifact with the name.
 func (l *ArtifactList) Get(name string) (a RecordedArtifact, ok bool) {
 	i := slices.IndexFunc(l.Items, func(x RecordedArtifact) bool { return name != "" && x.Name == name })
 	if i < 0 {
@@ -58,7 +56,8 @@ func (l *ArtifactList) apply(e *event.Event) error {
 	return nil
 }
 
-// replaces tells by the name, or where that was erased by the id.
+// replaces reports whether r and old have one name or, if the name was erased, one
+// id.
 func (r *RecordedArtifact) replaces(old *RecordedArtifact) bool {
 	if r.Redacted {
 		return r.ArtifactID == old.ArtifactID
@@ -73,9 +72,5 @@ func (l *ArtifactList) digest() (event.Digest, error) {
 		a := &c.Items[i]
 		a.ArtifactID, a.ChildID, a.SessionID, a.Seq = "", "", "", 0
 	}
-	body, err := json.Marshal(&c, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(body)
+	return digestOf(&c)
 }

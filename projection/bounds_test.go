@@ -19,7 +19,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// counted counts what is read of a store.
+// counted counts the events and bytes read from a store.
 type counted struct {
 	eventlog.Store
 	eventlog.Blobs
@@ -82,7 +82,7 @@ func onCounted(t *testing.T, f func(t *testing.T, g *garden.Garden, reads *count
 }
 
 // A load reads the newest usable snapshot and the tail, for the path and for the
-// session, and nothing else: the store is asked for no more.
+// session, and no other event.
 func TestALoadReadsTheNewestSnapshotAndItsTail(t *testing.T) {
 	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func checkReads(g *garden.Garden, reads *counted, name string, at int64, lineage
 	if explain.Events != events || explain.Bytes != bytes {
 		g.T.Fatalf("%s at %d: read %d events, %d bytes; needed %d, %d", name, at, explain.Events, explain.Bytes, events, bytes)
 	}
-	// The event itself is looked up, and in a fork the first events of sessions.
+	// A load also reads event At and, in a fork, the first events of sessions.
 	extra := int64(1)
 	if depth := len(ancestors(g, name)); depth > 0 {
 		extra += int64((depth + 1) * (len(moves(lineage[:at])) + 2))
@@ -127,7 +127,8 @@ func checkReads(g *garden.Garden, reads *counted, name string, at int64, lineage
 	}
 }
 
-// needed is what a load of allTraces must read, found without it.
+// needed counts the events and bytes that a load of allTraces must read, without a
+// load.
 func needed(g *garden.Garden, lineage []event.Event) (events, bytes int64) {
 	g.T.Helper()
 	onPath := g.Path(lineage)
@@ -152,8 +153,8 @@ func moves(lineage []event.Event) (seqs []int64) {
 	return seqs
 }
 
-// base is what the newest snapshot with a part covers, on the path if it is not
-// nil; 0 if there is none.
+// base is the event that the newest snapshot with a part covers; 0 if there is none.
+// If onPath is not nil, the snapshot is on the path.
 func base(g *garden.Garden, part string, lineage []event.Event, onPath map[int64]bool) (covers int64) {
 	g.T.Helper()
 	for _, e := range lineage {
@@ -183,7 +184,7 @@ func bulk(g *garden.Garden, name string, n int) {
 	g.Append(name, events...)
 }
 
-// What a load reads does not grow with the session.
+// A load of a longer session reads no more events.
 func TestALoadOfALongSessionReadsItsEndOnly(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		bulk(g, "long", 3000)
@@ -200,7 +201,7 @@ func TestALoadOfALongSessionReadsItsEndOnly(t *testing.T) {
 	})
 }
 
-// Of a body only the parts that are asked for are read.
+// A load reads only the parts of a body that it needs.
 func TestALoadReadsItsOwnPartsOnly(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		bulk(g, "s", 300)
@@ -221,7 +222,7 @@ func TestALoadReadsItsOwnPartsOnly(t *testing.T) {
 	})
 }
 
-// A deep fork reads no more of its ancestors than its tail stands in.
+// A load of a deep fork reads only the ancestors that contain its tail.
 func TestALoadOfADeepForkReadsItsTailOnly(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		const depth = 80
@@ -245,8 +246,8 @@ func TestALoadOfADeepForkReadsItsTailOnly(t *testing.T) {
 	})
 }
 
-// Rewinds to and fro cost what they left only where the session asks for it.
-func TestAPathReadsNothingThatWasLeft(t *testing.T) {
+// A load of a path reads no orphaned events; a load of the session does.
+func TestALoadSkipsOrphanedEvents(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		bulk(g, "s", 10)
 		g.Snapshot("s", projection.Of("", garden.PathTrace), true) // 11
@@ -267,7 +268,7 @@ func TestAPathReadsNothingThatWasLeft(t *testing.T) {
 	})
 }
 
-// A tail beyond what is kept in memory is read twice, and gives the same.
+// A tail that is larger than the buffer is read twice, with the same result.
 func TestALongTailIsReadTwice(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		bulk(g, "s", 5)

@@ -11,38 +11,38 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// BranchList are the ends of the branches inside a session: of the tree that
-// its rewinds made.
+// BranchList is the tips of the branches that rewinds made inside a session.
 type BranchList struct {
-	// Tip is the newest event of the active path that counts on it; snapshots and
-	// events of session scope do not.
+	// Tip is the newest event of the active path, without snapshots, other upkeep and
+	// events of session scope.
 	Tip int64 `json:"tip"`
-	// Orphaned are the tips of the other branches, in the order they were left.
+	// Orphaned are the tips of the other branches, in the order of the rewinds.
 	Orphaned []Branch `json:"orphaned,omitzero"`
 
-	// Moves are the head_moved events of the lineage, Tips the tip that each left.
+	// Moves are the head_moved events of the lineage. Tips are the tips before each
+	// move.
 	Moves event.Tree `json:"moves,omitzero"`
 	Tips  []int64    `json:"tips,omitzero"`
-	// Inner says that the tip lies inside another branch.
+	// Inner reports that the tip is inside another branch.
 	Inner bool `json:"inner,omitzero"`
 }
 
-// Branch is a branch that was left behind.
+// Branch is a branch that the head moved away from.
 type Branch struct {
-	// Tip is the seq of its newest event.
+	// Tip is the seq of the branch's newest event.
 	Tip int64 `json:"tip"`
-	// Left is the seq of the head_moved that left it, Label and Reason what that
-	// said, and To where it went on.
+	// Left is the seq of the head_moved that left the branch. To, Label and Reason
+	// are the members of its payload.
 	Left   int64  `json:"left"`
 	To     int64  `json:"to"`
 	Label  string `json:"label,omitzero"`
 	Reason string `json:"reason,omitzero"`
-	// Inherited says that the branch belongs to what a fork shares.
+	// Inherited reports that the branch is in the prefix that a fork shares.
 	Inherited bool `json:"inherited,omitzero"`
 }
 
-// Branches are the active tip of a session and the tips that rewinds left:
-// which branch is chosen, and how many others there are.
+// Branches is the active tip of a session and the tips of the other branches that
+// rewinds made.
 func Branches() Projection[BranchList] {
 	return Projection[BranchList]{
 		builtin: true, Name: "branches", Version: 1, Scope: event.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
@@ -55,7 +55,7 @@ func (b *BranchList) apply(e *event.Event) error {
 	case e.Type.Name() == event.HeadMoved:
 		m, _, err := event.Decode[event.HeadMove](e)
 		if err == nil {
-			b.move(e.Seq, &m)
+			b.moveHead(e.Seq, &m)
 		}
 		return err
 	case e.Type.Name() == event.SessionForked:
@@ -68,8 +68,8 @@ func (b *BranchList) apply(e *event.Event) error {
 	return nil
 }
 
-// decodeBranches takes no moves that lead in circles: who follows them would not
-// come to an end.
+// decodeBranches rejects moves that lead in a circle: a walk along them would not
+// end.
 func decodeBranches(body jsontext.Value) (b BranchList, err error) {
 	if err := readState(body, &b); err != nil {
 		return BranchList{}, err
@@ -77,20 +77,20 @@ func decodeBranches(body jsontext.Value) (b BranchList, err error) {
 	last := int64(0)
 	for _, m := range b.Moves {
 		if m.Seq <= last || m.To < 0 || m.To >= m.Seq {
-			return BranchList{}, fmt.Errorf("%w: a move from %d to %d behind one at %d", errBadState, m.Seq, m.To, last)
+			return BranchList{}, fmt.Errorf("%w: a move from %d to %d after a move at %d", errBadState, m.Seq, m.To, last)
 		}
 		last = m.Seq
 	}
 	if len(b.Tips) != len(b.Moves) {
-		return BranchList{}, fmt.Errorf("%w: %d tips of %d moves", errBadState, len(b.Tips), len(b.Moves))
+		return BranchList{}, fmt.Errorf("%w: %d tips for %d moves", errBadState, len(b.Tips), len(b.Moves))
 	}
 	return b, nil
 }
 
-// move leaves the tip for another event.
-func (b *BranchList) move(seq int64, m *event.HeadMove) {
+// moveHead makes event m.To the tip, and the old tip an orphaned branch.
+func (b *BranchList) moveHead(seq int64, m *event.HeadMove) {
 	for n := len(b.Moves); n > 0 && b.Moves[n-1].Seq >= seq; n-- {
-		b.Moves, b.Tips = b.Moves[:n-1], b.Tips[:n-1] // of a snapshot that knew later moves
+		b.Moves, b.Tips = b.Moves[:n-1], b.Tips[:n-1] // from a snapshot with later moves
 	}
 	path := b.Moves.Path(m.To)
 	if b.Tip > 0 && !b.Inner && !path.Has(b.Tip) {
@@ -103,13 +103,13 @@ func (b *BranchList) move(seq int64, m *event.HeadMove) {
 		if !path.Has(o.Tip) {
 			return false
 		}
-		b.Tip, b.Inner = o.Tip, false // the path goes on from it
+		b.Tip, b.Inner = o.Tip, false // the path continues from o.Tip
 		return true
 	})
 }
 
-// tipAt is the tip of the path that ends with event seq, as far as the moves tell:
-// which events behind a tip do not count is only known where a move left that tip.
+// tipAt is the tip of the path that ends with event seq, as far as the moves show it.
+// The events after a tip that do not count are known only at the source of a move.
 func (b *BranchList) tipAt(seq int64) int64 {
 	for {
 		n, moved := slices.BinarySearchFunc(b.Moves, seq, func(m event.Move, seq int64) int { return cmp.Compare(m.Seq, seq) })

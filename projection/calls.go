@@ -9,28 +9,29 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// CallState is what the active path left open, and its last turn.
+// CallState is the open calls and waits of the active path, and its last turn.
 type CallState struct {
-	// Calls wait for their results, Waits for the outside; both in order.
+	// Calls and Waits are the tool calls without a result and the waits without a
+	// resolution, in order.
 	Calls []OpenCall `json:"calls,omitzero"`
 	Waits []OpenWait `json:"waits,omitzero"`
-	// Turn is the last turn that was started on the path, nil if none was.
+	// Turn is the last turn that began on the path, nil if there is none.
 	Turn *PathTurn `json:"turn,omitzero"`
 
-	// SessionID is that of the last event.
+	// SessionID is the session of the last event.
 	SessionID string `json:"session_id,omitzero"`
 }
 
-// OpenCall is a tool call without a result. The name is empty where the message
-// was redacted.
+// OpenCall is a tool call without a result. The name is empty if the message was
+// redacted.
 type OpenCall struct {
 	CallID string `json:"call_id"`
 	Name   string `json:"name,omitzero"`
-	// Seq is that of the message.
+	// Seq is the seq of the message.
 	Seq int64 `json:"seq"`
 }
 
-// OpenWait is a wait that was not resolved.
+// OpenWait is a wait without a resolution.
 type OpenWait struct {
 	WaitID     string    `json:"wait_id"`
 	ExternalID string    `json:"external_id,omitzero"`
@@ -39,7 +40,7 @@ type OpenWait struct {
 	Seq        int64     `json:"seq"`
 }
 
-// PathTurn is a turn that was started on the path.
+// PathTurn is a turn that began on the path.
 type PathTurn struct {
 	ID         ulid.ULID `json:"id"`
 	Seq        int64     `json:"seq"`
@@ -47,14 +48,16 @@ type PathTurn struct {
 	Agent      string    `json:"agent,omitzero"`
 	SnapshotID string    `json:"snapshot_id,omitzero"`
 	InputID    string    `json:"input_id,omitzero"`
-	// Hibernated is the turn's last hibernation on the path, resumed since or not.
+	// Hibernated is the turn's last hibernation on the path. The turn may be resumed
+	// since.
 	Hibernated *Hibernation `json:"hibernated,omitzero"`
 
-	// Left are the stretches since the turn's start that the path left again.
+	// Left are the ranges of events since the turn's start that a head_moved took off
+	// the path.
 	Left []event.Stretch `json:"left,omitzero"`
 }
 
-// Hibernation is where a turn was laid down.
+// Hibernation is a turn_hibernated event: the place to resume a turn at.
 type Hibernation struct {
 	Seq        int64        `json:"seq"`
 	Cursor     event.Cursor `json:"cursor"`
@@ -62,9 +65,8 @@ type Hibernation struct {
 	Reason     string       `json:"reason,omitzero"`
 }
 
-// Calls are the tool calls and waits that are open on the active path, and its
-// last turn. A fork does not inherit waits. LoadPending joins them with what is
-// open in the session.
+// Calls is the open tool calls and waits of the active path, and its last turn. A
+// fork does not inherit waits. LoadPending adds the open work of the session.
 func Calls() Projection[CallState] {
 	return Projection[CallState]{builtin: true, Name: "calls", Version: 1, Apply: (*CallState).apply, Digest: noDigest[CallState]}
 }
@@ -85,12 +87,12 @@ func (s *CallState) apply(e *event.Event) error {
 	case event.TurnHibernated:
 		return s.hibernate(e)
 	case event.HeadMoved:
-		return s.leave(e)
+		return s.moveHead(e)
 	}
 	return nil
 }
 
-// message closes calls by their results, then opens those it makes.
+// message closes the calls that have a result in it, then opens its own calls.
 func (s *CallState) message(e *event.Event) error {
 	m, _, err := event.OutlineOf(e)
 	if err != nil {
@@ -135,8 +137,8 @@ func (s *CallState) hibernate(e *event.Event) error {
 	return err
 }
 
-// leave notes what of the turn is on the path no more.
-func (s *CallState) leave(e *event.Event) error {
+// moveHead adds the events that a head_moved takes off the path to the turn.
+func (s *CallState) moveHead(e *event.Event) error {
 	m, _, err := event.Decode[event.HeadMove](e)
 	if s.Turn != nil && m.To < e.Seq-1 {
 		s.Turn.Left = append(s.Turn.Left, event.Stretch{From: m.To + 1, To: e.Seq - 1})
@@ -144,8 +146,8 @@ func (s *CallState) leave(e *event.Event) error {
 	return err
 }
 
-// has reports whether the event of the session with that seq is on the path,
-// from the turn's start on.
+// has reports whether event seq of the session is on the path, at or after the turn's
+// start.
 func (t *PathTurn) has(seq int64) bool {
 	return seq >= t.Seq && !slices.ContainsFunc(t.Left, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// compaction is a Compaction whose literal messages are left as they stand.
+// compaction is a Compaction whose literal messages stay JSON.
 type compaction struct {
 	event.Compaction
 	Entries []compactionEntry `json:"entries"`
@@ -38,8 +38,8 @@ func (h *HistoryState) compacted(e *event.Event) error {
 	return h.compact(&c)
 }
 
-// compact puts what c holds in the place of what it covers. It thaws what was
-// frozen: the bytes of the next request differ anyhow.
+// compact replaces the items that c covers by the entries of c, and sets the cleared
+// results. It removes the freezes: the next request has other bytes anyway.
 func (h *HistoryState) compact(c *compaction) error {
 	h.chain, h.usage, h.since = chain{}, nil, c.seq
 	h.thaw()
@@ -48,21 +48,21 @@ func (h *HistoryState) compact(c *compaction) error {
 	if err != nil || !c.replaces() {
 		return err
 	}
-	h.place(c, entries)
+	h.replaceCovered(c, entries)
 	h.executions = slices.DeleteFunc(slices.Clone(h.executions), func(x item) bool { return c.covers(&x) })
 	h.files = newWorkingSet(c.ReadFiles, c.ModifiedFiles)
 	h.forget()
 	return nil
 }
 
-// thaw drops the freezes, of which a state that shares the list keeps its own.
+// thaw removes the freezes. It copies the list: a clone of the state shares it.
 func (h *HistoryState) thaw() {
 	if h.frozen() > 0 {
 		h.items = slices.DeleteFunc(slices.Clone(h.items), func(it item) bool { return it.kind == freezeItem })
 	}
 }
 
-// clear notes whose results are shown no more.
+// clear marks the results that render without content.
 func (h *HistoryState) clear(c *compaction) {
 	if len(c.Cleared) == 0 {
 		return
@@ -76,113 +76,35 @@ func (h *HistoryState) clear(c *compaction) {
 	}
 }
 
-// KeepTurns is a compaction that puts a summary in the place of all messages before
-// the last n turns. A turn begins with a user message that has more than tool
-// results. Contexts and the messages of the system and the developer stay.
-// ErrEmptyCompaction means that there is no message before those turns, or no summary.
-//
-// Compact appends it. It is refused with ErrSplitPair if one of the covered calls is
-// pending.
-func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error) {
-	start, err := h.turnStart(n)
-	if err != nil {
-		return event.Compaction{}, err
-	}
-	c := event.Compaction{Strategy: "keep_turns", Covers: event.Covers{From: 1, To: start - 1}, Summary: summary}
-	covered := 0
-	for i := range h.items {
-		it := &h.items[i]
-		if start <= 1 || !it.event() || it.kind == freezeItem || !(&compaction{Compaction: c}).covers(it) {
-			continue
-		}
-		instructs, err := it.instructs()
-		if err != nil {
-			return event.Compaction{}, err
-		}
-		if instructs {
-			c.Entries = append(c.Entries, event.CompactionEntry{Seq: it.seq})
-		} else {
-			covered++
-		}
-	}
-	if covered == 0 || summary == "" {
-		return event.Compaction{}, &CompactionError{Err: ErrEmptyCompaction}
-	}
-	m := event.Message{Role: event.User, Parts: []event.Part{event.Text(summary)}}
-	c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
-	return c, nil
-}
-
-// instructs reports whether the item is a context or a message of the system or the
-// developer.
-func (it *item) instructs() (bool, error) {
-	if it.kind.plain() == contextItem {
-		return true, nil
-	}
-	o, err := it.outline()
-	return o.Role == event.System || o.Role == event.Developer, err
-}
-
-// turnStart is the seq of the message that begins the nth last turn; for n = 0 it is
-// after the last message. It is 0 if there are fewer turns.
-func (h *HistoryState) turnStart(n int) (start int64, err error) {
-	if n <= 0 && len(h.items) > 0 {
-		return h.items[len(h.items)-1].seq + 1, nil
-	}
-	for _, it := range slices.Backward(h.items) {
-		if it.kind.plain() != saidItem {
-			continue
-		}
-		o, err := it.outline()
-		if err != nil {
-			return 0, err
-		}
-		asks := o.Asks()
-		if start > 0 && !asks {
-			if n--; n == 0 {
-				return start, nil
-			}
-			start = 0
-		}
-		if asks {
-			start = it.seq
-		}
-	}
-	if n > 1 {
-		start = 0
-	}
-	return start, nil
-}
-
-// replaces reports whether c does more than clearing results.
+// replaces reports whether c does more than clear results.
 func (c *compaction) replaces() bool {
 	return c.Replace || c.Covers != (event.Covers{}) || len(c.Entries) > 0 || len(c.Cleared) == 0
 }
 
-// covers reports whether it disappears.
+// covers reports whether c removes the item.
 func (c *compaction) covers(it *item) bool {
 	if c.Replace {
 		return true
 	}
 	from, to := it.seq, it.seq
 	if !it.event() {
-		from, to = it.stands.From, it.stands.To
+		from, to = it.covers.From, it.covers.To
 	}
 	return c.Covers.From > 0 && c.Covers.From <= from && to <= c.Covers.To
 }
 
-// literals are the entries of c as items; those that refer to events have no
-// payload yet.
+// literals returns the entries of c as items. An entry that refers to an event
+// becomes an item with a seq only.
 func (c *compaction) literals() (entries []item, err error) {
-	stands := c.Covers
+	covered := c.Covers
 	switch {
 	case c.Replace:
-		stands = event.Covers{From: 1, To: c.seq}
-	case stands == (event.Covers{}):
-		stands = event.Covers{From: c.seq, To: c.seq}
+		covered = event.Covers{From: 1, To: c.seq}
+	case covered == (event.Covers{}):
+		covered = event.Covers{From: c.seq, To: c.seq}
 	}
 	literal := func(kind itemKind, data jsontext.Value) {
-		entries = append(entries, item{kind: kind, seq: c.seq, data: data, stands: stands})
+		entries = append(entries, item{kind: kind, seq: c.seq, data: data, covers: covered})
 	}
 	if c.redacted {
 		literal(literalItem.redacted(), jsontext.Value(`{"role":"user"}`))
@@ -204,10 +126,10 @@ func (c *compaction) literals() (entries []item, err error) {
 	return entries, nil
 }
 
-// place removes what c covers and puts the entries where the first of it stood.
-// An event that an entry refers to moves there; one that is not part of the
-// history any more is left out.
-func (h *HistoryState) place(c *compaction, entries []item) {
+// replaceCovered removes the items that c covers and inserts the entries at the place
+// of the first one. An event that an entry refers to moves there. An entry is ignored
+// if its event is not in the history.
+func (h *HistoryState) replaceCovered(c *compaction, entries []item) {
 	entries = h.resolve(entries)
 	moved := map[int64]bool{}
 	for _, it := range entries {
@@ -215,27 +137,28 @@ func (h *HistoryState) place(c *compaction, entries []item) {
 			moved[it.seq] = true
 		}
 	}
-	kept := make([]item, 0, len(h.items)+len(entries))
+	items := make([]item, 0, len(h.items)+len(entries))
 	at := -1
 	for i := range h.items {
 		it := &h.items[i]
 		covered := c.covers(it)
 		if at < 0 && (covered || c.Covers.To > 0 && it.seq > c.Covers.To && it.event()) {
-			at = len(kept)
+			at = len(items)
 		}
 		if !covered && (!it.event() || !moved[it.seq]) {
-			kept = append(kept, *it)
+			items = append(items, *it)
 		}
 	}
 	if at < 0 {
-		at = len(kept)
+		at = len(items)
 	}
-	h.items = slices.Insert(kept, at, entries...)
+	h.items = slices.Insert(items, at, entries...)
 }
 
-// resolve finds the events that entries refer to, each once.
+// resolve replaces the entries that refer to events by the items of these events,
+// each once.
 func (h *HistoryState) resolve(entries []item) (resolved []item) {
-	events := h.referred(entries)
+	events := h.referredItems(entries)
 	for _, it := range entries {
 		if it.kind == 0 {
 			seq := it.seq
@@ -250,8 +173,8 @@ func (h *HistoryState) resolve(entries []item) (resolved []item) {
 	return resolved
 }
 
-// referred are the items of the events that entries refer to, by seq.
-func (h *HistoryState) referred(entries []item) map[int64]item {
+// referredItems returns the items of the events that entries refer to, by seq.
+func (h *HistoryState) referredItems(entries []item) map[int64]item {
 	wanted := map[int64]bool{}
 	for _, it := range entries {
 		if it.kind == 0 {
@@ -270,7 +193,7 @@ func (h *HistoryState) referred(entries []item) map[int64]item {
 	return events
 }
 
-// forget drops what says nothing about any item left.
+// forget removes cleared calls without an older item in the history.
 func (h *HistoryState) forget() {
 	oldest := int64(0)
 	for _, list := range [][]item{h.items, h.executions} {

@@ -18,12 +18,12 @@ var (
 	// ErrSplitPair means that a call would stay without its result, or a result
 	// without its call.
 	ErrSplitPair = errors.New("a call and its result are split")
-	// ErrNotInHistory means that the history does not have an event or a result that
-	// the compaction names.
+	// ErrNotInHistory means that the compaction names an event or a result that is
+	// not in the history.
 	ErrNotInHistory = errors.New("not in the history")
 )
 
-// CompactionError is the reason why a compaction is refused.
+// CompactionError is the reason to refuse a compaction.
 type CompactionError struct {
 	Session string
 	// Seq is the event with the problem, CallID the call; either may be zero.
@@ -46,18 +46,18 @@ func (e *CompactionError) Error() string {
 
 func (e *CompactionError) Unwrap() error { return e.Err }
 
-// CheckCompaction checks c against the history at the session's head. It is a
+// CheckCompaction checks c against the history at the session's head. It returns a
 // *CompactionError if c covers a pending call or a call without its result, if the
-// entries hold one without the other, if c names an event that is not in the history,
-// or if c has nothing in the place of what it covers.
+// entries contain one without the other, if c names an event that is not in the
+// history, or if c has nothing to replace the events it covers.
 func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) error {
 	_, _, err := checkCompaction(ctx, log, session, c)
 	return err
 }
 
-// Compact checks c and appends it. If another writer appends meanwhile, Compact checks
-// c again and appends it after those events; a c that replaces the whole history is
-// eventlog.ErrConflict then.
+// Compact checks c and appends it. If another writer appends meanwhile, Compact
+// checks c again and appends it after the new events. If c replaces the whole
+// history, the error is eventlog.ErrConflict instead.
 func Compact(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) (event.Head, error) {
 	for {
 		head, e, err := checkCompaction(ctx, log, session, c)
@@ -142,7 +142,7 @@ type half struct {
 	literal bool
 }
 
-// pairsOf reads which calls and results of the items belong together.
+// pairsOf pairs the calls and results of the items.
 func pairsOf(items []item) (p pairs, err error) {
 	p.results = map[string]bool{}
 	for i := range items {
@@ -165,7 +165,7 @@ func pairsOf(items []item) (p pairs, err error) {
 	return p, nil
 }
 
-// result ends the newest pending call of its id.
+// result removes the newest pending call with the id of the result.
 func (p *pairs) result(r half) {
 	for i, c := range slices.Backward(p.pending) {
 		if c.callID == r.callID {
@@ -176,8 +176,8 @@ func (p *pairs) result(r half) {
 	p.orphans = append(p.orphans, r)
 }
 
-// compare refuses halves that a compaction made, and pending calls that it
-// covers: their results are still to come.
+// compare refuses a compaction that splits a pair, or that covers a pending call: its
+// result can still come.
 func (p *pairs) compare(after pairs, h *HistoryState) error {
 	split := func(x half) error { return &CompactionError{Err: ErrSplitPair, Seq: x.seq, CallID: x.callID} }
 	for _, c := range p.pending {
@@ -198,7 +198,7 @@ func (p *pairs) compare(after pairs, h *HistoryState) error {
 	return nil
 }
 
-// outline is the outline of a message.
+// outline returns the outline of a message.
 func (it *item) outline() (event.Outline, error) {
 	o, _, err := event.OutlineOf(&event.Event{Type: event.MessageAdded, Seq: it.seq, Data: it.data})
 	return o, err

@@ -10,32 +10,30 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Pressure is how large a history has become.
+// Pressure is the size of a history.
 type Pressure struct {
-	// Tokens is what the newest model call since the last compaction took and
-	// gave, as its provider counted: input, cached input and output. 0 if there
-	// was none.
+	// Tokens is the tokens of the newest model call since the last compaction, as its
+	// provider counted them: input, cached input and output. 0 if there was no call.
 	Tokens int64
 	// Bytes is the size of the payloads of all messages and contexts.
 	Bytes int64
-	// Messages is how many messages and contexts there are; pieces of one count
-	// each.
+	// Messages is the number of messages and contexts. Each piece of a group counts.
 	Messages int
 }
 
-// CompactionPolicy says when a history is to be compacted.
+// CompactionPolicy reports whether to compact a history of this size.
 type CompactionPolicy func(Pressure) bool
 
-// MaxTokens is for a history whose last model call took and gave more tokens.
+// MaxTokens accepts a history whose last model call had more than n tokens.
 func MaxTokens(n int64) CompactionPolicy { return func(p Pressure) bool { return p.Tokens > n } }
 
-// MaxBytes is for a history whose payloads are larger.
+// MaxBytes accepts a history with more than n bytes of payloads.
 func MaxBytes(n int64) CompactionPolicy { return func(p Pressure) bool { return p.Bytes > n } }
 
-// MaxMessages is for a history of more messages and contexts.
+// MaxMessages accepts a history with more than n messages and contexts.
 func MaxMessages(n int) CompactionPolicy { return func(p Pressure) bool { return p.Messages > n } }
 
-// NeedsCompaction reports whether one of the policies says so.
+// NeedsCompaction reports whether one of the policies accepts the history.
 func NeedsCompaction(h *HistoryState, policies ...CompactionPolicy) (bool, error) {
 	p, err := h.Pressure()
 	for _, needs := range policies {
@@ -46,9 +44,9 @@ func NeedsCompaction(h *HistoryState, policies ...CompactionPolicy) (bool, error
 	return false, err
 }
 
-// Pressure measures the history. The tokens are those of the newest
-// step_completed, or, where there is none, of the newest message that has a
-// usage. An error is a payload that cannot be read.
+// Pressure measures the history. The tokens are the usage of the newest
+// step_completed or, without one, of the newest message with a usage. The error is a
+// payload that cannot be decoded.
 func (h *HistoryState) Pressure() (p Pressure, err error) {
 	for i := range h.items {
 		if it := &h.items[i]; it.kind != freezeItem {
@@ -61,7 +59,7 @@ func (h *HistoryState) Pressure() (p Pressure, err error) {
 	return p, err
 }
 
-// lastUsage is that of the newest model call since the compaction.
+// lastUsage is the usage of the newest model call since the compaction.
 func (h *HistoryState) lastUsage() (event.Usage, error) {
 	if len(h.usage) > 0 {
 		return usageOf(h.usage)
@@ -70,7 +68,7 @@ func (h *HistoryState) lastUsage() (event.Usage, error) {
 		if it.seq <= h.since {
 			break
 		}
-		if it.kind.plain() != saidItem {
+		if it.kind.plain() != messageItem {
 			continue
 		}
 		if u, err := usageOf(it.data); err != nil || !u.IsZero() {
@@ -81,11 +79,89 @@ func (h *HistoryState) lastUsage() (event.Usage, error) {
 }
 
 func usageOf(data jsontext.Value) (event.Usage, error) {
-	var called struct {
+	var call struct {
 		Usage event.Usage `json:"usage"`
 	}
-	if err := json.Unmarshal(data, &called); err != nil {
-		return called.Usage, fmt.Errorf("usage of the last model call: %w: %w", event.ErrInvalidPayload, err)
+	if err := json.Unmarshal(data, &call); err != nil {
+		return call.Usage, fmt.Errorf("usage of the last model call: %w: %w", event.ErrInvalidPayload, err)
 	}
-	return called.Usage, nil
+	return call.Usage, nil
+}
+
+// KeepTurns returns a compaction that replaces all messages before the last n turns
+// by a summary. A turn begins with a user message that has more than tool results.
+// Contexts and the messages of the system and the developer stay. The error is
+// ErrEmptyCompaction if there is no message before those turns, or no summary.
+//
+// Compact appends the compaction. It returns ErrSplitPair if one of the covered calls
+// is pending.
+func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error) {
+	start, err := h.turnStart(n)
+	if err != nil {
+		return event.Compaction{}, err
+	}
+	c := event.Compaction{Strategy: "keep_turns", Covers: event.Covers{From: 1, To: start - 1}, Summary: summary}
+	covered := 0
+	for i := range h.items {
+		it := &h.items[i]
+		if start <= 1 || !it.event() || it.kind == freezeItem || !(&compaction{Compaction: c}).covers(it) {
+			continue
+		}
+		instructs, err := it.instructs()
+		if err != nil {
+			return event.Compaction{}, err
+		}
+		if instructs {
+			c.Entries = append(c.Entries, event.CompactionEntry{Seq: it.seq})
+		} else {
+			covered++
+		}
+	}
+	if covered == 0 || summary == "" {
+		return event.Compaction{}, &CompactionError{Err: ErrEmptyCompaction}
+	}
+	m := event.Message{Role: event.User, Parts: []event.Part{event.Text(summary)}}
+	c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
+	return c, nil
+}
+
+// instructs reports whether the item is a context or a message of the system or the
+// developer.
+func (it *item) instructs() (bool, error) {
+	if it.kind.plain() == contextItem {
+		return true, nil
+	}
+	o, err := it.outline()
+	return o.Role == event.System || o.Role == event.Developer, err
+}
+
+// turnStart is the seq of the message that begins the nth last turn. For n = 0 it is
+// the seq after the last message. It is 0 if there are fewer turns.
+func (h *HistoryState) turnStart(n int) (start int64, err error) {
+	if n <= 0 && len(h.items) > 0 {
+		return h.items[len(h.items)-1].seq + 1, nil
+	}
+	for _, it := range slices.Backward(h.items) {
+		if it.kind.plain() != messageItem {
+			continue
+		}
+		o, err := it.outline()
+		if err != nil {
+			return 0, err
+		}
+		asks := o.Asks()
+		if start > 0 && !asks {
+			if n--; n == 0 {
+				return start, nil
+			}
+			start = 0
+		}
+		if asks {
+			start = it.seq
+		}
+	}
+	if n > 1 {
+		start = 0
+	}
+	return start, nil
 }

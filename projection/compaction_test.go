@@ -96,8 +96,8 @@ func TestCompactionsOfCompactions(t *testing.T) {
 	})
 }
 
-// The peer lost a call and its result to a snapshot between them, and repeated
-// the working set at each snapshot.
+// Another implementation lost a call and its result to a snapshot between them, and
+// repeated the working set at each snapshot.
 func TestSnapshotsBetweenCallsAndOverCompactions(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
@@ -216,7 +216,7 @@ func TestKeepTurns(t *testing.T) {
 	})
 }
 
-func TestACompactionIsHeldToItsPayloadsRules(t *testing.T) {
+func TestACompactionFollowsTheRulesOfItsPayload(t *testing.T) {
 	log := plainLog(t)
 	newStory(t, log, "s").exchange("a")
 	c := event.Compaction{Covers: covers(3, 2), Summary: "s"}
@@ -228,7 +228,7 @@ func TestACompactionIsHeldToItsPayloadsRules(t *testing.T) {
 	}
 }
 
-func TestAnImportedCompactionThatSplitsPairsIsMended(t *testing.T) {
+func TestAnImportedCompactionWithSplitPairsRenders(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.exchange("a")
@@ -303,8 +303,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// A digest that went along with a session is that of a fresh load.
-func TestDigestsGoAlong(t *testing.T) {
+// The digest of a Live equals the digest of a load.
+func TestALiveAndALoadHaveOneDigest(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		s := newStory(t, log, "s")
@@ -342,8 +342,7 @@ func TestDigestsGoAlong(t *testing.T) {
 	})
 }
 
-// A history of the same content has the same digest, whatever its ids, seqs and
-// times.
+// Histories with the same content have the same digest, with any ids, seqs and times.
 func TestDigestsAreOfContent(t *testing.T) {
 	log := plainLog(t)
 	a, b := newStory(t, log, "a"), newStory(t, log, "b")

@@ -10,26 +10,26 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// ControlState is what the runs of a session have decided, done and left open,
-// whatever was rewound since.
+// ControlState folds the claims, aborts, approvals, effects and children of the runs
+// in a session. A rewind does not change it.
 type ControlState struct {
-	// Claim is the newest claim of a run; nil if there is none, or it was
+	// Claim is the newest claim of a run. It is nil if there is none or it was
 	// released.
 	Claim *Claim `json:"claim,omitzero"`
-	// Epoch is the highest epoch of any claim of this session.
+	// Epoch is the highest epoch of all claims in this session.
 	Epoch int64 `json:"epoch,omitzero"`
-	// Aborts are requests to abort, since the last claim.
+	// Aborts are the abort requests since the last claim.
 	Aborts []AbortRequest `json:"aborts,omitzero"`
-	// Approvals are those nobody has answered, in order.
+	// Approvals are the requests without an answer, in order.
 	Approvals []OpenApproval `json:"approvals,omitzero"`
-	// Effects were intended and have no result, in order.
+	// Effects are the effects without a result, in order.
 	Effects []OpenEffect `json:"effects,omitzero"`
-	// Done are the effects with a result, of turns that did not complete.
+	// Done are the effects with a result, in turns that did not complete.
 	Done []DoneEffect `json:"done,omitzero"`
-	// Children have not ended, in order.
+	// Children are the child runs that have not ended, in order.
 	Children []OpenChild `json:"children,omitzero"`
-	// Ended are the newest turns that ended, and Resumed the newest cursors that
-	// were consumed, both oldest first.
+	// Ended and Resumed are the newest turns that ended and the newest consumed
+	// cursors, up to 32 each, oldest first.
 	Ended   []EndedTurn      `json:"ended,omitzero"`
 	Resumed []ConsumedCursor `json:"resumed,omitzero"`
 
@@ -38,11 +38,11 @@ type ControlState struct {
 	done      lookup[DoneEffect, *DoneEffect]
 }
 
-// remembered is how many ended turns and consumed cursors the state keeps;
-// older ones are looked up in the log.
-const remembered = 32
+// recentLimit is the largest number of ended turns and consumed cursors in the state.
+// The log has the older ones.
+const recentLimit = 32
 
-// Claim is that of a run on the session.
+// Claim is the claim of a run on the session.
 type Claim struct {
 	Seq    int64  `json:"seq"`
 	Epoch  int64  `json:"epoch"`
@@ -50,7 +50,7 @@ type Claim struct {
 	Lease  string `json:"lease,omitzero"`
 }
 
-// AbortRequest asks to abort a turn; a zero TurnID is whichever runs.
+// AbortRequest asks to abort a turn; a zero TurnID is the running turn.
 type AbortRequest struct {
 	Seq    int64     `json:"seq"`
 	TurnID ulid.ULID `json:"turn_id,omitzero"`
@@ -58,7 +58,7 @@ type AbortRequest struct {
 	Reason string    `json:"reason,omitzero"`
 }
 
-// OpenApproval is a request for consent.
+// OpenApproval is an approval request without an answer.
 type OpenApproval struct {
 	Seq             int64        `json:"seq"`
 	InterruptID     string       `json:"interrupt_id"`
@@ -69,10 +69,9 @@ type OpenApproval struct {
 	ExpiresAt       time.Time    `json:"expires_at,omitzero"`
 }
 
-// OpenEffect is an effect that was intended and has no result: its outcome is
-// not known.
+// OpenEffect is an effect without a result: its outcome is unknown.
 type OpenEffect struct {
-	// Seq is that of the newest intent.
+	// Seq is the seq of the newest intent.
 	Seq             int64             `json:"seq"`
 	Key             string            `json:"key"`
 	TurnID          ulid.ULID         `json:"turn_id,omitzero"`
@@ -82,29 +81,29 @@ type OpenEffect struct {
 	Class           event.EffectClass `json:"class,omitzero"`
 	Attempt         int               `json:"attempt,omitzero"`
 	ArgumentsDigest event.Digest      `json:"arguments_digest,omitzero"`
-	// Inherited says that it was open where the session was forked: nobody may
-	// run it again here.
+	// Inherited reports that the effect was open at the fork point: do not run it
+	// again in this session.
 	Inherited bool `json:"inherited,omitzero"`
 }
 
-// DoneEffect is an effect with its result, which stays in the log.
+// DoneEffect is an effect with a result. The result itself is in the log.
 type DoneEffect struct {
 	Key     string    `json:"key"`
 	TurnID  ulid.ULID `json:"turn_id"`
 	Ordinal string    `json:"ordinal,omitzero"`
-	// Intended and Completed are the seqs of intent and result.
+	// Intended and Completed are the seqs of the intent and the result.
 	Intended  int64 `json:"intended,omitzero"`
 	Completed int64 `json:"completed"`
 	Attempt   int   `json:"attempt,omitzero"`
 }
 
-func (o *OpenApproval) keyed() (string, int64) { return o.InterruptID, o.Seq }
-func (o *OpenEffect) keyed() (string, int64)   { return o.Key, o.Seq }
-func (d *DoneEffect) keyed() (string, int64)   { return d.Key, d.Completed }
+func (o *OpenApproval) lookupKey() (string, int64) { return o.InterruptID, o.Seq }
+func (o *OpenEffect) lookupKey() (string, int64)   { return o.Key, o.Seq }
+func (d *DoneEffect) lookupKey() (string, int64)   { return d.Key, d.Completed }
 
 // OpenChild is a child run that has not ended.
 type OpenChild struct {
-	// Seq is that of its newest event.
+	// Seq is the seq of the child's newest event.
 	Seq       int64            `json:"seq"`
 	ChildID   string           `json:"child_id"`
 	SessionID string           `json:"session_id,omitzero"`
@@ -113,7 +112,7 @@ type OpenChild struct {
 	State     event.ChildState `json:"state"`
 }
 
-// EndedTurn is how a turn ended.
+// EndedTurn is the end of a turn.
 type EndedTurn struct {
 	Seq        int64            `json:"seq"`
 	TurnID     ulid.ULID        `json:"turn_id,omitzero"`
@@ -127,9 +126,10 @@ type ConsumedCursor struct {
 	CursorID string `json:"cursor_id"`
 }
 
-// Control is what the runs of a session decided, did and left open. A fork
-// inherits effects with a result, and that others' outcome is unknown; never
-// claims, aborts, approvals and children.
+// Control folds claims, aborts, approvals, effects and children of a session's runs.
+// A fork inherits effects: a completed effect keeps its result, and the outcome of an
+// open effect is unknown in the fork. A fork does not inherit claims, aborts,
+// approvals and children.
 func Control() Projection[ControlState] {
 	return Projection[ControlState]{
 		builtin: true, Name: "control", Version: 1, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
@@ -159,7 +159,7 @@ func (s *ControlState) apply(e *event.Event) error {
 		return s.endTurn(e)
 	case event.TurnResumed:
 		p, err := event.DecodeKept[event.TurnResumption](e)
-		s.Resumed = last(append(s.Resumed, ConsumedCursor{Seq: e.Seq, CursorID: p.CursorID}))
+		s.Resumed = recent(append(s.Resumed, ConsumedCursor{Seq: e.Seq, CursorID: p.CursorID}))
 		return err
 	case event.EffectIntended, event.EffectCompleted:
 		return s.effect(e)
@@ -171,7 +171,7 @@ func (s *ControlState) apply(e *event.Event) error {
 	return nil
 }
 
-// fork clears what a fork does not inherit.
+// fork clears the state that a fork does not inherit.
 func (s *ControlState) fork() {
 	s.Claim, s.Epoch, s.Aborts, s.Approvals, s.Children = nil, 0, nil, nil, nil
 	s.approvals = lookup[OpenApproval, *OpenApproval]{}
@@ -182,7 +182,7 @@ func (s *ControlState) fork() {
 
 func (s *ControlState) endTurn(e *event.Event) error {
 	p, err := event.DecodeKept[event.TurnCompletion](e)
-	s.Ended = last(append(s.Ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status, StopReason: p.StopReason}))
+	s.Ended = recent(append(s.Ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status, StopReason: p.StopReason}))
 	if p.Status == event.TurnStatusCompleted {
 		s.Done = slices.DeleteFunc(s.Done, func(d DoneEffect) bool { return d.TurnID == p.TurnID })
 		s.done = lookup[DoneEffect, *DoneEffect]{}
@@ -195,13 +195,13 @@ func (s *ControlState) effect(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	intent := s.effects.take(&s.Effects, p.Key)
+	intent := s.effects.remove(&s.Effects, p.Key)
 	if e.Type.Name() == event.EffectIntended {
 		s.effects.add(&s.Effects, OpenEffect{Seq: e.Seq, Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Kind: p.Kind,
 			Name: p.Name, Class: p.Class, Attempt: p.Attempt, ArgumentsDigest: p.ArgumentsDigest})
 		return nil
 	}
-	s.done.take(&s.Done, p.Key)
+	s.done.remove(&s.Done, p.Key)
 	if !p.TurnID.IsZero() {
 		s.done.add(&s.Done, DoneEffect{Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Intended: intent.Seq, Completed: e.Seq, Attempt: p.Attempt})
 	}
@@ -213,7 +213,7 @@ func (s *ControlState) approval(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	s.approvals.take(&s.Approvals, p.InterruptID)
+	s.approvals.remove(&s.Approvals, p.InterruptID)
 	if e.Type.Name() == event.ApprovalRequested {
 		s.approvals.add(&s.Approvals, OpenApproval{Seq: e.Seq, InterruptID: p.InterruptID, EffectID: p.EffectID, CallID: p.CallID,
 			Name: p.Name, ArgumentsDigest: p.ArgumentsDigest, ExpiresAt: p.ExpiresAt})
@@ -247,9 +247,9 @@ func (s *ControlState) child(e *event.Event) error {
 	return nil
 }
 
-// last is the newest of a list that is remembered in part.
-func last[T any](list []T) []T {
-	if n := len(list) - remembered; n > 0 {
+// recent returns the last recentLimit elements of a list.
+func recent[T any](list []T) []T {
+	if n := len(list) - recentLimit; n > 0 {
 		return slices.Delete(list, 0, n)
 	}
 	return list

@@ -2,7 +2,9 @@ package projection
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,44 +12,46 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 )
 
-// CustomStates are the states of programs, by name.
+// CustomStates is the custom states of a session, by name.
 type CustomStates struct {
 	states map[string]CustomState
 }
 
-// CustomState is a program's own state: a JSON document that patches made. The
-// zero CustomState is the document null, which the first patch finds.
+// CustomState is a JSON document that patches made. The zero CustomState is the
+// document null, the document before the first patch.
 type CustomState struct {
-	// Version is the state's shape, as the last patch that said one; 0 if none did.
+	// Version is the version in the last patch that has one; 0 if no patch has one.
 	Version int
-	// Incomplete says that a patch of it was redacted, so that later ones may not
-	// apply any more.
+	// Incomplete reports that a patch of the state was redacted. Later patches may
+	// not apply then.
 	Incomplete bool
-	// Skipped counts the patches that did not apply and left the state as it was;
+	// Skipped counts the patches that did not apply: they did not change the state.
 	// Refused are the newest 32 of them, oldest first. A patch that replaces the
-	// whole document makes it complete again, and forgets them.
+	// whole document makes the state complete again and clears both.
 	Skipped int
 	Refused []RefusedPatch
 
 	doc *document
 }
 
-// RefusedPatch is a patch that stands in the log and does not apply.
+// RefusedPatch is a patch in the log that does not apply.
 type RefusedPatch struct {
 	Seq int64 `json:"seq"`
 	// Index, Op and Path name the operation, as in a PatchError.
 	Index int    `json:"index"`
 	Op    string `json:"op,omitzero"`
 	Path  string `json:"path,omitzero"`
-	// Reason is the text of one of the errors that a PatchError wraps.
+	// Reason is the text of the error in the PatchError. Snapshots contain it, so the
+	// texts do not change.
 	Reason string `json:"reason"`
 }
 
-// Custom is the state of programs on the active path: custom_patched events
-// applied in order. One that does not apply, which Patch would not have appended,
-// changes nothing; the state says that it was refused.
+// Custom is the custom states on the active path: custom_patched events applied in
+// order. An event that does not apply changes only Skipped and Refused. Patch does
+// not append such an event.
 func Custom() Projection[CustomStates] {
 	return Projection[CustomStates]{
 		builtin: true, Name: "custom", Version: 1, Apply: (*CustomStates).apply,
@@ -55,22 +59,98 @@ func Custom() Projection[CustomStates] {
 	}
 }
 
-// Raw is the document; the caller's own copy. Number literals are as they were
-// written.
+// Raw returns a copy of the document. Number literals are unchanged.
 func (c CustomState) Raw() jsontext.Value { return c.document().value() }
 
 func (c CustomState) document() *document {
 	if c.doc == nil {
-		return null()
+		return nullDocument()
 	}
 	return c.doc
 }
 
-// Get is the state of a name; the zero CustomState if nothing was patched.
+// Get returns the state with the name, or the zero CustomState if there is none.
 func (s *CustomStates) Get(name string) CustomState { return s.states[name] }
 
-// Names are those of all states, sorted.
+// Names returns the names of all states, sorted.
 func (s *CustomStates) Names() []string { return slices.Sorted(maps.Keys(s.states)) }
+
+// ErrStateShape means that a custom state does not decode into the requested type.
+var ErrStateShape = errors.New("custom state has another type")
+
+// Migrations convert a state of one version to the next version: the function at key
+// n returns version n+1. A state without a version has version 0.
+type Migrations map[int]func(jsontext.Value) (jsontext.Value, error)
+
+// Typed decodes a custom state into a T. It first migrates an older state, in memory.
+// The error is a *event.VersionError for a newer state. It is ErrStateShape for a
+// missing migration, for members that T lacks, and for another type. The document
+// null is the zero T.
+func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) {
+	var state T
+	if c.Version > version {
+		return state, &event.VersionError{What: "custom state", Got: c.Version, Max: version}
+	}
+	if c.document().kind == jsontext.KindNull {
+		return state, nil
+	}
+	raw := c.Raw()
+	for v := c.Version; v < version; v++ {
+		migrate, ok := migrations[v]
+		if !ok {
+			return state, fmt.Errorf("%w: it has version %d, and there is no migration from it", ErrStateShape, v)
+		}
+		var err error
+		if raw, err = migrate(raw); err != nil {
+			return state, fmt.Errorf("migrate custom state from version %d: %w", v, err)
+		}
+	}
+	if err := json.Unmarshal(raw, &state, json.RejectUnknownMembers(true)); err != nil {
+		var zero T
+		return zero, fmt.Errorf("%w: %w", ErrStateShape, err)
+	}
+	return state, nil
+}
+
+// Patch applies a patch to the state of its name on the active path and appends it
+// after the head. If another writer appends meanwhile, it tries again. The error is a
+// *PatchError if the patch does not apply; Patch then appends nothing. It is
+// eventlog.ErrNotFound for a missing session.
+func Patch(ctx context.Context, log *eventlog.Log, session string, p event.CustomPatch) (CustomState, event.Head, error) {
+	if err := event.Validate(p); err != nil {
+		return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
+	}
+	e := event.New(p)
+	for {
+		v, err := Load(ctx, log, session, Custom())
+		if err != nil {
+			return CustomState{}, event.Head{}, err
+		}
+		c, err := v.State.Get(p.Name).patched(&p)
+		if err != nil {
+			return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
+		}
+		head, err := log.Append(ctx, session, eventlog.At(v.Head), e)
+		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return CustomState{}, event.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
+		}
+		return c, head, nil
+	}
+}
+
+// SetState replaces the whole state of a name by value, encoded as JSON. Patch lists
+// the errors.
+func SetState(ctx context.Context, log *eventlog.Log, session, name string, version int, value any) (CustomState, event.Head, error) {
+	raw, err := json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return CustomState{}, event.Head{}, fmt.Errorf("encode state %q: %w", name, err)
+	}
+	patch := append(append([]byte(`[{"op":"add","path":"","value":`), raw...), '}', ']')
+	return Patch(ctx, log, session, event.CustomPatch{Name: name, StateVersion: version, Patch: patch})
+}
 
 func (s *CustomStates) apply(e *event.Event) error {
 	if e.Type.Name() != event.CustomPatched {
@@ -87,7 +167,7 @@ func (s *CustomStates) apply(e *event.Event) error {
 	return nil
 }
 
-// next is the state after the patch that stands at e.
+// next returns the state after the patch in e.
 func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 	if e.Redacted() {
 		c.Version, c.Incomplete = cmp.Or(p.StateVersion, c.Version), true
@@ -97,15 +177,16 @@ func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 	if err == nil {
 		return after
 	}
-	if c.Incomplete { // it did apply, to the state that is not known any more
+	if c.Incomplete { // the patch did apply to the state before the redaction
 		c.Version = cmp.Or(p.StateVersion, c.Version)
 	}
 	c.Skipped++
-	c.Refused = last(append(slices.Clone(c.Refused), refusalOf(e.Seq, err)))
+	c.Refused = recent(append(slices.Clone(c.Refused), refusedPatch(e.Seq, err)))
 	return c
 }
 
-// patched is the state after a patch; one that does not apply is a *PatchError.
+// patched returns the state after a patch. The error is a *PatchError if the patch
+// does not apply.
 func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	doc, err := c.document().patched(p.Patch)
 	if err != nil {
@@ -118,9 +199,9 @@ func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	return c, nil
 }
 
-// refusalOf says why a patch does not apply, in words that are the same whenever
-// it is asked.
-func refusalOf(seq int64, err error) RefusedPatch {
+// refusedPatch describes a patch that does not apply. The text does not depend on the
+// state.
+func refusedPatch(seq int64, err error) RefusedPatch {
 	r := RefusedPatch{Seq: seq, Index: -1, Reason: ErrInvalidPatch.Error()}
 	var where *PatchError
 	if errors.As(err, &where) {
@@ -134,7 +215,7 @@ func refusalOf(seq int64, err error) RefusedPatch {
 	return r
 }
 
-// replacesAll reports whether a patch that applied sets the whole document.
+// replacesAll reports whether a patch that applies sets the whole document.
 func replacesAll(patch jsontext.Value) bool {
 	var ops []operation
 	err := json.Unmarshal(patch, &ops)
@@ -143,7 +224,7 @@ func replacesAll(patch jsontext.Value) bool {
 	})
 }
 
-// customBody is a state as it stands in a snapshot.
+// customBody is a state in a snapshot.
 type customBody struct {
 	Version    int            `json:"version,omitzero"`
 	Incomplete bool           `json:"incomplete,omitzero"`
@@ -179,7 +260,7 @@ func decodeCustom(body jsontext.Value) (CustomStates, error) {
 	return s, nil
 }
 
-// digest leaves out which patches were refused, and where.
+// digest leaves out the list of refused patches.
 func (s *CustomStates) digest() (event.Digest, error) {
 	c := CustomStates{states: map[string]CustomState{}}
 	for name, state := range s.states {

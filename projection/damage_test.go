@@ -19,8 +19,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// damaged makes a snapshot unusable. It is given the seq that the session has
-// before it, and returns that of the bad snapshot.
+// damaged makes a snapshot unusable. It gets the seq of the head and returns the seq
+// of the bad snapshot.
 type damaged struct {
 	name string
 	do   func(g *garden.Garden) int64
@@ -74,17 +74,17 @@ var damages = []damaged{
 	}, projection.ErrUnreadableBody},
 }
 
-// padded is how many messages make a state a blob.
+// padded is the number of messages that make a state a blob.
 const padded = 60
 
-// good takes a snapshot whose state is a blob.
+// good appends a snapshot whose state is a blob.
 func good(g *garden.Garden) int64 {
 	g.T.Helper()
 	g.Snapshot("s", garden.Traces[3], true)
 	return g.Head("s").Seq
 }
 
-// bad appends a snapshot of the states that are right, but for what spoil does.
+// bad appends a snapshot of the right states, changed by spoil.
 func bad(g *garden.Garden, spoil func(s *event.Snapshot)) int64 {
 	g.T.Helper()
 	head := g.Head("s")
@@ -93,13 +93,13 @@ func bad(g *garden.Garden, spoil func(s *event.Snapshot)) int64 {
 	return g.Append("s", event.New(s)).Seq
 }
 
-// body is one in which both parts have a version and a state.
+// body is a body in which both parts have a version and a state.
 func body(g *garden.Garden, version int, state string) jsontext.Value {
 	part := fmt.Sprintf(`{"version":%d,"state":%s}`, version, state)
 	return jsontext.Value(fmt.Sprintf(`{"test:path":%s,"test:session":%s}`, part, part))
 }
 
-// removeBlobs loses what a snapshot needs.
+// removeBlobs removes the blobs of a snapshot.
 func removeBlobs(g *garden.Garden, seq int64) {
 	g.T.Helper()
 	e, err := g.Log.Event(garden.Bg, "s", seq)
@@ -121,9 +121,8 @@ func manyParts(n int) projection.Set {
 	return set
 }
 
-// A snapshot that cannot be used is passed over for the one before it, and said
-// to be.
-func TestUnusableSnapshotsArePassedOver(t *testing.T) {
+// A load skips an unusable snapshot, reports it, and uses the snapshot before it.
+func TestUnusableSnapshotsAreSkipped(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {
 			onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
@@ -140,7 +139,7 @@ func TestUnusableSnapshotsArePassedOver(t *testing.T) {
 				session, _ := projection.State(got, garden.SessionTrace)
 				garden.Same(t, "path", want.Path, path.Seen)
 				garden.Same(t, "session", want.Session, session.Seen)
-				garden.Same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, d.why)))
+				garden.Same(t, "skipped", []int64{seq}, dedupe(skipped(got.Explain, d.why)))
 				for _, p := range got.Explain.Parts {
 					if p.From.ID != first.SnapshotID {
 						t.Errorf("%s begins from %+v", p.Projection, p.From)
@@ -163,7 +162,7 @@ func dedupe(seqs []int64) (list []int64) {
 	return list
 }
 
-// altering changes bodies as they are read.
+// altering changes bodies when they are read.
 type altering struct {
 	*counted
 	alter bool
@@ -180,7 +179,7 @@ func (a *altering) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser,
 	}{io.MultiReader(strings.NewReader(" "), r), r}, nil
 }
 
-func TestABodyWhoseBytesChangedIsPassedOver(t *testing.T) {
+func TestABodyWithChangedBytesIsSkipped(t *testing.T) {
 	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			store := &altering{counted: countReads(open(t.TempDir()))}
@@ -193,14 +192,14 @@ func TestABodyWhoseBytesChangedIsPassedOver(t *testing.T) {
 			view, err := projection.Load(garden.Bg, log, "s", garden.PathTrace)
 			g.Allow(err)
 			garden.Same(t, "state", g.Expected(seq, g.Lineage("s")).Path, view.State.Seen)
-			garden.Same(t, "passed over", []int64{seq}, passed(view.Explain, projection.ErrBadDigest))
+			garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, projection.ErrBadDigest))
 		})
 	}
 }
 
-// A snapshot that covers a path which was left is passed over for the newest that
-// does not, also where that was passed by meanwhile.
-func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
+// A load skips a snapshot that covers another path and uses the newest usable one,
+// also if it read that snapshot earlier.
+func TestASnapshotOffThePathIsSkipped(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 10)
 		left := g.Head("s")
@@ -213,14 +212,14 @@ func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
 		got, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace)
 		g.Allow(err)
 		garden.Same(t, "state", g.Expected(21, g.Lineage("s")).Path, got.State.Seen)
-		garden.Same(t, "passed over", []int64{off}, passed(got.Explain, projection.ErrOffPath))
+		garden.Same(t, "skipped", []int64{off}, skipped(got.Explain, projection.ErrOffPath))
 		if from := got.Explain.Parts[0].From.Seq; from != 17 {
 			t.Errorf("begins from %d", from)
 		}
 	})
 }
 
-// The bodies of a copy are its original's: they may say what is not true of it.
+// A load does not use the snapshots of a copy: they describe the original.
 func TestBodiesOfACopyAreNotUsed(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 5)
@@ -229,20 +228,20 @@ func TestBodiesOfACopyAreNotUsed(t *testing.T) {
 		g.Allow(err)
 		got, err := projection.Load(garden.Bg, g.Log, "c", garden.PathTrace)
 		g.Allow(err)
-		garden.Same(t, "passed over", []int64{seq}, passed(got.Explain, projection.ErrCopiedBody))
+		garden.Same(t, "skipped", []int64{seq}, skipped(got.Explain, projection.ErrCopiedBody))
 		if s := g.Snapshot("c", garden.Traces[3], true); s.Index != 1 || s.ParentSnapshotID == "" {
 			t.Errorf("the copy's snapshot has index %d and parent %q", s.Index, s.ParentSnapshotID)
 		}
 		got, err = projection.Load(garden.Bg, g.Log, "c", garden.PathTrace)
 		g.Allow(err)
-		if got.Explain.Events != 1 || len(got.Explain.Passed) != 0 {
-			t.Errorf("read %d events, passed over %v", got.Explain.Events, got.Explain.Passed)
+		if got.Explain.Events != 1 || len(got.Explain.Skipped) != 0 {
+			t.Errorf("read %d events, skipped %v", got.Explain.Events, got.Explain.Skipped)
 		}
 	})
 }
 
-// What keeps everything from being read is an error.
-func TestALoadThatIsCutShortIsAnError(t *testing.T) {
+// A closed log or a canceled context is an error, not a reason to skip a snapshot.
+func TestAnInterruptedLoadIsAnError(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", padded)
 		good(g)
@@ -266,8 +265,9 @@ func TestALoadThatIsCutShortIsAnError(t *testing.T) {
 	})
 }
 
-// A state that is no JSON, or cannot be encoded, is refused; nothing is written.
-func TestAStateThatCannotBeKeptIsRefused(t *testing.T) {
+// A state that is no JSON, or cannot be encoded, is an error, and no event is
+// written.
+func TestAStateThatCannotBeEncodedIsRefused(t *testing.T) {
 	broken := errors.New("broken")
 	encoders := map[string]func(*int) (jsontext.Value, error){
 		"nothing":    func(*int) (jsontext.Value, error) { return nil, nil },
@@ -310,8 +310,8 @@ func TestManyPartsMakeASmallEvent(t *testing.T) {
 		}
 		l, err := projection.LoadSet(garden.Bg, g.Log, "s", set)
 		g.Allow(err)
-		if l.Explain.Events != 1 || len(l.Explain.Passed) != 0 {
-			t.Errorf("read %d events, passed over %v", l.Explain.Events, l.Explain.Passed)
+		if l.Explain.Events != 1 || len(l.Explain.Skipped) != 0 {
+			t.Errorf("read %d events, skipped %v", l.Explain.Events, l.Explain.Skipped)
 		}
 		want, err := json.Marshal(garden.Trace{Seen: g.Expected(20, g.Lineage("s")).Path})
 		g.Allow(err)

@@ -1,18 +1,21 @@
-// Package projection folds the events of a session into views, and keeps
-// snapshots of them in the same log, so that a view of a long session costs the
-// newest snapshot and the events behind it.
+// Package projection folds the events of a session into states, and stores snapshots
+// of the states in the same log. Loading the state of a long session reads the newest
+// snapshot and the events after it.
 //
-// A Projection is a pure fold with a name and a version. Load gives its state:
+// A Projection is a pure fold with a name and a version. Load returns its state:
 //
-//	h, err := projection.Load(ctx, log, "order-42", projection.History)
+//	h, err := projection.Load(ctx, log, "order-42", projection.History())
 //
-// Several are loaded together as a Set, and a Live goes along with a session
-// and takes snapshots when a Policy says so.
+// A Set loads several projections in one pass. A Live follows a session, and appends a
+// snapshot when a Policy decides so.
 //
-// # Snapshots are no truth
+// # Snapshots
 //
-// A snapshot is an event, but nothing depends on it: one that was redacted,
-// cannot be read, is of another version or fails its digest is passed over for
-// an earlier one, in the end for a full replay. Explain says which were used
-// and which passed over.
+// A snapshot is an event with the states of a set. No state depends on a snapshot:
+// Load skips a snapshot that is redacted, damaged, of another version or of other
+// events, and uses an older one, or replays the session from its start. Explain lists
+// the snapshots that Load used and skipped.
+//
+// snapshot_choice.go chooses the snapshots that a load starts from, snapshot_tail.go
+// folds the events after them, snapshot_body.go writes and reads the states.
 package projection

@@ -12,22 +12,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A document may have maxDocument bytes and maxDepth levels, so that a patch of
-// a few lines that copies a document into itself again and again is refused.
+// maxDocument and maxDepth limit the bytes and levels of a document. A short patch
+// could otherwise copy a document into itself again and again.
 const (
 	maxDocument = 64 << 20
 	maxDepth    = 1000
 )
 
-// document is a JSON value that is never changed: an edited one shares what
-// stayed.
-// Literals are kept verbatim, members in order.
+// document is an immutable JSON value. An edited document shares the unchanged parts.
+// Literals stay unchanged, members stay in order.
 type document struct {
-	kind    jsontext.Kind // of its first byte: { [ " 0 t f n
+	kind    jsontext.Kind // by the first byte: { [ " 0 t f n
 	raw     jsontext.Value
 	members []documentMember
 	items   []*document
-	size    int // bytes when written
+	size    int // bytes when encoded
 	depth   int
 }
 
@@ -45,7 +44,7 @@ func parseDocument(v jsontext.Value) (*document, error) {
 		return nil, err
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.Join(errors.New("there is more than one value"), err)
+		return nil, errors.Join(errors.New("there is more than one JSON value"), err)
 	}
 	return n, n.check()
 }
@@ -139,10 +138,10 @@ func (n *document) children(yield func(*document) bool) {
 	}
 }
 
-// changed corrects the size and the depth of what was made of n by leaving out a
-// child, old, or taking one in, value; either may be nil. A deep child that left
-// may have been the only one.
-func (c *document) changed(n, old, value *document) *document {
+// resize updates the size and the depth of c, a copy of n without child old and with
+// child value. Both may be nil. If old was the deepest child, it searches the new
+// depth.
+func (c *document) resize(n, old, value *document) *document {
 	c.size += max(len(c.members)+len(c.items), 1) - max(len(n.members)+len(n.items), 1)
 	if old != nil {
 		c.size -= old.size
@@ -164,7 +163,7 @@ func (c *document) changed(n, old, value *document) *document {
 	return c
 }
 
-// check refuses a document that grew beyond measure.
+// check returns ErrDocumentTooLarge for a document over the limits.
 func (n *document) check() error {
 	if n.size > maxDocument || n.depth > maxDepth {
 		return fmt.Errorf("%w: %d bytes in %d levels", ErrDocumentTooLarge, n.size, n.depth)
@@ -172,7 +171,7 @@ func (n *document) check() error {
 	return nil
 }
 
-// value is the document, without white space.
+// value encodes the document without white space.
 func (n *document) value() jsontext.Value { return n.append(make([]byte, 0, n.size)) }
 
 func (n *document) append(dst []byte) []byte {
@@ -200,12 +199,12 @@ func (n *document) append(dst []byte) []byte {
 	return append(dst, n.raw...)
 }
 
-// member is the place of a member; -1 if there is none.
+// member returns the index of a member; -1 if there is none.
 func (n *document) member(name string) int {
 	return slices.IndexFunc(n.members, func(m documentMember) bool { return m.name == name })
 }
 
-// equal compares as RFC 6902 does: numbers by their value, members in any order.
+// equal compares as RFC 6902 does: numbers by value, members in any order.
 func (n *document) equal(o *document) bool {
 	if n.kind != o.kind {
 		return false
@@ -245,7 +244,7 @@ func sameNumber(a, b string) bool {
 	return x.negative == y.negative && x.digits == y.digits && x.exponent.Cmp(y.exponent) == 0
 }
 
-// decimal is digits × 10^exponent, digits without zeros at their ends.
+// decimal is digits × 10^exponent. digits has no zeros at its ends.
 type decimal struct {
 	negative bool
 	digits   string

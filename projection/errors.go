@@ -8,39 +8,43 @@ import (
 )
 
 var (
-	// ErrSnapshotNotFound: the session has no such snapshot.
+	// ErrSnapshotNotFound means that the session has no such snapshot.
 	ErrSnapshotNotFound = errors.New("snapshot not found")
-	// ErrUnknownProjection: no projection of that name.
+	// ErrUnknownProjection means that no projection has the name.
 	ErrUnknownProjection = errors.New("unknown projection")
-	// ErrInvalidSet: a set without name or parts, or with two parts of one name.
-	ErrInvalidSet = errors.New("invalid set of projections")
-	// ErrInvalidState: a projection's Encode made something that is not JSON.
+	// ErrInvalidSet means that a set has no parts, a part of it is unusable, a name
+	// is missing or not allowed, or two parts have one name.
+	ErrInvalidSet = errors.New("invalid projection set")
+	// ErrInvalidState means that the Encode of a projection returned invalid JSON.
 	ErrInvalidState = errors.New("invalid state")
-	// ErrNotNext: an event was given that does not follow the one before it.
-	ErrNotNext = errors.New("event is not the next one")
+	// ErrNotNext means that an event does not follow the event before it.
+	ErrNotNext = errors.New("event is not the next event")
 )
 
-// Why a snapshot was passed over; matched by PassedOver.Err.
+// Reasons to skip a snapshot. SkippedSnapshot.Err matches one of them.
 var (
-	// ErrRedactedBody: its body was redacted.
+	// ErrRedactedBody means that the body was redacted.
 	ErrRedactedBody = errors.New("snapshot is redacted")
-	// ErrOtherVersion: its body is of another version of the projection.
-	ErrOtherVersion = errors.New("snapshot is of another version")
-	// ErrBadDigest: its body is not what its digest says.
-	ErrBadDigest = errors.New("snapshot fails its digest")
-	// ErrUnreadableBody: its body is missing or cannot be decoded.
+	// ErrOtherVersion means that the body was made by another version of the
+	// projection.
+	ErrOtherVersion = errors.New("snapshot has another version")
+	// ErrBadDigest means that the body does not match its digest.
+	ErrBadDigest = errors.New("snapshot does not match its digest")
+	// ErrUnreadableBody means that the body is missing or cannot be decoded.
 	ErrUnreadableBody = errors.New("snapshot cannot be read")
-	// ErrCopiedBody: it was copied with its session. Its states may hold ids and
-	// costs of the original.
+	// ErrCopiedBody means that the snapshot was copied with its session: its states
+	// may contain ids and costs of the original session.
 	ErrCopiedBody = errors.New("snapshot was copied from another session")
-	// ErrOffPath: what it covers does not lie on the path it stands on.
+	// ErrOffPath means that the last event that the snapshot covers is not on the
+	// path of the snapshot.
 	ErrOffPath = errors.New("snapshot covers another path")
-	// ErrOtherPast: it was taken of other events than stand before it now, as after
-	// a repair that lost some; or it does not say of which.
-	ErrOtherPast = errors.New("snapshot is of another past")
+	// ErrOtherEvents means that the events before the snapshot are not the events
+	// that it was made from, for example after a repair that lost some; or the
+	// snapshot has no hash of them.
+	ErrOtherEvents = errors.New("snapshot covers other events")
 )
 
-// FoldError says which event a projection could not fold.
+// FoldError is the event that a projection could not fold.
 type FoldError struct {
 	Projection string
 	Session    string

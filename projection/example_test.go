@@ -51,7 +51,7 @@ func show(entries []projection.Entry) {
 	}
 }
 
-// What the model is to see next, before a compaction and after.
+// The messages for the next model call, before and after a compaction.
 func ExampleLoad() {
 	ctx := context.Background()
 	log := refund()
@@ -88,7 +88,7 @@ func ExampleLoad() {
 	// 4 assistant: text It was sent on Monday.
 }
 
-// topics is a projection of one's own: how often words with a capital were said.
+// topics is a custom projection: it counts words with a capital letter.
 var topics = projection.Projection[map[string]int]{
 	Name: "shop:topics", Version: 1,
 	Apply: func(topics *map[string]int, e *event.Event) error {
@@ -108,7 +108,7 @@ var topics = projection.Projection[map[string]int]{
 	},
 }
 
-// A projection of one's own is loaded as the others are, alone or with them.
+// A custom projection is loaded as the projections of this package are.
 func ExampleProjection() {
 	ctx := context.Background()
 	log := refund()
@@ -128,8 +128,8 @@ func ExampleProjection() {
 	// 15 tokens after 4 events
 }
 
-// A program resumes a session, goes along with it and takes snapshots, so that
-// the next one reads little.
+// A program resumes a session, follows it and appends snapshots, so that the next
+// resume reads little.
 func ExampleResume() {
 	ctx := context.Background()
 	log := refund()

@@ -2,53 +2,54 @@ package projection
 
 import "github.com/convlog/convlog/event"
 
-// Explain says how a state came about.
+// Explain describes how a load made a state.
 type Explain struct {
 	Session string
-	// Head is the event that the state is as of.
+	// Head is the last event in the state.
 	Head event.Head
-	// Parts says for each projection which snapshot it began from.
+	// Parts is one entry for each projection of the set.
 	Parts []PartExplain
-	// Passed are the snapshots that could not be used, newest first.
-	Passed []PassedOver
-	// Events and Bytes are how many events were read, and the length of their
-	// lines with data kept elsewhere; an event that was read twice counts twice.
+	// Skipped lists the snapshots that could not be used, newest first.
+	Skipped []SkippedSnapshot
+	// Events counts the events that the load read, and Bytes the length of their
+	// lines and of payloads in blobs. An event that is read twice counts twice.
 	Events int64
 	Bytes  int64
-	// BodyBytes is what was read of snapshots' bodies outside those lines.
+	// BodyBytes is the number of bytes of snapshot bodies that the load read from
+	// blobs.
 	BodyBytes int64
 }
 
-// PartExplain says how one projection's state came about.
+// PartExplain describes how a load made the state of one projection.
 type PartExplain struct {
 	Projection string
 	Version    int
 	Scope      event.Scope
-	// From is the snapshot it began from; zero is the start of the session.
+	// From is the snapshot that the state started from. It is zero if there was none.
 	From SnapshotRef
-	// Folded is how many events were folded on top.
+	// Folded counts the events that were folded on top of From.
 	Folded int64
 }
 
-// SnapshotRef names a snapshot. The zero SnapshotRef is none.
+// SnapshotRef refers to a snapshot. The zero SnapshotRef refers to none.
 type SnapshotRef struct {
-	// Seq is that of the snapshot event, Covers the last one its state holds.
+	// Seq is the seq of the snapshot event. Covers is the last event in its state.
 	Seq        int64
 	Covers     int64
 	ID         string
 	Projection string
 }
 
-// IsZero reports whether r names none.
+// IsZero reports whether r refers to no snapshot.
 func (r SnapshotRef) IsZero() bool { return r == SnapshotRef{} }
 
-// PassedOver is a snapshot that could not be used.
-type PassedOver struct {
+// SkippedSnapshot is a snapshot that could not be used.
+type SkippedSnapshot struct {
 	Seq        int64
 	ID         string
 	Projection string
-	// Err matches ErrRedactedBody, ErrOtherVersion, ErrBadDigest,
-	// ErrUnreadableBody, ErrCopiedBody, ErrOffPath or ErrOtherPast.
+	// Err matches ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody,
+	// ErrCopiedBody, ErrOffPath or ErrOtherEvents.
 	Err error
 }
 

@@ -2,15 +2,14 @@ package projection
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Buffered limits how many bytes of events a load keeps between the scan and the
-// folding.
+// Buffered limits the bytes of events that a load keeps in memory.
 func Buffered(o Options, bytes int) Options {
 	o.buffer = bytes
 	return o
 }
 
-// Measured applies a patch, and gives the size and the depth that are known of the
-// document, and those that it has.
+// Measured applies a patch. It returns the size and the depth that the document
+// stores, and its real size and depth.
 func Measured(document, patch jsontext.Value) (known, real [2]int, err error) {
 	n, err := parseDocument(document)
 	if err == nil {

@@ -8,12 +8,13 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// History is the effective history of a session: what the model sees. Its state
-// holds messages and contexts as they were said, what compactions left of them,
-// and where they were frozen; Messages renders it.
+// History is the effective history of a session: the messages that the model gets.
+// Its state holds messages and contexts as they were appended, with compactions
+// applied, and the points at which the history was rendered into a request. Messages
+// renders it.
 //
-// A handoff and an external_input are no part of it: who wants the model to see
-// one appends a message or a context for it.
+// A handoff or an external_input is no part of the history. To show one to the model,
+// append a message or a context.
 func History() Projection[HistoryState] {
 	return Projection[HistoryState]{
 		builtin: true, Name: "history", Version: 1,
@@ -24,17 +25,18 @@ func History() Projection[HistoryState] {
 	}
 }
 
-// HistoryState is the state of History. Rendering does not change it, and a copy
-// stays as it is while the original moves on.
+// HistoryState is the state of History. Rendering does not change it. A copy of the
+// struct is independent of the original.
 type HistoryState struct {
 	items []item
-	// executions are the tool_completed whose result no message told yet.
+	// executions are the tool_completed events whose result is in no message yet.
 	executions []item
-	// cleared are the calls whose results before a seq are shown no more.
+	// cleared maps calls to a seq. Results of the call before that seq render without
+	// content.
 	cleared map[string]int64
 	// files is the working set of the newest compaction that has one.
 	files workingSet
-	// usage is the payload of the newest step_completed since the compaction.
+	// usage is the payload of the newest step_completed since the newest compaction.
 	usage jsontext.Value
 	// since is the seq of the newest compaction.
 	since int64
@@ -42,15 +44,15 @@ type HistoryState struct {
 	chain chain
 }
 
-// itemKind says what an item is. Redacted ones are in capitals, so that the
-// letter says all in a snapshot.
+// itemKind is the kind of an item, as in a snapshot. A redacted item has the
+// upper-case letter.
 type itemKind byte
 
 const (
-	saidItem      itemKind = 'm' // a message_added
+	messageItem   itemKind = 'm' // a message_added
 	contextItem   itemKind = 'c' // a context_added
-	literalItem   itemKind = 'l' // a message that a compaction holds
-	freezeItem    itemKind = 'f' // a step_started: what stands before it was rendered into a request
+	literalItem   itemKind = 'l' // a message in a compaction
+	freezeItem    itemKind = 'f' // a step_started: a request was rendered from the items before it
 	executionItem itemKind = 'x' // a tool_completed
 
 	redactedBit = 'm' - 'M'
@@ -60,17 +62,17 @@ func (k itemKind) redacted() itemKind { return k &^ redactedBit }
 func (k itemKind) plain() itemKind    { return k | redactedBit }
 func (k itemKind) isRedacted() bool   { return k&redactedBit == 0 }
 
-// item is a payload as it stands in its event, or what redaction kept of it.
+// item is the payload of an event, or the members of it that redaction keeps.
 type item struct {
 	kind itemKind
-	// seq is that of the event; of a literal, of the compaction.
+	// seq is the seq of the event. Of a literal it is the seq of the compaction.
 	seq  int64
 	data jsontext.Value
-	// stands is, of a literal, what it stands for.
-	stands event.Covers
+	// covers is the range of events that a literal replaces.
+	covers event.Covers
 }
 
-// itemOf is the item of an event.
+// itemOf returns the item of an event.
 func itemOf(kind itemKind, e *event.Event) item {
 	if e.Redacted() {
 		return item{kind: kind.redacted(), seq: e.Seq, data: e.Kept()}
@@ -78,8 +80,9 @@ func itemOf(kind itemKind, e *event.Event) item {
 	return item{kind: kind, seq: e.Seq, data: e.Data}
 }
 
-// branch relies on nothing but the ends of lists being changed in place.
-func (h *HistoryState) branch() HistoryState {
+// clone copies the state. The lists share memory: later events only append to the
+// original's lists, or replace them.
+func (h *HistoryState) clone() HistoryState {
 	b := *h
 	b.items, b.executions = slices.Clip(h.items), slices.Clip(h.executions)
 	return b
@@ -98,8 +101,8 @@ func (h *HistoryState) apply(e *event.Event) error {
 	}
 	switch name {
 	case event.MessageAdded:
-		h.items = append(h.items, itemOf(saidItem, e))
-		return h.told(e)
+		h.items = append(h.items, itemOf(messageItem, e))
+		return h.dropResults(e)
 	case event.ContextAdded:
 		h.items = append(h.items, itemOf(contextItem, e))
 	case event.ToolCompleted:
@@ -114,7 +117,7 @@ func (h *HistoryState) apply(e *event.Event) error {
 	return nil
 }
 
-// freeze notes that what there is was rendered into a request.
+// freeze marks that a request was rendered from the items before it.
 func (h *HistoryState) freeze(seq int64) {
 	n := len(h.items)
 	if n > 0 && h.items[n-1].kind != freezeItem || n == 0 && !h.files.isZero() {
@@ -132,9 +135,9 @@ func (h *HistoryState) frozen() int64 {
 	return 0
 }
 
-// told drops the executions whose results a message carries, unless they were
-// frozen without it.
-func (h *HistoryState) told(e *event.Event) error {
+// dropResults removes the executions whose results a message contains. An execution
+// before the newest freeze stays: a request was rendered with it.
+func (h *HistoryState) dropResults(e *event.Event) error {
 	if len(h.executions) == 0 {
 		return nil
 	}
@@ -150,5 +153,5 @@ func (h *HistoryState) told(e *event.Event) error {
 	return nil
 }
 
-// event reports whether the item is an event's payload, and no literal message.
+// event reports whether the item is the payload of an event, not a literal message.
 func (it *item) event() bool { return it.kind.plain() != literalItem }

@@ -13,11 +13,12 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// errBadState says that a body is not the state that its projection encodes.
+// errBadState means that a body is not a state that its projection encodes.
 var errBadState = errors.New("not an encoded state")
 
-// historyBody is the encoding of a HistoryState: its items are arrays of kind,
-// seq and payload, which stand as they are.
+// historyBody is the encoding of a HistoryState. An item is an array: kind, seq,
+// payload and, of a literal, the range that it replaces. Payloads are copied
+// unchanged.
 type historyBody struct {
 	Items      []item           `json:"items,omitzero"`
 	Executions []item           `json:"executions,omitzero"`
@@ -67,16 +68,17 @@ func decodeHistory(body jsontext.Value) (HistoryState, error) {
 	}, nil
 }
 
-// readState reads a body, which is an object: null decodes into anything.
+// readState decodes a body into a struct. It rejects a body that is no object: null
+// would decode into any type.
 func readState(body jsontext.Value, into any) error {
 	if body.Kind() != '{' {
-		return fmt.Errorf("%w: no object", errBadState)
+		return fmt.Errorf("%w: it is no object", errBadState)
 	}
 	return json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 }
 
-// UnmarshalJSONFrom reads [kind, seq], [kind, seq, payload] or, of a literal,
-// [kind, seq, payload, from, to].
+// UnmarshalJSONFrom reads [kind, seq], [kind, seq, payload] or, of a literal, [kind,
+// seq, payload, from, to].
 func (it *item) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() != '[' {
 		return fmt.Errorf("%w: an item is no array", errBadState)
@@ -99,7 +101,7 @@ func (it *item) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return err
 	}
 	if dec.PeekKind() != ']' {
-		return fmt.Errorf("%w: item %d has too much", errBadState, it.seq)
+		return fmt.Errorf("%w: item %d has too many elements", errBadState, it.seq)
 	}
 	_, err := dec.ReadToken()
 	return err
@@ -114,29 +116,29 @@ func (it *item) readRest(dec *jsontext.Decoder) error {
 		return err
 	}
 	if data.Kind() != '{' {
-		return fmt.Errorf("%w: item %d holds no object", errBadState, it.seq)
+		return fmt.Errorf("%w: the payload of item %d is no object", errBadState, it.seq)
 	}
 	it.data = data.Clone()
 	if it.event() {
 		return nil
 	}
-	if err := json.UnmarshalDecode(dec, &it.stands.From); err != nil {
+	if err := json.UnmarshalDecode(dec, &it.covers.From); err != nil {
 		return err
 	}
-	return json.UnmarshalDecode(dec, &it.stands.To)
+	return json.UnmarshalDecode(dec, &it.covers.To)
 }
 
 func (k itemKind) known() bool {
 	switch k.plain() {
-	case saidItem, contextItem, literalItem, executionItem:
+	case messageItem, contextItem, literalItem, executionItem:
 		return true
 	default:
 		return k == freezeItem
 	}
 }
 
-// bodyWriter writes the members of an object without looking into payloads,
-// which are JSON already.
+// bodyWriter writes the members of an object. It copies payloads without parsing
+// them: they are JSON already.
 type bodyWriter struct {
 	text []byte
 	err  error
@@ -189,45 +191,16 @@ func (b *bodyWriter) item(it *item) {
 		b.text = append(append(b.text, ','), it.data...)
 	}
 	if !it.event() {
-		b.text = strconv.AppendInt(append(b.text, ','), it.stands.From, 10)
-		b.text = strconv.AppendInt(append(b.text, ','), it.stands.To, 10)
+		b.text = strconv.AppendInt(append(b.text, ','), it.covers.From, 10)
+		b.text = strconv.AppendInt(append(b.text, ','), it.covers.To, 10)
 	}
 	b.text = append(b.text, ']')
 }
 
 func (b *bodyWriter) end() (jsontext.Value, error) { return append(b.text, '}'), b.err }
 
-// chain is a rolling digest over the items of a list: it goes on from where it
-// was when the list grew.
-type chain struct {
-	link   event.Digest
-	length int
-	frozen bool // a freeze is to be chained before the next item
-}
-
-// extend takes in the items that are new.
-func (c *chain) extend(items []item) error {
-	for ; c.length < len(items); c.length++ {
-		it := &items[c.length]
-		if it.kind == freezeItem {
-			c.frozen = true
-			continue
-		}
-		text := append(make([]byte, 0, len(c.link)+len(it.data)+2), c.link...)
-		if c.frozen {
-			text = append(text, byte(freezeItem))
-		}
-		canonical, err := Canonical(it.data)
-		if err != nil {
-			return err
-		}
-		c.link, c.frozen = event.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
-	}
-	return nil
-}
-
-// digest is that of the chain of items and of what else a rendering depends on.
-// A freeze behind the last item changes nothing, and has no part in it.
+// digest covers the chain of items and the other fields that a rendering depends on.
+// A freeze after the last item does not change it.
 func (h *HistoryState) digest() (event.Digest, error) {
 	if err := h.chain.extend(h.items); err != nil {
 		return "", err

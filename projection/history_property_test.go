@@ -16,8 +16,8 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// TestLawsOfHistory draws sessions of anything that may come, unchecked as from
-// an import, and holds every state of them to the laws.
+// TestLawsOfHistory draws random sessions, unchecked as from an import, and checks
+// the laws on every state.
 func TestLawsOfHistory(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		n := 0
@@ -32,7 +32,7 @@ func TestLawsOfHistory(t *testing.T) {
 	})
 }
 
-// plot makes up a session and remembers its tree.
+// plot makes a random session and keeps its tree.
 type plot struct {
 	*rapid.T
 	log     *eventlog.Log
@@ -150,7 +150,7 @@ func (g *plot) compaction(seq int64) (c event.Compaction) {
 	return c
 }
 
-// seen is a state and what is rendered of it.
+// seen is a state and its rendering.
 type seen struct {
 	lines   []string
 	digest  event.Digest

@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// story appends payloads to a session and shows what the model would see.
+// story appends payloads to a session and renders its history.
 type story struct {
 	testing.TB
 	log     *eventlog.Log
@@ -149,7 +149,7 @@ func messageJSON(t interface {
 	return lines
 }
 
-func TestResultsStandBehindTheirCalls(t *testing.T) {
+func TestResultsFollowTheirCalls(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(asks("hello"), piece("g", event.Text("first"), calls("a")), asks("wait"), gives("b", "nobody asked"),
@@ -159,7 +159,7 @@ func TestResultsStandBehindTheirCalls(t *testing.T) {
 	})
 }
 
-func TestWhatAStepRenderedStays(t *testing.T) {
+func TestARenderedRequestStays(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(prefix("one"), asks("hello"), piece("g", calls("a")), stepped, piece("g", event.Text("more")), prefix("two"), gives("a", "late"))

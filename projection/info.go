@@ -4,31 +4,29 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/event"
 )
 
-// SessionInfo is what a session says of itself.
+// SessionInfo is the title, agent, labels and origin of a session.
 type SessionInfo struct {
 	Title string `json:"title,omitzero"`
 	Agent string `json:"agent,omitzero"`
 	// CWD is the working directory.
 	CWD    string            `json:"cwd,omitzero"`
 	Labels map[string]string `json:"labels,omitzero"`
-	// Source is what the session was imported from, Parent the run that started
-	// it. A fork has neither.
+	// Source is the source of an imported session. Parent is the run that started the
+	// session. A fork has neither.
 	Source event.SessionSource `json:"source,omitzero"`
 	Parent event.SessionParent `json:"parent,omitzero"`
-	// Fork is where the session was forked; zero if it was not.
+	// Fork is the fork point, zero if the session is no fork.
 	Fork ForkInfo `json:"fork,omitzero"`
-	// Started is the time of the session's first own event, Updated that of its
-	// newest one; snapshots and other upkeep do not count.
+	// Started is the time of the session's first own event. Updated is the time of
+	// its newest event, without snapshots and other upkeep.
 	Started time.Time `json:"started,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
 }
 
-// ForkInfo is where a session was forked from another.
+// ForkInfo is the fork point of a session.
 type ForkInfo struct {
 	Parent string `json:"parent,omitzero"`
 	Seq    int64  `json:"seq,omitzero"`
@@ -36,9 +34,8 @@ type ForkInfo struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// Info is what a session says of itself: session_started and the updates of it,
-// whatever was rewound since. A fork inherits title, agent, working directory
-// and labels.
+// Info is the description of a session: session_started and its updates. A rewind
+// does not change it. A fork inherits title, agent, working directory and labels.
 func Info() Projection[SessionInfo] {
 	return Projection[SessionInfo]{
 		builtin: true, Name: "info", Version: 1, Scope: event.SessionScope, Apply: (*SessionInfo).apply, Digest: (*SessionInfo).digest,
@@ -85,7 +82,7 @@ func (s *SessionInfo) update(e *event.Event) error {
 	return nil
 }
 
-// fork keeps what a fork inherits.
+// fork clears the members that a fork does not inherit.
 func (s *SessionInfo) fork(e *event.Event) error {
 	s.Source, s.Parent, s.Started = event.SessionSource{}, event.SessionParent{}, e.Timestamp
 	if e.Copied() {
@@ -96,15 +93,11 @@ func (s *SessionInfo) fork(e *event.Event) error {
 	return err
 }
 
-// digest leaves out times, and other sessions.
+// digest leaves out times and other sessions.
 func (s *SessionInfo) digest() (event.Digest, error) {
 	c := SessionInfo{Title: s.Title, Agent: s.Agent, CWD: s.CWD}
 	if len(s.Labels) > 0 {
 		c.Labels = s.Labels
 	}
-	body, err := json.Marshal(&c, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(body)
+	return digestOf(&c)
 }

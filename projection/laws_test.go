@@ -18,8 +18,8 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// Law 1: a snapshot and its tail are a full replay, at every event, and both are
-// what stands in the log.
+// Law 1: at every event, a snapshot and its tail equal a full replay, and both equal
+// the traces of the log.
 func TestSnapshotAndTailAreAFullReplay(t *testing.T) {
 	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
 		for _, name := range g.Names {
@@ -35,8 +35,8 @@ func TestSnapshotAndTailAreAFullReplay(t *testing.T) {
 	})
 }
 
-// Each part of a set is what it is alone.
-func TestAPartOfASetIsItselfAlone(t *testing.T) {
+// A part of a set equals a load of the part alone.
+func TestAPartOfASetEqualsAnOwnLoad(t *testing.T) {
 	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
 		for _, name := range g.Names {
 			want, _ := g.Load(name, projection.Options{})
@@ -50,8 +50,9 @@ func TestAPartOfASetIsItselfAlone(t *testing.T) {
 	})
 }
 
-// Law 2: redacting the bodies of all snapshots changes no state, and is reported.
-func TestNothingDependsOnBodies(t *testing.T) {
+// Law 2: redacting the bodies of all snapshots changes no state, and Explain reports
+// it.
+func TestStatesDoNotDependOnBodies(t *testing.T) {
 	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
 		before := map[string][]garden.View{}
 		for _, name := range g.Names {
@@ -77,12 +78,12 @@ func TestNothingDependsOnBodies(t *testing.T) {
 				}
 			}
 			_, explain := g.Load(name, projection.Options{})
-			garden.Same(r, "passed over in "+name, erasedBodies(g, name), passed(explain, projection.ErrRedactedBody))
+			garden.Same(r, "skipped in "+name, erasedBodies(g, name), skipped(explain, projection.ErrRedactedBody))
 		}
 	})
 }
 
-// Law 3: a snapshot of a snapshot is the same again.
+// Law 3: a snapshot of a state from a snapshot equals that snapshot.
 func TestSnapshotOfASnapshotIsTheSame(t *testing.T) {
 	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
 		both := garden.Traces[3]
@@ -197,7 +198,7 @@ func ancestors(g *garden.Garden, name string) (list []eventlog.Ancestor) {
 	return list
 }
 
-// bodies are the snapshots with a body that a session holds itself.
+// bodies returns the session's own snapshots with a body.
 func bodies(g *garden.Garden, name string) (seqs []int64) {
 	g.T.Helper()
 	for s, err := range projection.Snapshots(garden.Bg, g.Log, name, true) {
@@ -209,8 +210,8 @@ func bodies(g *garden.Garden, name string) (seqs []int64) {
 	return seqs
 }
 
-// erasedBodies are the snapshots of a session that had a body before it was
-// redacted, newest first.
+// erasedBodies returns the snapshots of a session whose body was redacted, newest
+// first.
 func erasedBodies(g *garden.Garden, name string) (seqs []int64) {
 	g.T.Helper()
 	for s, err := range projection.Snapshots(garden.Bg, g.Log, name, true) {
@@ -222,10 +223,10 @@ func erasedBodies(g *garden.Garden, name string) (seqs []int64) {
 	return seqs
 }
 
-// passed are the seqs of the snapshots that were passed over for a reason.
-func passed(x projection.Explain, why error) (seqs []int64) {
-	for _, p := range x.Passed {
-		if errors.Is(p.Err, why) {
+// skipped returns the seqs of the snapshots that were skipped for a reason.
+func skipped(x projection.Explain, reason error) (seqs []int64) {
+	for _, p := range x.Skipped {
+		if errors.Is(p.Err, reason) {
 			seqs = append(seqs, p.Seq)
 		}
 	}

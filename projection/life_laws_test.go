@@ -22,7 +22,7 @@ func TestBuiltinSnapshotAndTailAreAFullReplay(t *testing.T) {
 	})
 }
 
-func TestNoBuiltinDependsOnBodies(t *testing.T) {
+func TestBuiltinStatesDoNotDependOnBodies(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		before := map[string]map[string]string{}
 		for _, name := range l.Names {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/convlog/convlog/event"
@@ -14,24 +13,24 @@ import (
 )
 
 // Live is the states of a set of projections at a session's head. Append, Follow and
-// Absorb move it forward; Snapshot appends snapshots of it. It is for one goroutine.
+// Fold move it forward; Snapshot appends snapshots of it. It is for one goroutine.
 type Live struct {
 	Loaded
 	log   *eventlog.Log
 	opts  LiveOptions
-	stale bool // an event was folded in part
+	stale bool // an event was folded in part: load the states again
 }
 
-// LiveOptions configure a Live. The zero value takes every opportunity, with a
-// body where Growth(2) says so.
+// LiveOptions configure a Live. The zero value appends a snapshot at each
+// opportunity, and a body when Growth(2) decides so.
 type LiveOptions struct {
-	// Policy decides whether an opportunity becomes a snapshot; Always if nil.
+	// Policy decides whether Snapshot appends a snapshot; Always if nil.
 	Policy Policy
-	// Bodies decides which snapshots have a body; the others are marks.
-	// Growth(2) if nil.
+	// Bodies decides whether a snapshot gets a body. A snapshot without a body is a
+	// mark. Growth(2) if nil.
 	Bodies Policy
-	// Now is the clock; time.Now if nil. NewID mints snapshot ids; random UUIDs
-	// if nil.
+	// Now is the clock; time.Now if nil. NewID makes snapshot ids; random UUIDs if
+	// nil.
 	Now   func() time.Time
 	NewID func() string
 }
@@ -41,21 +40,20 @@ type Request struct {
 	Trigger   Trigger
 	Reason    string
 	TurnIndex int
-	// ID is a snapshot id that was reserved before; minted if empty.
+	// ID is a reserved snapshot id. If it is empty, NewID makes one.
 	ID string
-	// Body makes sure that the snapshot has a body, and Durable that it is on
-	// disk when Snapshot returns, whatever the store's sync policy.
+	// Body gives the snapshot a body, whatever Bodies decides. Durable syncs it to
+	// disk before Snapshot returns, whatever the sync policy of the store.
 	Body    bool
 	Durable bool
-	// Force takes it without asking the policy.
+	// Force appends the snapshot without a decision of Policy.
 	Force bool
-	// Extra is an object of the caller's own members, or nil.
+	// Extra is a JSON object of the caller, or nil.
 	Extra []byte
 }
 
-// Resume loads a set at the head of a session, to go on from there, as do Follow
-// and Absorb where they load it anew: behind a redaction or another erasure that
-// is under way in the store. See Load for the errors.
+// Resume loads a set at the head of a session. If an erasure is under way in the
+// store, Resume waits until it ends. Load lists the errors.
 func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...LiveOptions) (*Live, error) {
 	v := &Live{log: log}
 	v.Session, v.set = session, set
@@ -81,10 +79,10 @@ func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opt
 }
 
 // Append appends events after v.Head and folds them, without reading them back. If
-// another writer appended since, it is eventlog.ErrConflict: Follow, and decide
-// again. The other errors of Log.Append mean the same here. An error after the
-// events were stored, for example of a projection, is not one of them; a later
-// Follow, Append or Snapshot loads the states anew.
+// another writer appended since, the error is eventlog.ErrConflict: call Follow and
+// decide again. The other errors are the errors of Log.Append. If the events are
+// stored but a projection fails, the error is the error of the projection; the next
+// Follow, Append or Snapshot loads the states again.
 func (v *Live) Append(ctx context.Context, events ...event.Event) (event.Head, error) {
 	if err := v.refresh(ctx); err != nil {
 		return event.Head{}, err
@@ -93,13 +91,13 @@ func (v *Live) Append(ctx context.Context, events ...event.Event) (event.Head, e
 	if err != nil {
 		return event.Head{}, err
 	}
-	if err := v.Absorb(ctx, stored...); err != nil {
+	if err := v.Fold(ctx, stored...); err != nil {
 		return event.Head{}, fmt.Errorf("fold the events appended to session %q: %w", v.Session, err)
 	}
 	return v.Head, nil
 }
 
-// Follow folds the events that any writer appended since.
+// Follow folds the events that any writer appended after v.Head.
 func (v *Live) Follow(ctx context.Context) error {
 	if err := v.refresh(ctx); err != nil {
 		return err
@@ -108,35 +106,35 @@ func (v *Live) Follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := v.Absorb(ctx, e); err != nil {
+		if err := v.Fold(ctx, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Absorb takes in events as they are stored, which follow those before: others
-// are ErrNotNext. A head_moved loads the states anew, and so does a redacted,
-// for what was erased must not stay in them. After another error, the states are
-// those of Head again only once a later call has succeeded.
-func (v *Live) Absorb(ctx context.Context, events ...event.Event) error {
+// Fold folds stored events that directly follow v.Head. For other events it returns
+// ErrNotNext. After a head_moved or a redacted event it loads the states again, so no
+// erased content stays in them; like Resume, it waits for an erasure to end. After
+// another error the states do not match Head until a later call succeeds.
+func (v *Live) Fold(ctx context.Context, events ...event.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Seq != v.Head.Seq+1 || e.SessionID != v.Session {
-			return fmt.Errorf("%w: %d of session %q behind %d of %q", ErrNotNext, e.Seq, e.SessionID, v.Head.Seq, v.Session)
+			return fmt.Errorf("%w: event %d of session %q after event %d of session %q", ErrNotNext, e.Seq, e.SessionID, v.Head.Seq, v.Session)
 		}
-		if err := v.absorb(ctx, e); err != nil {
+		if err := v.foldNext(ctx, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *Live) absorb(ctx context.Context, e *event.Event) error {
+func (v *Live) foldNext(ctx context.Context, e *event.Event) error {
 	if name := e.Type.Name(); v.stale || name == event.HeadMoved || name == event.Redacted {
 		return v.reload(ctx, e.Seq)
 	}
-	if err := v.take(ctx, e); err != nil {
+	if err := v.foldOne(ctx, e); err != nil {
 		v.stale = true
 		return err
 	}
@@ -145,7 +143,7 @@ func (v *Live) absorb(ctx context.Context, e *event.Event) error {
 	return nil
 }
 
-// refresh loads the states anew if an event was folded in part.
+// refresh loads the states again if an event was folded in part.
 func (v *Live) refresh(ctx context.Context) error {
 	if !v.stale {
 		return nil
@@ -153,9 +151,10 @@ func (v *Live) refresh(ctx context.Context) error {
 	return v.reload(ctx, v.Head.Seq)
 }
 
-// reload loads the states as of seq; 0 is the head. Nothing is redacted
-// meanwhile: a later redaction, also of what a fork shares, appends an event to
-// the session, and so no body is appended that holds what is gone.
+// reload loads the states as of seq; 0 is the head. It holds the shared store lock,
+// so no redaction runs meanwhile. A later redaction, also of the prefix that a fork
+// shares, appends an event to the session. A snapshot of the states then fails with a
+// conflict, and no erased content gets into a body.
 func (v *Live) reload(ctx context.Context, seq int64) error {
 	return v.log.Hold(ctx, func(ctx context.Context) error {
 		l, err := LoadSet(ctx, v.log, v.Session, v.set, Options{At: seq, newest: true})
@@ -167,8 +166,8 @@ func (v *Live) reload(ctx context.Context, seq int64) error {
 	})
 }
 
-// take folds an event of the path.
-func (v *Live) take(ctx context.Context, e *event.Event) error {
+// foldOne applies an event of the path to the folds.
+func (v *Live) foldOne(ctx context.Context, e *event.Event) error {
 	v.Explain.read(e)
 	m := e.Effective()
 	for i, f := range v.folds {
@@ -184,18 +183,19 @@ func (v *Live) take(ctx context.Context, e *event.Event) error {
 		v.last.oldest = *e
 	}
 	if e.Type.Name() == event.ProjectionSnapshotted {
-		return v.takeSnapshot(ctx, e)
+		return v.foldSnapshot(ctx, e)
 	}
 	v.last.since += eventBytes(e)
 	v.last.events++
 	return nil
 }
 
-// takeSnapshot takes in a snapshot that this Live or another writer appended.
-func (v *Live) takeSnapshot(ctx context.Context, e *event.Event) error {
+// foldSnapshot updates v.last from a snapshot that this Live or another writer
+// appended.
+func (v *Live) foldSnapshot(ctx context.Context, e *event.Event) error {
 	snap, err := snapshotOf(e)
 	if err != nil {
-		return nil // it cannot be read, and nothing depends on it
+		return nil // unreadable: no state depends on it
 	}
 	l := &v.last
 	l.event, l.snapshot, l.found, l.events = *e, snap, true, 0
@@ -207,23 +207,23 @@ func (v *Live) takeSnapshot(ctx context.Context, e *event.Event) error {
 		return nil
 	}
 	var b body
-	if err = checkPast(ctx, v.log, v.Session, e, &snap, &v.Explain); err == nil {
+	if err = checkCovered(ctx, v.log, v.Session, e, &snap, &v.Explain); err == nil {
 		b, _, err = readBody(ctx, v.log, &snap)
 	}
-	if err == nil && serves(b, v.folds) {
+	if err == nil && hasPathParts(b, v.folds) {
 		l.body, l.bodyBytes, l.since = e.Seq, b.size(), 0
 	}
-	if err != nil && !passes(err) {
+	if err != nil && !skippable(err) {
 		return err
 	}
 	return nil
 }
 
-// Snapshot asks the policy and appends a snapshot of the states, or a mark,
-// behind v.Head. taken is false when the policy declines. ErrConflict says that
-// others appended since: Follow, and ask again if it still matters. Snapshotting
+// Snapshot appends a snapshot of the states after v.Head, if the policy or r.Force
+// says so. appended is false if the policy declines. If another writer appended
+// since, the error is eventlog.ErrConflict: call Follow and decide again. A snapshot
 // changes no state.
-func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, taken bool, err error) {
+func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, appended bool, err error) {
 	if err := v.refresh(ctx); err != nil {
 		return s, false, err
 	}
@@ -249,7 +249,7 @@ func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, taken
 	return s, true, v.Follow(ctx)
 }
 
-// opportunity describes the moment to the policies.
+// opportunity describes the current moment to the policies.
 func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 	digest, err := v.Digest()
 	if err != nil {
@@ -260,13 +260,13 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 	begin := v.last.oldest.Timestamp
 	if v.last.found {
 		begin = v.last.event.Timestamp
-		o.Index = max(v.last.snapshot.Index, v.last.snapshot.Index+1) // it may be the last number there is
+		o.Index = max(v.last.snapshot.Index, v.last.snapshot.Index+1) // the largest int has no successor
 	}
 	o.Age = max(v.opts.Now().Sub(begin), 0)
 	return o, nil
 }
 
-// mark is the snapshot without its body.
+// mark returns the snapshot without its body.
 func (v *Live) mark(r *Request, o *Opportunity) event.Snapshot {
 	s := event.Snapshot{
 		Projection: v.set.name(), Version: v.set.version(), SnapshotID: r.ID, ParentSnapshotID: v.last.snapshot.SnapshotID,
@@ -279,7 +279,7 @@ func (v *Live) mark(r *Request, o *Opportunity) event.Snapshot {
 	return s
 }
 
-// event makes the snapshot's event, with a body if it is to have one.
+// event returns the event of the snapshot, with a body if withBody is set.
 func (v *Live) event(ctx context.Context, s *event.Snapshot, withBody bool) (e event.Event, err error) {
 	var digests []event.Digest
 	if withBody {
@@ -291,41 +291,4 @@ func (v *Live) event(ctx context.Context, s *event.Snapshot, withBody bool) (e e
 		return e, err
 	}
 	return e, e.AddBlobs(digests...)
-}
-
-// Digest identifies the content of the states: that of the one part, or of all
-// parts of path scope, if there are any, whose states are content. Ids, seqs,
-// times and what a rewind does not undo have no part in it.
-func (l *Loaded) Digest() (event.Digest, error) {
-	digests := map[string]event.Digest{}
-	for _, f := range l.content() {
-		d, err := f.digest()
-		if err != nil {
-			return "", fmt.Errorf("digest of %s: %w", f.name(), err)
-		}
-		if len(l.folds) == 1 {
-			return d, nil
-		}
-		if d != "" {
-			digests[f.name()] = d
-		}
-	}
-	b, err := json.Marshal(digests, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(b)
-}
-
-// content are the folds of path scope, or all if there are none.
-func (l *Loaded) content() (folds []fold) {
-	for _, f := range l.folds {
-		if f.scope() != event.SessionScope {
-			folds = append(folds, f)
-		}
-	}
-	if len(folds) == 0 {
-		return l.folds
-	}
-	return folds
 }

@@ -24,8 +24,8 @@ func resume(g *garden.Garden, name string, opts projection.LiveOptions) *project
 	return live
 }
 
-// asked is what a Live tells its policy.
-func asked(g *garden.Garden, live func(projection.LiveOptions) *projection.Live) (o projection.Opportunity) {
+// opportunities returns the opportunities that a Live gives its policy.
+func opportunities(g *garden.Garden, live func(projection.LiveOptions) *projection.Live) (o projection.Opportunity) {
 	g.T.Helper()
 	asked := 0
 	v := live(projection.LiveOptions{Policy: func(got *projection.Opportunity) bool {
@@ -40,8 +40,8 @@ func asked(g *garden.Garden, live func(projection.LiveOptions) *projection.Live)
 	return o
 }
 
-// Live.Append stores and folds events as a Follow would, reads nothing back, and
-// refuses to append after events of another writer.
+// Live.Append stores and folds events with the result of a Follow. It reads no
+// events, and returns a conflict after events of another writer.
 func TestLiveAppend(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		do(g, asks("hello"))
@@ -93,9 +93,9 @@ func TestLiveAppend(t *testing.T) {
 	})
 }
 
-// A Live that goes along with a session, whoever writes to it, has the states of
-// a fresh load, and tells policies the same.
-func TestALiveIsAFreshLoad(t *testing.T) {
+// A Live that follows the events of any writer has the states of a load, and gives
+// its policies the same opportunities.
+func TestALiveEqualsALoad(t *testing.T) {
 	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
@@ -118,7 +118,7 @@ func TestALiveIsAFreshLoad(t *testing.T) {
 					garden.Same(r, "states", want, garden.ViewOf(&live.Loaded))
 					_, _, err := live.Snapshot(garden.Bg, projection.Request{})
 					g.Allow(err)
-					fresh := asked(g, func(o projection.LiveOptions) *projection.Live { return resume(g, "s0", o) })
+					fresh := opportunities(g, func(o projection.LiveOptions) *projection.Live { return resume(g, "s0", o) })
 					garden.Same(r, "opportunity", fresh, told)
 				}
 			})
@@ -126,7 +126,7 @@ func TestALiveIsAFreshLoad(t *testing.T) {
 	}
 }
 
-func TestAbsorbTakesTheNextEventOnly(t *testing.T) {
+func TestFoldAcceptsTheNextEventOnly(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 2)
 		bulk(g, "other", 3)
@@ -135,17 +135,17 @@ func TestAbsorbTakesTheNextEventOnly(t *testing.T) {
 		for what, e := range map[string]event.Event{
 			"a gap": g.Lineage("s")[3], "a repeat": g.Lineage("s")[1], "another session": g.Lineage("other")[2],
 		} {
-			if err := live.Absorb(garden.Bg, e); !errors.Is(err, projection.ErrNotNext) || live.Head.Seq != 2 {
+			if err := live.Fold(garden.Bg, e); !errors.Is(err, projection.ErrNotNext) || live.Head.Seq != 2 {
 				t.Errorf("%s: %v, head %d", what, err, live.Head.Seq)
 			}
 		}
-		g.Allow(live.Absorb(garden.Bg, g.Lineage("s")[2:]...))
+		g.Allow(live.Fold(garden.Bg, g.Lineage("s")[2:]...))
 		want, _ := g.Load("s", projection.Options{})
 		garden.Same(t, "states", want, garden.ViewOf(&live.Loaded))
 	})
 }
 
-// A snapshot is refused when others appended since, and nothing is written.
+// A snapshot is a conflict if another writer appended since, and no event is written.
 func TestASnapshotOfAnOldHeadIsAConflict(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 2)
@@ -167,8 +167,8 @@ func TestASnapshotOfAnOldHeadIsAConflict(t *testing.T) {
 	})
 }
 
-// What was erased does not stay in a Live, nor in a body that it makes.
-func TestALiveForgetsWhatIsRedacted(t *testing.T) {
+// A Live and its bodies have no erased content.
+func TestALiveDropsRedactedContent(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 3)
 		live := resume(g, "s", projection.LiveOptions{})
@@ -179,8 +179,8 @@ func TestALiveForgetsWhatIsRedacted(t *testing.T) {
 	})
 }
 
-// A Live that could not go on does so later, from where it was.
-func TestALiveGoesOnAfterAnError(t *testing.T) {
+// A Live continues after an error from its last head.
+func TestALiveContinuesAfterAnError(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 3)
 		live := resume(g, "s", projection.LiveOptions{})
@@ -189,7 +189,7 @@ func TestALiveGoesOnAfterAnError(t *testing.T) {
 		bulk(g, "s", 1)
 		ctx, cancel := context.WithCancel(garden.Bg)
 		cancel()
-		if err := live.Absorb(ctx, moved); !errors.Is(err, context.Canceled) || live.Head.Seq != 3 {
+		if err := live.Fold(ctx, moved); !errors.Is(err, context.Canceled) || live.Head.Seq != 3 {
 			t.Fatalf("%v, head %d", err, live.Head.Seq)
 		}
 		g.Allow(live.Follow(garden.Bg))
@@ -198,8 +198,7 @@ func TestALiveGoesOnAfterAnError(t *testing.T) {
 	})
 }
 
-// A projection that fails on an event fails alike wherever it is asked, and a Live
-// keeps no half of the event.
+// A fold error is the same in each call, and a Live folds no part of the event.
 func TestAnEventThatCannotBeFoldedIsLocated(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		broken, refuse := errors.New("broken"), true

@@ -6,33 +6,36 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // Options configure a load. The zero value loads the state at the head.
 type Options struct {
-	// At is the seq to load the state as of, on the path that ends there; 0 is
-	// the head.
+	// At is the seq to load the state as of: the state of the path that ends
+	// there. 0 is the head.
 	At int64
-	// Replay uses no snapshots: everything is folded from the start.
+	// Replay uses no snapshots: it folds all events from the start.
 	Replay bool
 
-	newest bool // find the newest snapshot of the path, whatever the states need
-	buffer int  // bytes of events to keep between the scan and the folding
+	newest bool // read back until the newest snapshot of the path is known
+	buffer int  // bytes of events in memory; 0 is tailBuffer
 }
 
-// View is the state of a projection.
+// View is the state of one projection.
 type View[S any] struct {
 	State   S
 	Head    event.Head
 	Explain Explain
 }
 
-// Load gives the state of p in a session: the newest usable snapshot and the
-// events behind it, and reads no more than those. A missing session is
-// ErrNotFound, a seq that the lineage does not have ErrEventNotFound; an event
-// that cannot be folded is a *FoldError. At most one Options is used.
+// Load returns the state of p in a session. It reads the newest usable snapshot and
+// the events after it, and nothing else. The error matches eventlog.ErrNotFound for a
+// missing session, eventlog.ErrEventNotFound if the lineage has no event At, and is a
+// *FoldError for an event that p cannot fold. A load with several options uses the
+// first.
 func Load[S any](ctx context.Context, log *eventlog.Log, session string, p Projection[S], opts ...Options) (View[S], error) {
 	l, err := LoadSet(ctx, log, session, Of("", p), opts...)
 	if err != nil {
@@ -42,7 +45,7 @@ func Load[S any](ctx context.Context, log *eventlog.Log, session string, p Proje
 	return View[S]{State: *s, Head: l.Head, Explain: l.Explain}, nil
 }
 
-// Loaded is the states of a set of projections.
+// Loaded is the states of a set of projections at Head.
 type Loaded struct {
 	Session string
 	Head    event.Head
@@ -53,19 +56,30 @@ type Loaded struct {
 	last  lastSnapshot
 }
 
-// State is the state of one projection of a loaded set; ok is false when the
-// set has none of that name and type. The state belongs to l: it must not be
-// modified, and changes when l is a Live that moves on.
+// State returns the state of one projection of a loaded set. ok is false if the set
+// has no projection with this name and type. The state belongs to l: do not modify
+// it. The state of a *Live changes when the Live folds events.
 func State[S any](l States, p Projection[S]) (state *S, ok bool) {
 	for _, f := range foldsOf(l) {
-		if f, is := f.(*folded[S]); is && f.Name == p.Name {
+		if f, is := f.(*typedFold[S]); is && f.Name == p.Name {
 			return &f.state, true
 		}
 	}
 	return nil, false
 }
 
-// States are the loaded states of a set: a *Loaded or a *Live.
+// StateJSON returns the state of one part of a loaded set as JSON, in the encoding of
+// a snapshot. The error is ErrUnknownProjection if the set has no part of this name.
+func StateJSON(l States, name string) (jsontext.Value, error) {
+	for _, f := range foldsOf(l) {
+		if f.name() == name {
+			return f.encode()
+		}
+	}
+	return nil, fmt.Errorf("%w: %q is not in the set", ErrUnknownProjection, name)
+}
+
+// States are the states of a set: a *Loaded or a *Live.
 type States interface{ loaded() *Loaded }
 
 func (l *Loaded) loaded() *Loaded { return l }
@@ -77,7 +91,7 @@ func (v *Live) loaded() *Loaded {
 	return &v.Loaded
 }
 
-// foldsOf are the folds of loaded states; none of nil.
+// foldsOf returns the folds of l, and no folds if l is nil.
 func foldsOf(l States) []fold {
 	if l == nil || l.loaded() == nil {
 		return nil
@@ -85,7 +99,8 @@ func foldsOf(l States) []fold {
 	return l.loaded().folds
 }
 
-// LoadSet gives the states of all projections of a set in one reading; see Load.
+// LoadSet returns the states of all projections of a set, from one pass over the
+// events. Load lists the errors.
 func LoadSet(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...Options) (*Loaded, error) {
 	if err := set.check(); err != nil {
 		return nil, err
@@ -105,7 +120,7 @@ func LoadSet(ctx context.Context, log *eventlog.Log, session string, set Set, op
 	return l, nil
 }
 
-// headAt is the head of the session, or the position of one of its events.
+// headAt is the position of event at; 0 is the head of the session.
 func headAt(ctx context.Context, log *eventlog.Log, session string, at int64) (event.Head, error) {
 	if at == 0 {
 		return log.Head(ctx, session)
@@ -114,73 +129,32 @@ func headAt(ctx context.Context, log *eventlog.Log, session string, at int64) (e
 	return e.Head(), err
 }
 
+// load chooses snapshots and folds the events after them.
 func (l *Loaded) load(ctx context.Context, log *eventlog.Log, o Options) error {
 	if o.Replay {
 		return l.replay(ctx, log)
 	}
-	s := &scan{
-		log: log, session: l.Session, set: l.set.name(), whole: o.newest, buffer: o.buffer,
-		explain: &l.Explain, noted: map[passedFor]bool{},
-	}
-	if s.buffer == 0 {
-		s.buffer = tailBuffer
+	s := &snapshotChoice{
+		log: log, session: l.Session, set: l.set.name(), newest: o.newest,
+		tail: tail{limit: cmp.Or(o.buffer, tailBuffer)}, explain: &l.Explain, reported: map[skipReason]bool{},
 	}
 	for _, f := range l.set.begin() {
-		s.folds = append(s.folds, &based{fold: f})
+		s.folds = append(s.folds, &loadFold{fold: f})
 	}
 	if err := s.run(ctx, l.Head.Seq); err != nil {
 		return fmt.Errorf("project session %q: %w", l.Session, err)
 	}
-	slices.SortStableFunc(l.Explain.Passed, func(a, b PassedOver) int { return cmp.Compare(b.Seq, a.Seq) })
+	slices.SortStableFunc(l.Explain.Skipped, func(a, b SkippedSnapshot) int { return cmp.Compare(b.Seq, a.Seq) })
 	l.Explain.Parts = nil
 	for _, f := range s.folds {
 		l.Explain.Parts = append(l.Explain.Parts, PartExplain{Projection: f.name(), Version: f.version(), Scope: f.scope(), From: f.from})
 	}
-	if err := l.fold(ctx, s); err != nil {
+	if err := l.foldTail(ctx, s); err != nil {
 		return err
 	}
 	l.folds, l.last = nil, s.last
 	for _, f := range s.folds {
 		l.folds = append(l.folds, f.fold)
-	}
-	return nil
-}
-
-// fold folds what the scan found behind the snapshots, oldest first.
-func (l *Loaded) fold(ctx context.Context, s *scan) error {
-	if !s.overflow {
-		for _, e := range slices.Backward(s.tail) {
-			if err := l.feed(s, &e); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, r := range s.ranges(l.Head.Seq) {
-		for e, err := range s.log.Read(ctx, l.Session, eventlog.Between(r.From, r.To)) {
-			if err != nil {
-				return fmt.Errorf("project session %q: %w", l.Session, err)
-			}
-			l.Explain.read(&e)
-			if err := l.feed(s, &e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// feed gives an event to the folds that it is for.
-func (l *Loaded) feed(s *scan, e *event.Event) error {
-	onPath, e := s.onPath(e.Seq), e.Effective()
-	for i, f := range s.folds {
-		if e.Seq <= f.base || !inScope(f.scope(), e.Type, onPath) {
-			continue
-		}
-		if err := f.apply(e); err != nil {
-			return err
-		}
-		l.Explain.Parts[i].Folded++
 	}
 	return nil
 }

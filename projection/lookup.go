@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// keyed is what stands in a list under a key; the list is in the order of its seqs.
-type keyed[T any] interface {
+// element is a list element with a key. The list is ordered by seq.
+type element[T any] interface {
 	*T
-	keyed() (key string, seq int64)
+	lookupKey() (key string, seq int64)
 }
 
-// lookup finds what stands in a list of a state, so that one with many entries is
-// not searched from end to end at each event. It is made of the list whenever that
-// is another than before, as that of a copy of the state is; it is no part of the
-// state. No two entries have one key.
-type lookup[T any, P keyed[T]] struct {
+// lookup finds the elements of a list in a state by key, without a search from end to
+// end for each event. It is built from the list when the list is another one, for
+// example the list of a copied state. It is not part of the state. Keys are unique.
+type lookup[T any, P element[T]] struct {
 	list *[]T
 	seqs map[string]int64
 }
 
-// of is what the list has: seqs by keys.
+// of returns the seqs of the list's elements by key.
 func (l *lookup[T, P]) of(list *[]T) map[string]int64 {
 	if l.list == list {
 		return l.seqs
 	}
 	l.list, l.seqs = list, map[string]int64{}
 	for i := range *list {
-		key, seq := P(&(*list)[i]).keyed()
+		key, seq := P(&(*list)[i]).lookupKey()
 		l.seqs[key] = seq
 	}
 	return l.seqs
@@ -35,14 +34,14 @@ func (l *lookup[T, P]) of(list *[]T) map[string]int64 {
 
 // add appends to the list.
 func (l *lookup[T, P]) add(list *[]T, v T) {
-	key, seq := P(&v).keyed()
+	key, seq := P(&v).lookupKey()
 	l.of(list)[key] = seq
 	*list = append(*list, v)
 }
 
-// take takes what has the key out of the list; it is the zero value where there is
-// none.
-func (l *lookup[T, P]) take(list *[]T, key string) (v T) {
+// remove removes the element with the key and returns it. It returns the zero value
+// if there is none.
+func (l *lookup[T, P]) remove(list *[]T, key string) (v T) {
 	seqs := l.of(list)
 	seq, ok := seqs[key]
 	if !ok {
@@ -50,11 +49,11 @@ func (l *lookup[T, P]) take(list *[]T, key string) (v T) {
 	}
 	delete(seqs, key)
 	i, ok := slices.BinarySearchFunc(*list, seq, func(v T, seq int64) int {
-		_, at := P(&v).keyed()
+		_, at := P(&v).lookupKey()
 		return cmp.Compare(at, seq)
 	})
-	same := func(v T) bool { k, _ := P(&v).keyed(); return k == key }
-	if !ok || !same((*list)[i]) { // events of several sessions have no order
+	same := func(v T) bool { k, _ := P(&v).lookupKey(); return k == key }
+	if !ok || !same((*list)[i]) { // events of several sessions are in no order
 		i = slices.IndexFunc(*list, same)
 	}
 	if v = (*list)[i]; i == 0 {

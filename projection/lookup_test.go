@@ -14,13 +14,13 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// openings are what a program might hold open, by key.
+// openings is a model of the open elements, by key.
 type openings struct {
 	Approvals, Effects, Done []string
 }
 
-// opened tells what a state has open.
-func opened(s *projection.ControlState) (o openings) {
+// openElements returns the open elements of a state.
+func openElements(s *projection.ControlState) (o openings) {
 	for _, a := range s.Approvals {
 		o.Approvals = append(o.Approvals, fmt.Sprint(a.Seq, " ", a.InterruptID))
 	}
@@ -33,8 +33,8 @@ func opened(s *projection.ControlState) (o openings) {
 	return o
 }
 
-// take notes that an event opens or ends what has the key.
-func (o *openings) take(e *event.Event, key string) {
+// fold opens or closes the element with the key.
+func (o *openings) fold(e *event.Event, key string) {
 	without := func(list []string) (rest []string) {
 		for _, s := range list {
 			var seq int64
@@ -58,9 +58,9 @@ func (o *openings) take(e *event.Event, key string) {
 	}
 }
 
-// Law: what is open is what was opened last and did not end since, in order, whether
-// a state was folded at once, or was copied or read from a snapshot on the way.
-func TestWhatIsOpen(t *testing.T) {
+// Law: the open elements are the opened ones without an end, in order, whether a
+// state was folded in one pass, copied, or read from a snapshot.
+func TestOpenElements(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := eventlog.Open(memory.New())
 		defer log.Close()
@@ -101,8 +101,8 @@ func TestWhatIsOpen(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			want.take(&e, keys[e.Seq-1])
-			garden.Same(r, fmt.Sprintf("open at %d", e.Seq), fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", opened(state)))
+			want.fold(&e, keys[e.Seq-1])
+			garden.Same(r, fmt.Sprintf("open at %d", e.Seq), fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", openElements(state)))
 			switch rapid.IntRange(0, 9).Draw(r, "then") {
 			case 0:
 				moved := *state

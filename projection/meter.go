@@ -10,42 +10,154 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// reading is a Meter at one event.
-type reading struct {
-	*Meter
-	e         *event.Event
-	inherited bool
-	tell      func(Charge)
+// recentAnswers is the number of answers in a Meter. A later piece of one of them is
+// recognized.
+const recentAnswers = 64
+
+// Meter converts events to charges. It counts each answer of a model once. It keeps
+// the newest 64 answers; a piece of an older answer counts again.
+type Meter struct {
+	// Agent is the current agent, and Turn the open turn. Spent reports whether the
+	// turn used tokens.
+	Agent string    `json:"agent,omitzero"`
+	Turn  ulid.ULID `json:"turn,omitzero"`
+	Spent bool      `json:"spent,omitzero"`
+	// Steps and Effects are the open ones. Answers are the newest, oldest first.
+	Steps   []openStep   `json:"steps,omitzero"`
+	Effects []openMetric `json:"effects,omitzero"`
+	Answers []answer     `json:"answers,omitzero"`
+
+	effects lookup[openMetric, *openMetric]
 }
 
-// charge tells a change, unless it is counted elsewhere.
-func (r *reading) charge(c Charge) {
-	if !r.inherited && !c.Spend.IsZero() {
-		r.tell(c)
+// Charge is a change of the spend. A correction can be negative.
+type Charge struct {
+	Spend
+	Model string
+	Agent string
+	Turn  ulid.ULID
+}
+
+// answer is the usage that was counted for an answer of a model.
+type answer struct {
+	ID string `json:"id"`
+	// Response is the provider's id, if there is one.
+	Response string      `json:"response,omitzero"`
+	Model    string      `json:"model,omitzero"`
+	Agent    string      `json:"agent,omitzero"`
+	Turn     ulid.ULID   `json:"turn,omitzero"`
+	Usage    event.Usage `json:"usage,omitzero"`
+	// Seq is the seq of the first event. Priced reports whether an event of the
+	// answer has a cost.
+	Seq       int64 `json:"seq"`
+	Priced    bool  `json:"priced,omitzero"`
+	Inherited bool  `json:"inherited,omitzero"`
+}
+
+type openStep struct {
+	TurnID ulid.ULID `json:"turn_id,omitzero"`
+	Step   int       `json:"step"`
+	Seq    int64     `json:"seq"`
+	Model  string    `json:"model,omitzero"`
+}
+
+type openMetric struct {
+	Key   string `json:"key"`
+	Seq   int64  `json:"seq"`
+	Model bool   `json:"model,omitzero"`
+}
+
+func (o *openMetric) lookupKey() (string, int64) { return o.Key, o.Seq }
+
+// Read folds an event and calls emit for each charge. It folds an inherited event
+// without a charge.
+func (m *Meter) Read(e *event.Event, inherited bool, emit func(Charge)) error {
+	r := meterEvent{Meter: m, e: e, inherited: inherited, emit: emit}
+	switch e.Type.Name() {
+	case event.MessageAdded:
+		return r.message()
+	case event.StepStarted:
+		return r.startStep()
+	case event.StepCompleted:
+		return r.completeStep()
+	case event.EffectIntended, event.EffectCompleted:
+		return r.effect()
+	case event.TurnStarted, event.TurnCompleted:
+		return r.turn()
+	case event.SessionStarted, event.SessionUpdated, event.HandoffMade:
+		r.cost("")
+		return r.agent()
+	case event.SessionForked:
+		m.Effects, m.effects = nil, lookup[openMetric, *openMetric]{}
+	}
+	if _, ok := e.Type.ChildState(); ok {
+		return r.child()
+	}
+	r.cost("")
+	return nil
+}
+
+// inherit marks the answers so far as inherited from another session.
+func (m *Meter) inherit() {
+	for i := range m.Answers {
+		m.Answers[i].Inherited = true
 	}
 }
 
-// cost charges what the event itself cost.
-func (r *reading) cost(model string) {
+// find returns the newest answer for which match is true; nil if there is none.
+func (m *Meter) find(match func(a *answer) bool) *answer {
+	for i := len(m.Answers) - 1; i >= 0; i-- {
+		if match(&m.Answers[i]) {
+			return &m.Answers[i]
+		}
+	}
+	return nil
+}
+
+func (m *Meter) add(a answer) *answer {
+	if n := len(m.Answers) + 1 - recentAnswers; n > 0 {
+		m.Answers = slices.Delete(m.Answers, 0, n)
+	}
+	m.Answers = append(m.Answers, a)
+	return &m.Answers[len(m.Answers)-1]
+}
+
+// meterEvent is a Meter at one event.
+type meterEvent struct {
+	*Meter
+	e         *event.Event
+	inherited bool
+	emit      func(Charge)
+}
+
+// charge emits a charge of this session.
+func (r *meterEvent) charge(c Charge) {
+	if !r.inherited && !c.Spend.IsZero() {
+		r.emit(c)
+	}
+}
+
+// cost charges the cost of the event itself.
+func (r *meterEvent) cost(model string) {
 	r.charge(Charge{Spend: Spend{Cost: r.e.Cost}, Model: model, Agent: r.Agent, Turn: r.Turn})
 }
 
-// count charges the event's cost and usage to an answer: usage, if it is
-// any, replaces what was counted for the answer.
-func (r *reading) count(a *answer, usage event.Usage) {
-	before := a.counted()
+// count charges the event's cost and usage to an answer. A usage that is not zero
+// replaces the usage of the answer.
+func (r *meterEvent) count(a *answer, usage event.Usage) {
+	before := a.spend()
 	if !usage.IsZero() {
 		a.Usage = event.Usage{}.Add(usage)
 		r.Spent = r.Spent || !a.Usage.IsZero()
 	}
 	a.Priced = a.Priced || r.e.Cost > 0
-	change := a.counted().minus(before)
+	change := a.spend().sub(before)
 	change.Cost = r.e.Cost
 	r.charge(Charge{Spend: change, Model: a.Model, Agent: a.Agent, Turn: a.Turn})
 }
 
-// counted is what is charged for an answer, but for costs.
-func (a *answer) counted() (s Spend) {
+// spend is the spend of the answer, without costs.
+func (a *answer) spend() (s Spend) {
 	s.Usage = a.Usage
 	if !a.Usage.IsZero() || a.Priced {
 		s.Responses = 1
@@ -56,16 +168,16 @@ func (a *answer) counted() (s Spend) {
 	return s
 }
 
-// answer finds the answer with an id, or begins it. One that was inherited is
-// none of this session's.
-func (r *reading) answer(id, model string) *answer {
+// answer returns the answer with the id, or adds it. Inherited answers and own
+// answers are separate.
+func (r *meterEvent) answer(id, model string) *answer {
 	if a := r.find(func(a *answer) bool { return a.ID == id && a.Inherited == r.inherited }); a != nil {
 		return a
 	}
-	return r.remember(answer{ID: id, Model: model, Agent: r.Agent, Turn: r.Turn, Seq: r.e.Seq, Inherited: r.inherited})
+	return r.Meter.add(answer{ID: id, Model: model, Agent: r.Agent, Turn: r.Turn, Seq: r.e.Seq, Inherited: r.inherited})
 }
 
-func (r *reading) message() error {
+func (r *meterEvent) message() error {
 	m, err := event.DecodeKept[struct {
 		Role       event.Role  `json:"role"`
 		Model      string      `json:"model"`
@@ -82,7 +194,7 @@ func (r *reading) message() error {
 	}
 	id := fmt.Sprintf("message %d", r.e.Seq)
 	switch n := len(r.Steps); {
-	case m.Group != "": // redaction keeps it
+	case m.Group != "": // redaction keeps the group
 		id = "group " + m.Group
 	case m.ResponseID != "":
 		id = "response " + m.ResponseID
@@ -99,7 +211,7 @@ func (r *reading) message() error {
 
 func (s *openStep) id() string { return fmt.Sprintf("step %d", s.Seq) }
 
-func (r *reading) startStep() error {
+func (r *meterEvent) startStep() error {
 	p, err := event.DecodeKept[event.StepStart](r.e)
 	r.Steps = append(r.Steps, openStep{TurnID: p.TurnID, Step: p.Step, Seq: r.e.Seq, Model: p.Model})
 	r.Agent = cmp.Or(p.Agent, r.Agent)
@@ -107,7 +219,7 @@ func (r *reading) startStep() error {
 	return err
 }
 
-func (r *reading) completeStep() error {
+func (r *meterEvent) completeStep() error {
 	p, err := event.DecodeKept[event.StepCompletion](r.e)
 	if err != nil {
 		return err
@@ -140,7 +252,7 @@ func (r *reading) completeStep() error {
 	return nil
 }
 
-func (r *reading) effect() error {
+func (r *meterEvent) effect() error {
 	p, err := event.DecodeKept[struct {
 		Key   string      `json:"key"`
 		Kind  string      `json:"kind"`
@@ -149,7 +261,7 @@ func (r *reading) effect() error {
 	if err != nil {
 		return err
 	}
-	intent := r.effects.take(&r.Effects, p.Key)
+	intent := r.effects.remove(&r.Effects, p.Key)
 	if r.e.Type.Name() == event.EffectIntended {
 		r.effects.add(&r.Effects, openMetric{Key: p.Key, Seq: r.e.Seq, Model: p.Kind == "model" || p.Kind == "llm"})
 		r.cost("")
@@ -169,7 +281,7 @@ func (r *reading) effect() error {
 	return nil
 }
 
-func (r *reading) turn() error {
+func (r *meterEvent) turn() error {
 	if r.e.Type.Name() == event.TurnStarted {
 		p, err := event.DecodeKept[event.TurnStart](r.e)
 		r.Agent, r.Turn, r.Spent, r.Steps = cmp.Or(p.Agent, r.Agent), r.e.ID, false, nil
@@ -189,8 +301,8 @@ func (r *reading) turn() error {
 	return nil
 }
 
-// agent notes who speaks from here on.
-func (r *reading) agent() error {
+// agent sets the agent of the next charges.
+func (r *meterEvent) agent() error {
 	p, err := event.DecodeKept[struct {
 		Agent   string `json:"agent"`
 		ToAgent string `json:"to_agent"`
@@ -199,7 +311,7 @@ func (r *reading) agent() error {
 	return err
 }
 
-func (r *reading) child() error {
+func (r *meterEvent) child() error {
 	p, err := event.DecodeKept[event.Child](r.e)
 	if err != nil {
 		return err

@@ -11,23 +11,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Why a patch does not apply. Each comes in a *PatchError.
+// Reasons why a patch does not apply. A *PatchError matches one of them. Snapshots
+// contain the texts (RefusedPatch.Reason): do not change a text.
 var (
-	// ErrNoTarget: the document has nothing at the path.
+	// ErrNoTarget means that the document has no value at the path.
 	ErrNoTarget = errors.New("nothing is there")
-	// ErrTestFailed: a test found another value.
+	// ErrTestFailed means that a test found another value.
 	ErrTestFailed = errors.New("test failed")
-	// ErrInvalidPatch: the patch is not of RFC 6902.
+	// ErrInvalidPatch means that the patch does not follow RFC 6902.
 	ErrInvalidPatch = errors.New("invalid patch")
-	// ErrDocumentTooLarge: the document would have more than 64 MiB or 1,000 levels,
-	// or the patch does so much to a large one that it takes seconds.
+	// ErrDocumentTooLarge means that the document would have more than 64 MiB or
+	// 1,000 levels, or that the patch would take seconds on a large document.
 	ErrDocumentTooLarge = errors.New("document too large")
 )
 
-// PatchError says which operation of a patch does not apply. Nothing of such a
-// patch is applied.
+// PatchError is the operation that does not apply. No operation of the patch is
+// applied then.
 type PatchError struct {
-	// Index counts the operations from 0; -1 is the patch as a whole.
+	// Index is the index of the operation from 0; -1 is the whole patch.
 	Index int
 	Op    string
 	Path  string
@@ -43,10 +44,9 @@ func (e *PatchError) Error() string {
 
 func (e *PatchError) Unwrap() error { return e.Err }
 
-// ApplyPatch applies a JSON Patch (RFC 6902) to a document, wholly or not at
-// all: an operation that does not apply, and a document that is no JSON value,
-// is a *PatchError. Number literals and
-// the order of members stay as they are.
+// ApplyPatch applies a JSON Patch (RFC 6902) to a document. It applies all operations
+// or none. The error is a *PatchError if an operation does not apply or the document
+// is not one JSON value. Number literals and the order of members stay.
 func ApplyPatch(document, patch jsontext.Value) (jsontext.Value, error) {
 	n, err := parseDocument(document)
 	if err != nil {
@@ -58,7 +58,7 @@ func ApplyPatch(document, patch jsontext.Value) (jsontext.Value, error) {
 	return n.value(), nil
 }
 
-// operation is one of a patch.
+// operation is an operation of a patch.
 type operation struct {
 	Op    string         `json:"op"`
 	Path  *string        `json:"path"`
@@ -74,7 +74,7 @@ func (n *document) patched(patch jsontext.Value) (*document, error) {
 	steps := 0
 	for i := range ops {
 		var next *document
-		err := ops[i].spend(n, &steps)
+		err := ops[i].addSteps(n, &steps)
 		if err == nil {
 			next, err = ops[i].apply(n)
 		}
@@ -93,15 +93,16 @@ func (n *document) patched(patch jsontext.Value) (*document, error) {
 	return n, nil
 }
 
-// maxSteps is how many members and items all operations of a patch may pass by.
+// maxSteps limits the members and items that the operations of one patch search
+// through.
 const maxSteps = 1 << 28
 
-// spend counts what the operation passes by on its paths, which is what it takes.
-func (o *operation) spend(n *document, steps *int) error {
+// addSteps adds the members and items that the operation searches through.
+func (o *operation) addSteps(n *document, steps *int) error {
 	for _, text := range []*string{o.Path, o.From} {
 		names, err := pointer(text, "path")
 		if err != nil {
-			continue // is found by apply
+			continue // apply returns the error
 		}
 		at := n
 		for _, name := range names {
@@ -152,7 +153,7 @@ func (o *operation) apply(n *document) (*document, error) {
 	return nil, fmt.Errorf("%w: the operation is unknown", ErrInvalidPatch)
 }
 
-// transfer moves or copies.
+// transfer moves or copies a value.
 func (o *operation) transfer(n *document, path []string) (*document, error) {
 	from, err := pointer(o.From, "from")
 	if err != nil {
@@ -179,28 +180,29 @@ func (n *document) editIf(err error, path []string, value *document) (*document,
 	return n.edit(path, value, adding)
 }
 
-// pointer splits a JSON pointer (RFC 6901) into its names.
-func pointer(text *string, what string) ([]string, error) {
+// pointer splits a JSON pointer (RFC 6901) into its names. member is the operation's
+// member with the pointer.
+func pointer(text *string, member string) ([]string, error) {
 	if text == nil {
-		return nil, fmt.Errorf("%w: %s is missing", ErrInvalidPatch, what)
+		return nil, fmt.Errorf("%w: %s is missing", ErrInvalidPatch, member)
 	}
 	if *text == "" {
 		return nil, nil
 	}
 	names := strings.Split(*text, "/")
 	if names[0] != "" {
-		return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", ErrInvalidPatch, what, *text)
+		return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", ErrInvalidPatch, member, *text)
 	}
 	for i, name := range names {
 		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
-			return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", ErrInvalidPatch, what, *text)
+			return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", ErrInvalidPatch, member, *text)
 		}
 		names[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 	}
 	return names[1:], nil
 }
 
-// at is the value at a path.
+// at returns the value at a path.
 func (n *document) at(path []string) (*document, error) {
 	for _, name := range path {
 		i, err := n.place(name, false)
@@ -212,8 +214,8 @@ func (n *document) at(path []string) (*document, error) {
 	return n, nil
 }
 
-// place is the index of a member or an item; with grow, the index behind the
-// last is one too.
+// place returns the index of a member or an item. With grow it also returns the index
+// after the last item, and -1 for a missing member.
 func (n *document) place(name string, grow bool) (int, error) {
 	switch n.kind {
 	case jsontext.KindBeginObject:
@@ -239,7 +241,7 @@ func (n *document) child(i int) *document {
 	return n.items[i]
 }
 
-// change is what edit does at the end of its path.
+// change is the operation of edit at the end of its path.
 type change int
 
 const (
@@ -248,41 +250,41 @@ const (
 	removing
 )
 
-// edit is n with a change at a path.
-func (n *document) edit(path []string, value *document, what change) (*document, error) {
+// edit returns n with a change at a path.
+func (n *document) edit(path []string, value *document, op change) (*document, error) {
 	switch len(path) {
 	case 0:
-		if what == removing {
-			return null(), nil
+		if op == removing {
+			return nullDocument(), nil
 		}
 		return value, nil
 	case 1:
-		i, err := n.place(path[0], what == adding)
+		i, err := n.place(path[0], op == adding)
 		if err != nil {
 			return nil, err
 		}
-		return n.with(i, path[0], value, what), nil
+		return n.with(i, path[0], value, op), nil
 	}
 	i, err := n.place(path[0], false)
 	if err != nil {
 		return nil, err
 	}
-	inner, err := n.child(i).edit(path[1:], value, what)
+	inner, err := n.child(i).edit(path[1:], value, op)
 	if err != nil {
 		return nil, err
 	}
 	return n.with(i, path[0], inner, replacing), nil
 }
 
-// with is n with the child at i changed; -1 is a member that it lacks.
-func (n *document) with(i int, name string, value *document, what change) *document {
+// with returns n with the child at i changed; -1 is a missing member.
+func (n *document) with(i int, name string, value *document, op change) *document {
 	c := *n
 	var old *document
-	if what == removing || what == replacing || i >= 0 && n.kind == jsontext.KindBeginObject {
+	if op == removing || op == replacing || i >= 0 && n.kind == jsontext.KindBeginObject {
 		old = n.child(i)
 	}
 	if n.kind == jsontext.KindBeginArray {
-		switch what {
+		switch op {
 		case adding:
 			c.items = slices.Concat(n.items[:i], []*document{value}, n.items[i:])
 		case replacing:
@@ -291,24 +293,24 @@ func (n *document) with(i int, name string, value *document, what change) *docum
 		case removing:
 			c.items = slices.Concat(n.items[:i], n.items[i+1:])
 		}
-		return c.changed(n, old, value)
+		return c.resize(n, old, value)
 	}
 	c.members = slices.Clone(n.members)
 	switch {
-	case what == removing:
+	case op == removing:
 		c.members = slices.Delete(c.members, i, i+1)
 		c.size -= len(n.members[i].quoted) + 1
 	case i < 0:
-		quoted, _ := jsontext.AppendQuote(nil, name) // of a decoded string
+		quoted, _ := jsontext.AppendQuote(nil, name) // a decoded string is valid
 		c.members = append(c.members, documentMember{name: name, quoted: quoted, value: value})
 		c.size += len(quoted) + 1
 	default:
 		c.members[i].value = value
 	}
-	return c.changed(n, old, value)
+	return c.resize(n, old, value)
 }
 
-// null is the document before the first patch.
-func null() *document {
+// nullDocument is the document before the first patch.
+func nullDocument() *document {
 	return &document{kind: jsontext.KindNull, raw: jsontext.Value("null"), size: 4, depth: 1}
 }

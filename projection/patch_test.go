@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// The cases of RFC 6902, its appendix A among them.
+// The cases of RFC 6902, with its appendix A.
 func TestPatchesApply(t *testing.T) {
 	for _, tt := range []struct{ name, document, patch, want string }{
 		{"no operation", `{"a":1}`, `[]`, `{"a":1}`},
@@ -185,8 +185,8 @@ func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 	})
 }
 
-// A patch that stands in the log and does not apply, of a program that did not
-// ask, changes nothing but what the state says of it: the session goes on.
+// A stored patch that does not apply changes only the list of refused patches. Later
+// events fold as usual.
 func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden.Garden{T: t, Log: log}
@@ -238,8 +238,8 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 	})
 }
 
-// What is known of the size and the depth of a document stays right, whatever is
-// added, replaced and removed.
+// The size and the depth of a document are right after any additions, replacements
+// and removals.
 func TestDocumentsAreMeasured(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		path := rapid.SampledFrom([]string{"/a", "/a/a", "/b", "/l/0", "/l/-", "/l", "/l/0/a", "/é\"", ""})
@@ -271,8 +271,8 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// A small patch cannot keep readers busy for long: objects are compared in the
-// time that they take to be read, and what passes by too much is refused.
+// A small patch cannot use much time: comparing objects takes linear time, and a
+// patch with too many steps is refused.
 func TestPatchesAreBounded(t *testing.T) {
 	members := make([]string, 30_000)
 	for i := range members {

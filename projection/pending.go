@@ -11,8 +11,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Pending is the open work of a session: what a program decides about when it
-// resumes. It is a copy: it stays as it is while the session moves on.
+// Pending is the open work of a session: a program decides about it when it resumes.
+// It is a copy: later events do not change it.
 type Pending struct {
 	// Calls and Waits are open on the active path.
 	Calls []PendingCall
@@ -22,27 +22,27 @@ type Pending struct {
 	Approvals []OpenApproval
 	Effects   []OpenEffect
 	Children  []OpenChild
-	// Turn is the open turn of the path, or nil. Cursor is its hibernation, nil if it
-	// does not hibernate or was resumed.
+	// Turn is the open turn of the path, or nil. Cursor is its hibernation. Cursor is
+	// nil if the turn does not hibernate or was resumed.
 	Turn   *PathTurn
 	Cursor *Hibernation
 	// NextTurn is the index of the next turn_started.
 	NextTurn int
-	// Claim is the newest run's, nil if there is none or it was released. It does not
-	// tell whether the run is alive.
+	// Claim is the newest claim of a run, nil if there is none or it was released. It
+	// does not say whether the run is alive.
 	Claim *Claim
 }
 
 // PendingCall is a tool call without a result.
 type PendingCall struct {
 	OpenCall
-	// Arguments are the call's, as the model gave them; nil if the message was
-	// redacted.
+	// Arguments are the arguments of the call, as the model gave them; nil if the
+	// message was redacted.
 	Arguments jsontext.Value
-	// Intended is the effect that was begun for the call and has no result: the tool
-	// may have run. Its Class tells whether it may run again.
+	// Intended is the effect of the call if it has no result: the tool may have run.
+	// Its Class says whether it may run again.
 	Intended *OpenEffect
-	// Done is the effect of the call that has a result: append that result, and do
+	// Done is the effect of the call if it has a result: append the result, and do
 	// not run the tool again.
 	Done *DoneEffect
 }
@@ -52,7 +52,7 @@ func (p *Pending) IsZero() bool {
 	return len(p.Calls) == 0 && len(p.Waits) == 0 && len(p.Approvals) == 0 && len(p.Effects) == 0 && len(p.Children) == 0 && p.Turn == nil
 }
 
-// LoadPending loads what is pending at the head of a session. Load lists the errors.
+// LoadPending loads the pending work at the head of a session. Load lists the errors.
 func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Pending, error) {
 	l, err := LoadSet(ctx, log, session, builtinSet("pending", Calls(), Control()), opts...)
 	if err != nil {
@@ -61,17 +61,18 @@ func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ..
 	return PendingOf(ctx, log, l)
 }
 
-// PendingOf is LoadPending for loaded states. A set without Calls and Control is
-// ErrInvalidSet. It reads the messages with pending calls from the log, and, if more
-// than 32 turns ended since the path's last turn began, the events since then.
+// PendingOf is LoadPending for loaded states. The error is ErrInvalidSet if the set
+// lacks Calls or Control. It reads the messages with pending calls from the log. If
+// more than 32 turns ended since the path's last turn began, it also reads the events
+// since then.
 //
 // An effect belongs to a call if its key is the call's id, or if it has the call's
-// name and its arguments digest is that of the call's arguments.
+// name and the digest of the call's arguments.
 func PendingOf(ctx context.Context, log *eventlog.Log, l States) (Pending, error) {
 	path, hasPath := State(l, Calls())
 	session, hasSession := State(l, Control())
 	if !hasPath || !hasSession {
-		return Pending{}, fmt.Errorf("%w: what is pending needs %s and %s", ErrInvalidSet, Calls().Name, Control().Name)
+		return Pending{}, fmt.Errorf("%w: pending work needs the projections %s and %s", ErrInvalidSet, Calls().Name, Control().Name)
 	}
 	p := Pending{Waits: slices.Clone(path.Waits), Approvals: slices.Clone(session.Approvals),
 		Effects: slices.Clone(session.Effects), Children: slices.Clone(session.Children), Claim: clone(session.Claim)}
@@ -108,7 +109,7 @@ func (p *Pending) openTurn(ctx context.Context, log *eventlog.Log, l *Loaded, t 
 	return nil
 }
 
-// pendingCalls are the open calls of a path with their arguments and effects.
+// pendingCalls returns the open calls of a path with their arguments and effects.
 func pendingCalls(ctx context.Context, log *eventlog.Log, session string, path *CallState, control *ControlState) (calls []PendingCall, err error) {
 	var e event.Event
 	used := map[string]bool{} // keys of effects
@@ -128,8 +129,7 @@ func pendingCalls(ctx context.Context, log *eventlog.Log, session string, path *
 	return calls, nil
 }
 
-// argumentsOf are the arguments of a call that message e makes; nil if e was
-// redacted.
+// argumentsOf returns the arguments of a call in message e; nil if e was redacted.
 func argumentsOf(e *event.Event, callID string) (jsontext.Value, error) {
 	if e.Redacted() || e.Type.Name() != event.MessageAdded {
 		return nil, nil
@@ -146,7 +146,8 @@ func argumentsOf(e *event.Event, callID string) (jsontext.Value, error) {
 	return nil, nil
 }
 
-// findEffect sets the effect of the call. used are the effects of earlier calls.
+// findEffect sets the effect of the call. used are the keys of the effects of earlier
+// calls.
 func (c *PendingCall) findEffect(s *ControlState, used map[string]bool) {
 	digest := event.DigestOf(c.Arguments)
 	for _, x := range s.Effects {
@@ -163,7 +164,7 @@ func (c *PendingCall) findEffect(s *ControlState, used map[string]bool) {
 	}
 }
 
-// clone copies what p points to.
+// clone returns a pointer to a copy of *p, or nil.
 func clone[T any](p *T) *T {
 	if p == nil {
 		return nil
@@ -172,10 +173,10 @@ func clone[T any](p *T) *T {
 	return &c
 }
 
-// since lists the turns that ended and the cursors that were consumed since a turn's
-// start. It reads the log if the state has forgotten some of them.
+// since returns the turns that ended and the cursors that were consumed since a
+// turn's start. If the state may lack some of them, it reads the log.
 func (s *ControlState) since(ctx context.Context, log *eventlog.Log, l *Loaded, t *PathTurn) ([]EndedTurn, []ConsumedCursor, error) {
-	forgot := len(s.Ended) == remembered && s.Ended[0].Seq > t.Seq || len(s.Resumed) == remembered && s.Resumed[0].Seq > t.Seq
+	forgot := len(s.Ended) == recentLimit && s.Ended[0].Seq > t.Seq || len(s.Resumed) == recentLimit && s.Resumed[0].Seq > t.Seq
 	if !forgot {
 		return s.Ended, s.Resumed, nil
 	}

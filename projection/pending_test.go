@@ -27,7 +27,7 @@ func do(g *garden.Garden, payloads ...event.Payload) (id ulid.ULID) {
 	return id
 }
 
-// pending names what is pending in the session s, in short.
+// pending lists the pending work of session s.
 func pending(g *garden.Garden) (list []string) {
 	g.T.Helper()
 	p, err := projection.LoadPending(garden.Bg, g.Log, "s")
@@ -66,7 +66,7 @@ func child(state event.ChildState) event.Child {
 	return event.Child{State: state, ChildID: "c"}
 }
 
-func TestWhatIsPending(t *testing.T) {
+func TestPendingWork(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		open, close event.Payload // close in the state that open leaves
@@ -131,8 +131,8 @@ func TestATurnThatHibernates(t *testing.T) {
 	})
 }
 
-// A turn far behind others is found to be over, or open, in the log.
-func TestATurnBehindManyOthers(t *testing.T) {
+// The log says whether a turn long before others has ended.
+func TestATurnBeforeManyOthers(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		first := do(g, event.TurnStart{Index: 7})
 		cursor := event.TurnHibernation{TurnID: first, Cursor: event.Cursor{ID: "x", Kind: "wait"}}
@@ -149,8 +149,9 @@ func TestATurnBehindManyOthers(t *testing.T) {
 	})
 }
 
-// An end that names no turn, as imports have it, is that of the turn before it.
-func TestAnEndOfNoNamedTurn(t *testing.T) {
+// A turn_completed without a turn id, for example from an import, ends the turn
+// before it.
+func TestATurnCompletionWithoutATurn(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		do(g, event.TurnStart{Index: 0}, event.TurnCompletion{Status: event.TurnStatusCompleted})
 		garden.Same(t, "ended", 0, len(pending(g)))
@@ -271,7 +272,7 @@ func TestFindTool(t *testing.T) {
 		g.Allow(err)
 		garden.Same(t, "on the path", "a", x.CallID)
 		if _, err := projection.FindTool(garden.Bg, g.Log, "s", "k3"); !errors.Is(err, projection.ErrToolNotFound) {
-			t.Errorf("what was rewound: %v", err)
+			t.Errorf("rewound call: %v", err)
 		}
 		if _, err := projection.FindTool(garden.Bg, g.Log, "none", "k1"); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("a missing session: %v", err)

@@ -7,10 +7,10 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Trigger says what gave the opportunity for a snapshot.
+// Trigger is the reason for an opportunity.
 type Trigger string
 
-// The triggers. Others may be used.
+// The triggers of this package. A program may use others.
 const (
 	TurnEnd          Trigger = "turn_end"
 	ToolIterationEnd Trigger = "tool_iteration_end"
@@ -26,67 +26,71 @@ const (
 	Manual           Trigger = "manual"
 )
 
-// Opportunity is what a policy decides on.
+// Opportunity is a moment at which a snapshot could be appended. A Policy decides on
+// it.
 type Opportunity struct {
 	Trigger Trigger
-	// Index is that of the snapshot if it is taken, from 0; TurnIndex the turn.
+	// Index is the index that the snapshot would get, from 0. TurnIndex is the index
+	// of the turn.
 	Index     int
 	TurnIndex int
-	// Digest is the state's, Previous that of the set's newest snapshot on the
-	// path, empty if there is none.
+	// Digest is the digest of the states. Previous is the digest of the set's newest
+	// snapshot on the path, empty if there is none.
 	Digest   event.Digest
 	Previous event.Digest
-	// Events is how many events the path has, and Age how old it is, since the
-	// newest snapshot, or from the path's start. Snapshots are not counted.
+	// Events counts the events of the path since the newest snapshot, without
+	// snapshots. Age is the time since that snapshot. If there is no snapshot, both
+	// start at the start of the path.
 	Events int
 	Age    time.Duration
-	// Bytes is what was appended to the path since the set's newest body, without
-	// snapshots, and BodyBytes the size of that body's states; 0 if there is none.
+	// Bytes is the size of the events that were appended to the path since the set's
+	// newest body, without snapshots. BodyBytes is the size of the states in that
+	// body, 0 if there is no body.
 	Bytes     int64
 	BodyBytes int64
-	// Live gives the states; see State.
+	// Live has the states; see State.
 	Live *Live
 }
 
-// Policy decides whether an opportunity is taken. It is asked once for each.
+// Policy decides on an opportunity. Snapshot calls it once for each opportunity.
 type Policy func(o *Opportunity) bool
 
-// Never takes none.
+// Never declines all opportunities.
 func Never() Policy { return func(*Opportunity) bool { return false } }
 
-// Always takes every opportunity.
+// Always accepts all opportunities.
 func Always() Policy { return func(*Opportunity) bool { return true } }
 
-// On takes those of some triggers.
+// On accepts opportunities with one of the triggers.
 func On(triggers ...Trigger) Policy {
 	return func(o *Opportunity) bool { return slices.Contains(triggers, o.Trigger) }
 }
 
-// OnChange takes those of some triggers, of any if none is named, where the
-// state's content is not that of the snapshot before.
+// OnChange accepts opportunities with one of the triggers, or with any trigger if
+// none is given, if the digest differs from the digest of the previous snapshot.
 func OnChange(triggers ...Trigger) Policy {
 	return func(o *Opportunity) bool {
 		return (len(triggers) == 0 || slices.Contains(triggers, o.Trigger)) && (o.Previous == "" || o.Digest != o.Previous)
 	}
 }
 
-// EveryN takes one when the path has n events or more since the last snapshot.
+// EveryN accepts if the path has n or more events since the last snapshot.
 func EveryN(n int) Policy {
 	return func(o *Opportunity) bool { return o.Events > 0 && o.Events >= n }
 }
 
-// MaxAge takes one when the last snapshot, or the path's start, is older than d
-// and something came after it.
+// MaxAge accepts if the last snapshot, or the start of the path, is older than d and
+// an event came after it.
 func MaxAge(d time.Duration) Policy {
 	return func(o *Opportunity) bool { return o.Events > 0 && o.Age >= d }
 }
 
-// growthFloor is the least size that a body counts with in Growth.
+// growthFloor is the smallest size of a body for Growth.
 const growthFloor = 64 << 10
 
-// Growth takes one when what was appended to the path since the last body
-// outweighs r times that body, which counts as 64 KiB at least. So all bodies
-// together stay within a constant factor of the log, and a resume reads at most
+// Growth accepts if the events of the path since the last body are larger than r
+// times the body. A body smaller than 64 KiB counts as 64 KiB. All bodies together
+// are then at most a constant factor larger than the log, and a resume reads at most
 // 1 + r times the state.
 func Growth(r float64) Policy {
 	return func(o *Opportunity) bool {
@@ -94,26 +98,26 @@ func Growth(r float64) Policy {
 	}
 }
 
-// Any takes a snapshot if one of the policies does. It asks each of them; a nil
-// policy takes none.
+// Any accepts if one of the policies accepts. It calls each of them. A nil policy
+// declines.
 func Any(policies ...Policy) Policy {
 	return func(o *Opportunity) bool {
-		taken := false
+		yes := false
 		for _, p := range policies {
-			taken = p != nil && p(o) || taken
+			yes = p != nil && p(o) || yes
 		}
-		return taken
+		return yes
 	}
 }
 
-// All takes a snapshot if all of the policies do. It asks each of them; a nil policy
-// takes none.
+// All accepts if all of the policies accept. It calls each of them. A nil policy
+// declines.
 func All(policies ...Policy) Policy {
 	return func(o *Opportunity) bool {
-		taken := len(policies) > 0
+		yes := len(policies) > 0
 		for _, p := range policies {
-			taken = p != nil && p(o) && taken
+			yes = p != nil && p(o) && yes
 		}
-		return taken
+		return yes
 	}
 }

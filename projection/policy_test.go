@@ -28,7 +28,7 @@ func sayer(t *testing.T, log *eventlog.Log) func(texts ...string) {
 	}
 }
 
-// newest is a fold of the newest text only, so that contents come back.
+// newest folds the newest text only, so contents repeat.
 var newest = projection.Projection[string]{Name: "test:newest", Version: 1, Apply: func(s *string, e *event.Event) error {
 	m, ok, err := event.Decode[event.Message](e)
 	if ok && err == nil {
@@ -103,7 +103,7 @@ func TestPoliciesDecideOnTheOpportunity(t *testing.T) {
 	}
 }
 
-func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
+func TestRepeatedContentHasThreeSnapshots(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := sayer(t, log)
@@ -138,7 +138,7 @@ func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
 		if err != nil || found.Snapshot.SnapshotID != taken[0].SnapshotID {
 			t.Errorf("found %+v, %v", found.Snapshot, err)
 		}
-		// The newest of a content, unless it was orphaned.
+		// The newest snapshot with the content, except orphaned ones.
 		latest, err := projection.FindDigest(ctx, log, "s", taken[0].StateDigest)
 		if err != nil || latest.Snapshot.SnapshotID != taken[2].SnapshotID {
 			t.Errorf("found %+v, %v", latest.Snapshot, err)
@@ -197,9 +197,9 @@ func TestAgeIsCountedFromTheSnapshotBefore(t *testing.T) {
 	})
 }
 
-// Under the default policy all bodies together weigh less than the log, though
-// the state is all that was said.
-func TestBodiesWeighLessThanTheLog(t *testing.T) {
+// With the default policy all bodies together are smaller than the log, although the
+// state has all messages.
+func TestBodiesAreSmallerThanTheLog(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := sayer(t, log)

@@ -9,36 +9,36 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Projection folds the events of a session into a state of type S. Functions
-// must be pure: of the state and the event alone, so that a replay gives the
-// same state at any time, on any machine.
+// Projection folds the events of a session into a state of type S. Its functions must
+// be pure: they depend on the state and the event alone, so that a replay gives the
+// same state at any time and on any machine.
 type Projection[S any] struct {
-	// Name and Version say what a snapshot's body holds. Raise Version when a
-	// body written before must not be read any more; sessions replay then.
+	// Name and Version identify the encoding of the state in a snapshot. Raise
+	// Version when the encoding changes: Load then skips the snapshots of older
+	// versions and replays.
 	Name    string
 	Version int
-	// Scope says which events are folded. PathScope: those of the active path
-	// whose type is of path or tree scope. SessionScope: every event by seq,
-	// orphaned ones and a fork's shared prefix included; Apply picks those of
-	// session scope, and cost and usage of all, and clears at session_forked
-	// what a fork does not inherit.
+	// Scope selects the events that Apply gets. PathScope: the events of the active
+	// path whose type has path or tree scope. SessionScope: all events by seq, also
+	// orphaned events and the prefix that a fork shares. Apply of a SessionScope
+	// projection selects its events by type, and at session_forked it clears the
+	// state that a fork does not inherit.
 	Scope event.Scope
-	// New makes the state before the first event; nil is the zero S.
+	// New makes the state before the first event. If New is nil, it is the zero S.
 	New func() S
-	// Apply folds one event. The event may be kept, not modified. An error ends
-	// the replay.
+	// Apply folds one event. It may keep the event, and must not modify it. An error
+	// ends the load.
 	Apply func(s *S, e *event.Event) error
-	// Encode and Decode turn a state into one JSON value and back; nil is
-	// encoding by package json. Decode must accept no more than Encode makes.
+	// Encode and Decode convert a state to one JSON value and back. If one is nil,
+	// package json does it. Decode must reject all values that Encode cannot make.
 	Encode func(s *S) (jsontext.Value, error)
 	Decode func(body jsontext.Value) (S, error)
-	// Digest identifies the state's content; nil is the digest of the canonical
-	// JSON of its encoding. Where ids, seqs or times are part of the encoding it
-	// leaves them out. An empty digest says that the state is no content: it
-	// then has no part in the digest of a set.
+	// Digest identifies the content of the state. If it is nil, it is the digest of
+	// the canonical JSON of the encoding. Leave out ids, seqs and times. An empty
+	// digest means that the state is not content: the digest of a set leaves it out.
 	Digest func(s *S) (event.Digest, error)
 
-	builtin bool // of this package
+	builtin bool // a projection of this package
 }
 
 // Part is a Projection of any state, as an element of a Set. Only Projection
@@ -50,45 +50,46 @@ type Part interface {
 	begin() fold
 }
 
-// ProjectionName is p's Name.
+// ProjectionName returns p.Name.
 func (p Projection[S]) ProjectionName() string { return p.Name }
 
 func (p Projection[S]) begin() fold {
-	f := &folded[S]{Projection: p}
+	f := &typedFold[S]{Projection: p}
 	f.reset()
 	return f
 }
 
-// fold is a projection with its state.
+// fold is a projection and its state.
 type fold interface {
 	name() string
 	version() int
-	check() error // says why the projection cannot be used
+	check() error // the error makes the projection unusable
 	scope() event.Scope
 	reset()
 	apply(e *event.Event) error
 	encode() (jsontext.Value, error)
 	decode(body jsontext.Value) error
 	digest() (event.Digest, error)
-	// keep gives a function that puts the state back to what it is now, as often as
-	// it is called.
-	keep() (back func() error, err error)
+	// save copies the state. restore sets the state to the copy; it may be called
+	// several times.
+	save() (restore func() error, err error)
 }
 
-// brancher is a pointer to a state that can be copied: neither moves on with the
-// other.
-type brancher[S any] interface{ branch() S }
+// cloner is a pointer to a state that can be copied. Applying events to the state
+// does not change the copy.
+type cloner[S any] interface{ clone() S }
 
-type folded[S any] struct {
+// typedFold is the fold of a Projection[S].
+type typedFold[S any] struct {
 	Projection[S]
 	state S
 }
 
-func (f *folded[S]) name() string       { return f.Name }
-func (f *folded[S]) version() int       { return f.Version }
-func (f *folded[S]) scope() event.Scope { return f.Scope }
+func (f *typedFold[S]) name() string       { return f.Name }
+func (f *typedFold[S]) version() int       { return f.Version }
+func (f *typedFold[S]) scope() event.Scope { return f.Scope }
 
-func (f *folded[S]) check() error {
+func (f *typedFold[S]) check() error {
 	if f.builtin {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (f *folded[S]) check() error {
 	return nil
 }
 
-func (f *folded[S]) reset() {
+func (f *typedFold[S]) reset() {
 	var zero S
 	f.state = zero
 	if f.New != nil {
@@ -109,14 +110,14 @@ func (f *folded[S]) reset() {
 	}
 }
 
-func (f *folded[S]) apply(e *event.Event) error {
+func (f *typedFold[S]) apply(e *event.Event) error {
 	if err := f.Apply(&f.state, e); err != nil {
 		return &FoldError{Projection: f.Name, Session: e.SessionID, Seq: e.Seq, Type: e.Type, Err: err}
 	}
 	return nil
 }
 
-func (f *folded[S]) encode() (jsontext.Value, error) {
+func (f *typedFold[S]) encode() (jsontext.Value, error) {
 	if f.Encode != nil {
 		return f.Encode(&f.state)
 	}
@@ -124,7 +125,7 @@ func (f *folded[S]) encode() (jsontext.Value, error) {
 	return body, err
 }
 
-func (f *folded[S]) decode(body jsontext.Value) (err error) {
+func (f *typedFold[S]) decode(body jsontext.Value) (err error) {
 	f.reset()
 	if f.Decode != nil {
 		f.state, err = f.Decode(body)
@@ -137,7 +138,7 @@ func (f *folded[S]) decode(body jsontext.Value) (err error) {
 	return err
 }
 
-func (f *folded[S]) digest() (event.Digest, error) {
+func (f *typedFold[S]) digest() (event.Digest, error) {
 	if f.Digest != nil {
 		return f.Digest(&f.state)
 	}
@@ -148,36 +149,11 @@ func (f *folded[S]) digest() (event.Digest, error) {
 	return CanonicalDigest(body)
 }
 
-func (f *folded[S]) keep() (back func() error, err error) {
-	if b, ok := any(&f.state).(brancher[S]); ok {
-		kept := b.branch()
-		return func() error { f.state = kept; return nil }, nil
+func (f *typedFold[S]) save() (restore func() error, err error) {
+	if b, ok := any(&f.state).(cloner[S]); ok {
+		saved := b.clone()
+		return func() error { f.state = saved; return nil }, nil
 	}
 	body, err := f.encode()
 	return func() error { return f.decode(body) }, err
 }
-
-// Canonical rewrites a JSON value so that equal values have equal bytes: names
-// sorted, no white space, strings with the fewest escapes. Number literals stay
-// as they are: 9007199254740993 and 9007199254740992 differ, as do 1 and 1.0.
-func Canonical(v jsontext.Value) (jsontext.Value, error) {
-	c := v.Clone()
-	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawInts(false),
-		jsontext.CanonicalizeRawFloats(false), jsontext.PreserveRawStrings(false), jsontext.SpaceAfterComma(false))
-	if err != nil {
-		return nil, fmt.Errorf("canonical JSON: %w", err)
-	}
-	return c, nil
-}
-
-// CanonicalDigest is the digest of v's canonical JSON.
-func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
-	c, err := Canonical(v)
-	if err != nil {
-		return "", err
-	}
-	return event.DigestOf(c), nil
-}
-
-// noDigest is the Digest of a projection whose state is not content.
-func noDigest[S any](*S) (event.Digest, error) { return "", nil }

@@ -14,9 +14,9 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// A Live on a fork, or on a fork of that, learns that something it shares was
-// redacted, and makes no body with it.
-func TestALiveOnAForkForgetsWhatItsParentRedacts(t *testing.T) {
+// A Live on a fork at any depth gets the redactions in its shared prefix, and makes
+// no body with erased content.
+func TestALiveOnAForkDropsContentThatItsParentRedacts(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		g.Append("s", event.UserMessage("the secret"))
 		for range 3 {
@@ -37,7 +37,7 @@ func TestALiveOnAForkForgetsWhatItsParentRedacts(t *testing.T) {
 		g.Allow(err)
 		for name, live := range lives {
 			if _, _, err := live.Snapshot(garden.Bg, projection.Request{Body: true}); !errors.Is(err, eventlog.ErrConflict) {
-				t.Fatalf("%s: a snapshot of what is gone: %v", name, err)
+				t.Fatalf("%s: a snapshot of erased content: %v", name, err)
 			}
 			g.Allow(live.Follow(garden.Bg))
 			_, taken, err := live.Snapshot(garden.Bg, projection.Request{Body: true})

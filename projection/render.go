@@ -9,81 +9,79 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Entry is one message of a history.
+// Entry is one message of a rendered history.
 type Entry struct {
-	// Seq is the event it comes from, the first one of a group; 0 where a
-	// compaction or the rendering made it.
+	// Seq is the event of the message, or the first event of a group. It is 0 if the
+	// message comes from a compaction or from the rendering.
 	Seq int64
-	// Seqs are all events of a group that was folded into one message.
+	// Seqs lists all events of a group that was joined into one message.
 	Seqs    []int64
 	Message event.Message
-	// Context is the kind of a context, "context" where it has none; it is empty
-	// for messages.
+	// Context is the kind of a context, "context" if the event has no kind, and empty
+	// for a message.
 	Context string
-	// Made says why the rendering made it, or what of it.
+	// Made is how the rendering changed or made the entry.
 	Made Made
 }
 
-// Made says what of an entry the rendering made.
+// Made is how the rendering changed or made an entry.
 type Made string
 
 const (
-	// AsSaid: nothing.
-	AsSaid Made = ""
-	// MadeInterrupted is a result for a call that never gave one.
+	// Unchanged is a message or a context as it was appended.
+	Unchanged Made = ""
+	// MadeInterrupted is a result that the rendering added for a call without one.
 	MadeInterrupted Made = "interrupted"
-	// MadeExecution is a result that was recorded when the tool had run, and never
-	// became a message.
+	// MadeExecution is the result in a tool_completed, for a call whose result is in
+	// no message.
 	MadeExecution Made = "execution"
-	// MadeLate is a user's message that holds a result, whose call was rendered
-	// without it into a request.
+	// MadeLate is a user message with a result that came after a request was rendered
+	// without it.
 	MadeLate Made = "late"
-	// MadeRedacted stands for content that was redacted.
+	// MadeRedacted replaces content that was redacted.
 	MadeRedacted Made = "redacted"
-	// MadeCleared is a result that a compaction shows no more.
+	// MadeCleared is a result whose content a compaction cleared.
 	MadeCleared Made = "cleared"
-	// MadeWorkingSet is the files that a compaction names.
+	// MadeWorkingSet is the list of the files in a compaction.
 	MadeWorkingSet Made = "working_set"
 )
 
-// RenderOptions say how a history is rendered. A history is rendered for one
-// conversation with the same options each time: another provider's caches are
-// cold anyhow. The zero value shows everything as it was said.
+// RenderOptions configure the rendering of a history. Use the same options for all
+// requests of one conversation: other options change earlier messages and miss the
+// provider's cache. The zero value renders all content as it was appended.
 type RenderOptions struct {
-	// Provider and Model are whom it is for: parts that only the model that made
-	// them understands (signed reasoning, opaque parts) are left out for others.
-	// Empty is anybody.
+	// Provider and Model are the target of the request. Parts that only the model
+	// that made them can read (signed reasoning, opaque parts) are left out for
+	// another model. Empty is any model.
 	Provider, Model string
-	// DemoteSystem makes messages of the system and the developer the user's.
+	// DemoteSystem gives system and developer messages the role user.
 	DemoteSystem bool
-	// ContextRole is who says contexts and what a compaction sums up; the user if
-	// empty.
+	// ContextRole is the role of contexts and of the working set; user if empty.
 	ContextRole event.Role
 }
 
-// What stands in the place of content that is not there.
+// Replacements for missing content.
 const (
 	redactedText    = "[redacted]"
 	clearedText     = "[cleared]"
 	interruptedText = "[interrupted: the call gave no result]"
 )
 
-// Messages is the effective history: what the model sees. Each call of a tool is
-// followed by its result. What was rendered before a step_started stays as it
-// was, byte by byte, until the next compaction; what came since is added behind
-// it. At most one RenderOptions is used. An error is a payload that cannot be
-// read.
+// Messages returns the effective history: the messages that the model gets. Each tool
+// call is followed by its result. The messages before a step_started stay the same
+// bytes until the next compaction; later messages follow them. Messages uses the
+// first of several RenderOptions. The error is a payload that cannot be decoded.
 func (h *HistoryState) Messages(o ...RenderOptions) ([]Entry, error) {
 	l := layout{options: optionsOf(o), cleared: h.cleared, answered: map[string]Made{}, entries: make([]Entry, 0, len(h.items)+1)}
 	items, executions := h.items, h.executions
 	for first := true; first || len(items) > 0; first = false {
 		n, until := blockEnd(items)
 		x := executedBefore(executions, until)
-		var lead *workingSet
+		var files *workingSet
 		if first {
-			lead = &h.files
+			files = &h.files
 		}
-		if err := l.block(items[:n], executions[:x], lead); err != nil {
+		if err := l.block(items[:n], executions[:x], files); err != nil {
 			return nil, err
 		}
 		items, executions = items[min(n+1, len(items)):], executions[x:]
@@ -101,8 +99,8 @@ func optionsOf(o []RenderOptions) (first RenderOptions) {
 	return first
 }
 
-// blockEnd is how many items stand before the first freeze, and its seq; 0 if
-// there is none.
+// blockEnd returns the number of items before the first freeze, and the seq of the
+// freeze; 0 if there is none.
 func blockEnd(items []item) (n int, seq int64) {
 	for i := range items {
 		if items[i].kind == freezeItem {
@@ -112,7 +110,8 @@ func blockEnd(items []item) (n int, seq int64) {
 	return len(items), 0
 }
 
-// executedBefore is how many executions came before a freeze; all, if until is 0.
+// executedBefore returns the number of executions before seq until; all, if until is
+// 0.
 func executedBefore(executions []item, until int64) int {
 	for i := range executions {
 		if until > 0 && executions[i].seq > until {
@@ -122,31 +121,31 @@ func executedBefore(executions []item, until int64) int {
 	return len(executions)
 }
 
-// piece is an item that was read.
+// piece is a decoded item.
 type piece struct {
 	seq     int64 // of the event
-	source  int64 // the seq that decides what was cleared: of a literal, its compaction's
+	source  int64 // compared with the seqs of cleared calls: the event, or the compaction of a literal
 	message event.Message
 	context string
 	prefix  bool
 	made    Made
 }
 
-// read reads the payload of the item. What it was before is gone.
-func (it *item) read(p *piece) error {
+// decode decodes the payload of the item into p, and overwrites p.
+func (it *item) decode(p *piece) error {
 	*p = piece{seq: it.seq, source: it.seq}
 	if !it.event() {
 		p.seq = 0
 	}
-	if err := it.readInto(p); err != nil {
+	if err := it.decodeInto(p); err != nil {
 		return fmt.Errorf("render event %d: %w: %w", it.seq, event.ErrInvalidPayload, err)
 	}
 	return nil
 }
 
-func (it *item) readInto(p *piece) error {
+func (it *item) decodeInto(p *piece) error {
 	if it.kind.isRedacted() {
-		return it.readRedacted(p)
+		return it.decodeRedacted(p)
 	}
 	if it.kind != contextItem {
 		return json.Unmarshal(it.data, &p.message)
@@ -164,9 +163,9 @@ func (p *piece) fromContext(c event.ContextEntry) {
 	}
 }
 
-// readRedacted makes up a payload from what redaction kept: who spoke, and
-// which calls were made and answered.
-func (it *item) readRedacted(p *piece) error {
+// decodeRedacted makes a message from the members that redaction keeps: the role, and
+// the ids of calls and results.
+func (it *item) decodeRedacted(p *piece) error {
 	p.made = MadeRedacted
 	if it.kind.plain() == contextItem {
 		var c event.ContextEntry
@@ -196,7 +195,7 @@ func (it *item) readRedacted(p *piece) error {
 	return nil
 }
 
-// executed is the result of a tool_completed.
+// executed returns the result in a tool_completed.
 func (it *item) executed() (callID string, result event.Part, err error) {
 	var t event.ToolCompletion
 	if err := json.Unmarshal(it.data, &t); err != nil {
@@ -213,7 +212,7 @@ func (it *item) executed() (callID string, result event.Part, err error) {
 	return t.CallID, result, nil
 }
 
-// executedCall is the call of a tool_completed, empty if it has none.
+// executedCall returns the call id of a tool_completed, empty if it has none.
 func executedCall(data jsontext.Value) (string, error) {
 	var t struct {
 		CallID string `json:"call_id"`

@@ -7,32 +7,32 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// layout puts a history in order, block by block: a block is what came between
-// two freezes, and depends on those before it alone.
+// layout orders the entries of a history block by block. A block is the items between
+// two freezes. It depends on the blocks before it only.
 type layout struct {
 	options RenderOptions
 	cleared map[string]int64
 	entries []Entry
-	// answered says how the newest call of each id was answered, in the blocks
-	// that are laid out.
+	// answered maps the newest call of each id to the kind of its result, in the
+	// finished blocks.
 	answered map[string]Made
 }
 
-// node is an entry of a block, with the calls that it makes.
+// node is an entry of a block and the calls in it.
 type node struct {
 	entry Entry
 	calls []*call
 }
 
-// call is a call of a tool and what answers it.
+// call is a tool call and its result.
 type call struct {
 	id, name string
 	result   *Entry
-	before   *call // an older one of the same id
+	before   *call // an older call with the same id
 }
 
-// unanswered is the newest of c and those before it that has no result; nil if
-// all have one.
+// unanswered returns the newest call without a result: c or an older call of its id.
+// It is nil if all have one.
 func (c *call) unanswered() *call {
 	for c != nil && c.result != nil {
 		c = c.before
@@ -40,7 +40,7 @@ func (c *call) unanswered() *call {
 	return c
 }
 
-// block is the part of a layout that is still open.
+// block is the open block of a layout.
 type block struct {
 	*layout
 	nodes  []*node
@@ -53,26 +53,26 @@ type groupKey struct {
 	role  event.Role
 }
 
-// block lays out the items of a block and appends it. In the first one, which
-// has a working set, the contexts that are placed as prefix lead.
-func (l *layout) block(items, executions []item, lead *workingSet) error {
+// block lays out the items of a block and appends the entries. The first block has
+// files; it begins with the contexts of placement prefix and the working set.
+func (l *layout) block(items, executions []item, files *workingSet) error {
 	b := block{layout: l, groups: map[groupKey]*node{}, open: map[string]*call{}}
-	if lead != nil {
-		if err := b.lead(items, lead); err != nil {
+	if files != nil {
+		if err := b.prefix(items, files); err != nil {
 			return err
 		}
 	}
 	for i := range items {
 		var p piece
-		if err := items[i].read(&p); err != nil {
+		if err := items[i].decode(&p); err != nil {
 			return err
 		}
 		switch {
-		case p.prefix && lead != nil: // it led
+		case p.prefix && files != nil: // already at the start
 		case p.context != "":
 			b.context(&p)
 		default:
-			b.said(&p)
+			b.message(&p)
 		}
 	}
 	if err := b.executed(executions); err != nil {
@@ -82,14 +82,14 @@ func (l *layout) block(items, executions []item, lead *workingSet) error {
 	return nil
 }
 
-// lead begins the history with the prefix contexts and the working set.
-func (b *block) lead(items []item, files *workingSet) error {
+// prefix begins the history with the prefix contexts and the working set.
+func (b *block) prefix(items []item, files *workingSet) error {
 	for i := range items {
 		if items[i].kind.plain() != contextItem {
 			continue
 		}
 		var p piece
-		if err := items[i].read(&p); err != nil {
+		if err := items[i].decode(&p); err != nil {
 			return err
 		}
 		if p.prefix {
@@ -112,20 +112,20 @@ func (b *block) context(p *piece) {
 	b.add(Entry{Seq: p.seq, Message: p.message, Context: p.context, Made: p.made})
 }
 
-// said takes in a message: its results go to their calls, the rest stands where
-// it is.
-func (b *block) said(p *piece) {
-	results, rest := split(p.message.Parts, event.ToolResultPart)
+// message adds a message. Its results go to their calls; the other parts stay an
+// entry.
+func (b *block) message(p *piece) {
+	results, rest := splitParts(p.message.Parts, event.ToolResultPart)
 	for _, r := range results {
 		b.result(p, r, len(results) == 1)
 	}
 	m := p.message
 	m.Parts = rest
 	if m.Role == event.Tool {
-		m.Role = event.User // what came along with the results
+		m.Role = event.User // parts next to the results
 	}
 	if m.Role != event.Assistant {
-		_, m.Parts = split(m.Parts, event.ToolCallPart)
+		_, m.Parts = splitParts(m.Parts, event.ToolCallPart)
 	}
 	if len(m.Parts) == 0 {
 		return
@@ -133,8 +133,8 @@ func (b *block) said(p *piece) {
 	b.calls(b.grouped(p, m))
 }
 
-// split takes the parts of one type out of the others.
-func split(parts []event.Part, t event.PartType) (of, others []event.Part) {
+// splitParts separates the parts of one type from the others.
+func splitParts(parts []event.Part, t event.PartType) (of, others []event.Part) {
 	n := 0
 	for i := range parts {
 		if parts[i].Type == t {
@@ -154,8 +154,8 @@ func split(parts []event.Part, t event.PartType) (of, others []event.Part) {
 	return of, others
 }
 
-// grouped adds a message, or its parts to the message that it is a piece of.
-// The calls of from on are new.
+// grouped adds a message, or adds its parts to the first message of its group. The
+// parts from index from are new.
 func (b *block) grouped(p *piece, m event.Message) (n *node, from int) {
 	key := groupKey{m.Group, m.Role}
 	if n = b.groups[key]; m.Group != "" && n != nil {
@@ -170,7 +170,7 @@ func (b *block) grouped(p *piece, m event.Message) (n *node, from int) {
 	return n, 0
 }
 
-// fold adds a further piece of the same message.
+// fold adds another piece of the same message.
 func (e *Entry) fold(seq int64, m event.Message, made Made) {
 	if len(e.Seqs) == 0 && e.Seq > 0 {
 		e.Seqs = []int64{e.Seq}
@@ -195,12 +195,12 @@ func (e *Entry) fold(seq int64, m event.Message, made Made) {
 	if m.Extra != nil {
 		first.Extra = m.Extra
 	}
-	if made != AsSaid {
+	if made != Unchanged {
 		e.Made = made
 	}
 }
 
-// calls notes the calls of a message; one that repeats in it is left out.
+// calls adds the calls of a message. It removes a call that repeats in the message.
 func (b *block) calls(n *node, from int) {
 	repeats := func(p event.Part) bool {
 		if p.Type != event.ToolCallPart {
@@ -226,18 +226,19 @@ func (n *node) makes(id string) bool {
 	return false
 }
 
-// result gives a result to its call. One whose call was rendered into a request
-// as interrupted comes late, as a message; one without a call is left out.
-func (b *block) result(p *piece, part event.Part, alone bool) {
+// result gives a result to its call. If the call was rendered into a request as
+// interrupted, the result becomes a message of its own. A result without a call is
+// left out.
+func (b *block) result(p *piece, part event.Part, single bool) {
 	m := p.message
 	m.Role, m.Parts = event.Tool, []event.Part{part}
-	if !alone {
+	if !single {
 		m.Extra = nil
 	}
 	e := Entry{Seq: p.seq, Message: m, Made: p.made}
 	b.clear(&e, p.source)
-	if called := b.open[part.CallID]; called != nil {
-		if c := called.unanswered(); c != nil {
+	if newest := b.open[part.CallID]; newest != nil {
+		if c := newest.unanswered(); c != nil {
 			c.result = &e
 		}
 		return
@@ -252,7 +253,7 @@ func (b *block) result(p *piece, part event.Part, alone bool) {
 	b.add(e)
 }
 
-// clear takes out the content of a result that a compaction cleared.
+// clear replaces the content of a result that a compaction cleared.
 func (l *layout) clear(e *Entry, source int64) {
 	part := &e.Message.Parts[0]
 	if source < l.cleared[part.CallID] {
@@ -261,9 +262,9 @@ func (l *layout) clear(e *Entry, source int64) {
 	}
 }
 
-// executed gives the recorded results to the calls that got no other.
+// executed gives the results of executions to the calls without a result.
 func (b *block) executed(executions []item) error {
-	for i := range slices.Backward(executions) { // the newest counts
+	for i := range slices.Backward(executions) { // the newest first
 		x := &executions[i]
 		id, result, err := x.executed()
 		if err != nil {
@@ -277,8 +278,8 @@ func (b *block) executed(executions []item) error {
 	return nil
 }
 
-// emit appends the block to the history: after each message the results of its
-// calls, in their order.
+// emit appends the entries of the block: each message, then the results of its calls,
+// in the order of the calls.
 func (b *block) emit() {
 	for _, n := range b.nodes {
 		b.show(n.entry)
@@ -293,7 +294,8 @@ func (b *block) emit() {
 	}
 }
 
-// show appends an entry as the options want it, unless nothing is left of it.
+// show applies the options to an entry and appends it. It leaves out an entry without
+// parts.
 func (l *layout) show(e Entry) {
 	m := &e.Message
 	if e.Context != "" {
@@ -308,22 +310,22 @@ func (l *layout) show(e Entry) {
 	}
 }
 
-// parts are those of m that whom it is rendered for understands.
+// parts returns the parts of m that the target model accepts.
 func (o *RenderOptions) parts(m *event.Message) []event.Part {
 	same := (o.Provider == "" || o.Provider == m.Provider) && (o.Model == "" || o.Model == m.Model)
 	if same || m.Role != event.Assistant {
 		return m.Parts
 	}
-	kept := make([]event.Part, 0, len(m.Parts))
+	parts := make([]event.Part, 0, len(m.Parts))
 	for _, p := range m.Parts {
 		if !signed(&p) {
-			kept = append(kept, p)
+			parts = append(parts, p)
 		}
 	}
-	return kept
+	return parts
 }
 
-// signed reports whether only the model that made a part understands it.
+// signed reports whether only the model that made a part can read it.
 func signed(p *event.Part) bool {
 	switch p.Type {
 	case event.ReasoningPart:

@@ -114,7 +114,7 @@ func TestPiecesOfAMessage(t *testing.T) {
 	}
 }
 
-func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
+func TestTheTranscriptKeepsCoveredMessages(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(prefix("rules"))
@@ -176,7 +176,7 @@ func TestRedactedPayloadsKeepTheirPairs(t *testing.T) {
 	})
 }
 
-// A copy of a state stays what it is while the original moves on.
+// Folding events into a state does not change a copy of it.
 func TestACopyOfAStateStays(t *testing.T) {
 	ctx := context.Background()
 	s := newStory(t, plainLog(t), "s")
@@ -205,7 +205,7 @@ func TestACopyOfAStateStays(t *testing.T) {
 	}
 }
 
-// An Append refuses these; a log that a newer program wrote may hold them.
+// Append refuses these payloads; a log of a newer program may have them.
 func TestPayloadsOfNewerVersionsAreRefused(t *testing.T) {
 	for _, typ := range []event.Type{"message_added/9", "context_added/9", "compaction_triggered/9", "step_started/9"} {
 		var h projection.HistoryState

@@ -15,10 +15,10 @@ import (
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
-// A snapshot that was taken before an event was lost holds what no replay has any
-// more: after the repair it is passed over, in a fork too. One that does not cover
-// the lost event, or was taken since, is used.
-func TestASnapshotFromBeforeALossIsPassedOver(t *testing.T) {
+// A snapshot can contain an event that is lost later. After the repair a load skips
+// it, also in a fork. A load uses a snapshot that does not cover the lost event, or
+// that was made after the repair.
+func TestASnapshotFromBeforeALossIsSkipped(t *testing.T) {
 	dir := t.TempDir()
 	log := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
 	defer func() { _ = log.Close() }()
@@ -47,21 +47,21 @@ func TestASnapshotFromBeforeALossIsPassedOver(t *testing.T) {
 		session, _ := projection.State(got, garden.SessionTrace)
 		garden.Same(t, "path of "+name, state.Path, path.Seen)
 		garden.Same(t, "session of "+name, state.Session, session.Seen)
-		garden.Same(t, "passed over in "+name, []int64{5}, dedupe(passed(got.Explain, projection.ErrOtherPast)))
+		garden.Same(t, "skipped in "+name, []int64{5}, dedupe(skipped(got.Explain, projection.ErrOtherEvents)))
 		if from := got.Explain.Parts[0].From.Seq; from != 2 {
 			t.Errorf("%s begins from %d", name, from)
 		}
 		g.Snapshot(name, garden.Traces[3], true)
 		got, err = projection.LoadSet(garden.Bg, log, name, garden.Traces[3])
 		g.Allow(err)
-		if x := got.Explain; x.Parts[0].From.Seq != head+1 || x.Events != 1 || len(x.Passed) != 0 {
+		if x := got.Explain; x.Parts[0].From.Seq != head+1 || x.Events != 1 || len(x.Skipped) != 0 {
 			t.Errorf("%s: after a new snapshot: %+v", name, x)
 		}
 	}
 }
 
-// A body says of which events it was made.
-func TestASnapshotOfAnotherPastIsPassedOver(t *testing.T) {
+// A body has the hash of the last event it covers.
+func TestASnapshotOfOtherEventsIsSkipped(t *testing.T) {
 	for name, spoil := range map[string]func(s *event.Snapshot){
 		"other":        func(s *event.Snapshot) { s.Hash[0]++ },
 		"not said":     func(s *event.Snapshot) { s.Hash = event.Hash{} },
@@ -79,7 +79,7 @@ func TestASnapshotOfAnotherPastIsPassedOver(t *testing.T) {
 				g.Allow(err)
 				path, _ := projection.State(got, garden.PathTrace)
 				garden.Same(t, "path", g.Expected(g.Head("s").Seq, g.Lineage("s")).Path, path.Seen)
-				garden.Same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, projection.ErrOtherPast)))
+				garden.Same(t, "skipped", []int64{seq}, dedupe(skipped(got.Explain, projection.ErrOtherEvents)))
 				if from := got.Explain.Parts[0].From; from.ID != first.SnapshotID {
 					t.Errorf("begins from %+v", from)
 				}
@@ -91,8 +91,8 @@ func TestASnapshotOfAnotherPastIsPassedOver(t *testing.T) {
 	}
 }
 
-// What a snapshot covers need not stand just before it.
-func TestASnapshotMayCoverLessThanStandsBeforeIt(t *testing.T) {
+// A snapshot may cover fewer events than there are before it.
+func TestASnapshotMayCoverFewerEvents(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		for range 4 {
 			bulk(g, "s", 1)

@@ -8,15 +8,15 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// replayer folds a lineage from its start, without snapshots. It goes on as if
-// every event were on the path, and comes back to the path alone when a
-// head_moved turns out to have left some of it.
+// replayer folds a lineage from its start, without snapshots. The first pass treats
+// each event as an event of the path. If a head_moved shows that this was wrong, the
+// folds of path scope start again, with a second pass over the path.
 type replayer struct {
 	*Loaded
 	tree event.Tree
-	// left says that the folds of path scope have taken in what is not on the
+	// offPath reports that the folds of path scope got an event that is not on the
 	// path, or an event that they could not fold.
-	left bool
+	offPath bool
 }
 
 func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
@@ -25,7 +25,7 @@ func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 		l.Explain.Parts = append(l.Explain.Parts, PartExplain{Projection: f.name(), Version: f.version(), Scope: f.scope()})
 	}
 	r := &replayer{Loaded: l}
-	if err := r.read(ctx, log, event.Stretch{From: 1, To: l.Head.Seq}, r.first); err != nil || !r.left {
+	if err := r.read(ctx, log, event.Stretch{From: 1, To: l.Head.Seq}, r.firstPass); err != nil || !r.offPath {
 		return err
 	}
 	for i, f := range l.folds {
@@ -35,35 +35,35 @@ func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 		}
 	}
 	for _, s := range r.tree.Path(r.Head.Seq) {
-		if err := r.read(ctx, log, s, r.again); err != nil {
+		if err := r.read(ctx, log, s, r.secondPass); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *replayer) read(ctx context.Context, log *eventlog.Log, s event.Stretch, take func(e *event.Event) error) error {
+func (r *replayer) read(ctx context.Context, log *eventlog.Log, s event.Stretch, visit func(e *event.Event) error) error {
 	for e, err := range log.Read(ctx, r.Session, eventlog.Between(s.From, s.To)) {
 		if err != nil {
 			return fmt.Errorf("project session %q: %w", r.Session, err)
 		}
 		r.Explain.read(&e)
-		if err := take(&e); err != nil {
+		if err := visit(&e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// first takes in an event on the first way through.
-func (r *replayer) first(e *event.Event) error {
-	if err := r.step(e); err != nil {
+// firstPass applies an event to all folds.
+func (r *replayer) firstPass(e *event.Event) error {
+	if err := r.addToTree(e); err != nil {
 		return fmt.Errorf("project session %q: %w", r.Session, err)
 	}
 	e = e.Effective()
 	for i, f := range r.folds {
 		session := f.scope() == event.SessionScope
-		if r.left && !session || !inScope(f.scope(), e.Type, true) {
+		if r.offPath && !session || !inScope(f.scope(), e.Type, true) {
 			continue
 		}
 		switch err := f.apply(e); {
@@ -72,26 +72,27 @@ func (r *replayer) first(e *event.Event) error {
 		case session:
 			return err
 		default:
-			r.left = true // perhaps the event is not on the path
+			r.offPath = true // the event may be off the path
 		}
 	}
 	return nil
 }
 
-// step adds the event to the tree, and notes whether the path left some events.
-func (r *replayer) step(e *event.Event) error {
+// addToTree adds the event to the tree. It sets offPath if the event leaves others
+// off the path.
+func (r *replayer) addToTree(e *event.Event) error {
 	moves := len(r.tree)
 	if err := r.tree.Add(e); err != nil {
 		return err
 	}
 	if len(r.tree) > moves && r.tree[moves].To < e.Seq-1 {
-		r.left = true
+		r.offPath = true
 	}
 	return nil
 }
 
-// again takes in an event of the path for the folds of path scope.
-func (r *replayer) again(e *event.Event) error {
+// secondPass applies an event of the path to the folds of path scope.
+func (r *replayer) secondPass(e *event.Event) error {
 	e = e.Effective()
 	for i, f := range r.folds {
 		if f.scope() == event.SessionScope || !inScope(f.scope(), e.Type, true) {

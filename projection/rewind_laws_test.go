@@ -21,10 +21,10 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// settled are the states of a session without what says that its head moved:
-// the time of the last event, when and why the other branches were left, and
-// what the turn was left and found again with.
-func settled(l *garden.Life, name string) map[string]string {
+// statesWithoutMoves returns the states of a session without the traces of a move:
+// the time of the last event, the labels of the orphaned branches, and the ranges
+// that the turn left.
+func statesWithoutMoves(l *garden.Life, name string) map[string]string {
 	l.T.Helper()
 	loaded, err := projection.LoadSet(garden.Bg, l.Log, name, garden.Everything)
 	l.Allow(err)
@@ -57,7 +57,7 @@ func settled(l *garden.Life, name string) map[string]string {
 func TestRewindThenRecoverIsTheIdentity(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
-			before, was := settled(l, name), l.Head(name).Seq
+			before, was := statesWithoutMoves(l, name), l.Head(name).Seq
 			branches, err := projection.Load(garden.Bg, l.Log, name, projection.Branches())
 			l.Allow(err)
 			to := rapid.Int64Range(0, was).Draw(r, "to")
@@ -78,12 +78,12 @@ func TestRewindThenRecoverIsTheIdentity(t *testing.T) {
 				}
 			}
 			l.Allow(err)
-			garden.Same(r, fmt.Sprintf("%s, rewound to %d and recovered", name, to), before, settled(l, name))
+			garden.Same(r, fmt.Sprintf("%s, rewound to %d and recovered", name, to), before, statesWithoutMoves(l, name))
 		}
 	})
 }
 
-// Whatever was claimed, spent and done stays, wherever the head goes.
+// A rewind changes no claims, spend and effects.
 func TestRecordsSurviveAnyRewind(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
@@ -107,9 +107,9 @@ func TestRecordsSurviveAnyRewind(t *testing.T) {
 	})
 }
 
-// A log that ends at an event, as one that was cut there, is the session of
-// then: inside a turn, between a call and its result, behind any snapshot.
-func TestALogThatIsCutIsTheSessionOfThen(t *testing.T) {
+// A log that was truncated after an event equals the session as of this event: inside
+// a turn, between a call and its result, and after a snapshot.
+func TestATruncatedLogEqualsTheEarlierSession(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		var text strings.Builder
 		l.Allow(transfer.Export(garden.Bg, l.Log, &text, "s0"))

@@ -2,23 +2,24 @@ package projection
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/event"
 )
 
-// Set is projections that are loaded in one reading and snapshotted as one
-// event, whose body has a part for each.
+// Set is a list of projections that are loaded in one pass. A snapshot of a set is
+// one event whose body has a part for each projection.
 type Set struct {
-	// Name is that of the set's snapshots. Empty, in a set of one part, it is
-	// that part's name.
+	// Name is the name of the set's snapshots. If it is empty and the set has one
+	// part, it is the name of the part.
 	Name  string
 	Parts []Part
 
-	builtin bool // of this package
+	builtin bool // a set of this package
 }
 
-// Of makes a set of parts.
+// Of returns a set of parts.
 func Of(name string, parts ...Part) Set { return Set{Name: name, Parts: parts} }
 
 func (s Set) check() error {
@@ -31,7 +32,7 @@ func (s Set) check() error {
 		}
 	}
 	if s.name() == "" {
-		return fmt.Errorf("%w: a set of %d parts needs a name", ErrInvalidSet, len(s.Parts))
+		return fmt.Errorf("%w: a set of %d parts needs a name; set Name", ErrInvalidSet, len(s.Parts))
 	}
 	seen := map[string]bool{}
 	for _, p := range s.Parts {
@@ -50,16 +51,17 @@ func (s Set) check() error {
 	return nil
 }
 
-// checkName says why a program's own projection or set cannot have a name: names
-// without a colon belong to this package, as those that begin with "convlog:" do.
+// checkName returns an error if a program's own projection or set cannot have the
+// name. Names without a colon and names that begin with "convlog:" belong to this
+// package.
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: a projection has no name", ErrInvalidSet)
+		return fmt.Errorf("%w: a projection has no name; set Name", ErrInvalidSet)
 	case !strings.Contains(name, ":"):
-		return fmt.Errorf("%w: the name %q has no colon, as \"shop:%s\" has", ErrInvalidSet, name, name)
+		return fmt.Errorf("%w: the name %q has no colon; use a prefix, for example \"shop:%s\"", ErrInvalidSet, name, name)
 	case strings.HasPrefix(name, "convlog:"):
-		return fmt.Errorf("%w: the name %q: the prefix \"convlog:\" is reserved", ErrInvalidSet, name)
+		return fmt.Errorf("%w: the name %q: the prefix \"convlog:\" is reserved; use another", ErrInvalidSet, name)
 	}
 	return nil
 }
@@ -79,8 +81,8 @@ func (s Set) begin() []fold {
 	return folds
 }
 
-// version of the set's snapshots: that of a single part, else that of the form
-// of a body with several.
+// version is the version of the set's snapshots: the version of a single part, or
+// bodyVersion if the body has several parts.
 func (s Set) version() int {
 	if len(s.Parts) == 1 {
 		return s.Parts[0].begin().version()
@@ -88,10 +90,43 @@ func (s Set) version() int {
 	return bodyVersion
 }
 
-// inScope reports whether a fold of this scope sees the event at all.
+// inScope reports whether a fold of this scope gets an event of type t.
 func inScope(scope event.Scope, t event.Type, onPath bool) bool {
 	if scope == event.SessionScope {
 		return true
 	}
 	return onPath && t.Scope() != event.SessionScope
+}
+
+// builtin returns the projections of this package.
+func builtin() []Part {
+	return []Part{History(), Transcript(), Info(), Usage(), Calls(), Control(), Children(), Tools(), Artifacts(), Custom(), Branches()}
+}
+
+// Session is the set of projections that logtool snapshots. Its parts can be loaded
+// one by one from the same snapshots.
+func Session() Set {
+	return builtinSet("session", History(), Info(), Usage(), Calls(), Control(), Children(), Artifacts(), Custom(), Branches())
+}
+
+func builtinSet(name string, parts ...Part) Set { return Set{Name: name, Parts: parts, builtin: true} }
+
+// Names returns the names of the projections of this package, sorted.
+func Names() (names []string) {
+	for _, p := range builtin() {
+		names = append(names, p.ProjectionName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ByName returns the projection of this package with the name, or
+// ErrUnknownProjection.
+func ByName(name string) (Part, error) {
+	for _, p := range builtin() {
+		if p.ProjectionName() == name {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", ErrUnknownProjection, name)
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Snapshotted is a snapshot as it stands in the log.
+// Snapshotted is a snapshot event and its payload.
 type Snapshotted struct {
 	Event    event.Event
 	Snapshot event.Snapshot
-	// Orphaned says that the snapshot is not on the active path.
+	// Orphaned reports that the snapshot is not on the active path.
 	Orphaned bool
 }
 
-// Snapshots yields the snapshots of a session's lineage, newest first; without
-// orphaned, those of the active path only. A redacted one is among them,
-// without its body: see Event.Redacted.
+// Snapshots yields the snapshots of a session's lineage, newest first. With orphaned
+// it also yields the snapshots that are not on the active path. A redacted snapshot
+// has no body; see Event.Redacted.
 func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned bool) iter.Seq2[Snapshotted, error] {
 	return func(yield func(Snapshotted, error) bool) {
 		head, err := log.Head(ctx, session)
@@ -49,7 +49,8 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 	}
 }
 
-// snapshotOf reads a snapshot, or what redaction kept of it.
+// snapshotOf decodes a snapshot event. Of a redacted event it decodes the members
+// that redaction keeps.
 func snapshotOf(e *event.Event) (s event.Snapshot, err error) {
 	if e.Redacted() {
 		if s, err = event.DecodeKept[event.Snapshot](e); err != nil {
@@ -61,25 +62,25 @@ func snapshotOf(e *event.Event) (s event.Snapshot, err error) {
 	return s, err
 }
 
-// Find looks for a snapshot by its occurrence id, on any path of the session's
-// lineage. ErrSnapshotNotFound if there is none.
+// Find returns the snapshot with the snapshot id, from any path of the session's
+// lineage. The error is ErrSnapshotNotFound if there is none.
 func Find(ctx context.Context, log *eventlog.Log, session, id string) (Snapshotted, error) {
 	return find(ctx, log, session, "with id "+id, func(s *event.Snapshot) bool { return s.SnapshotID == id })
 }
 
-// FindDigest looks for the newest snapshot of a content, preferring the active
-// path. ErrSnapshotNotFound if there is none.
+// FindDigest returns the newest snapshot with the state digest. It prefers the active
+// path. The error is ErrSnapshotNotFound if there is none.
 func FindDigest(ctx context.Context, log *eventlog.Log, session string, d event.Digest) (Snapshotted, error) {
 	return find(ctx, log, session, "of "+string(d), func(s *event.Snapshot) bool { return s.StateDigest == d })
 }
 
-func find(ctx context.Context, log *eventlog.Log, session, what string, is func(*event.Snapshot) bool) (Snapshotted, error) {
+func find(ctx context.Context, log *eventlog.Log, session, description string, match func(*event.Snapshot) bool) (Snapshotted, error) {
 	var orphan Snapshotted
 	for s, err := range Snapshots(ctx, log, session, true) {
 		switch {
 		case err != nil:
 			return Snapshotted{}, err
-		case !is(&s.Snapshot):
+		case !match(&s.Snapshot):
 		case !s.Orphaned:
 			return s, nil
 		case orphan.Event.Seq == 0:
@@ -87,7 +88,7 @@ func find(ctx context.Context, log *eventlog.Log, session, what string, is func(
 		}
 	}
 	if orphan.Event.Seq == 0 {
-		return orphan, fmt.Errorf("%w: %s in session %q", ErrSnapshotNotFound, what, session)
+		return orphan, fmt.Errorf("%w: %s in session %q", ErrSnapshotNotFound, description, session)
 	}
 	return orphan, nil
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// ErrToolNotFound: no tool ran under that idempotency key or call id.
+// ErrToolNotFound means that the path has no tool execution with the idempotency key
+// or call id.
 var ErrToolNotFound = errors.New("tool execution not found")
 
-// ToolRuns are the executions of tools, in the order they started. What they
-// were given and answered stays in the log: see FindTool.
+// ToolRuns is the tool executions, in the order they started. FindTool also loads the
+// arguments and results from the log.
 type ToolRuns struct {
 	Runs []ToolRun `json:"runs,omitzero"`
 }
@@ -27,8 +28,8 @@ type ToolRun struct {
 	CallID         string `json:"call_id,omitzero"`
 	IdempotencyKey string `json:"idempotency_key,omitzero"`
 	Name           string `json:"name,omitzero"`
-	// Started and Completed are the seqs of tool_started and tool_completed; 0
-	// if there is none.
+	// Started and Completed are the seqs of tool_started and tool_completed; 0 if
+	// there is none.
 	Started   int64 `json:"started,omitzero"`
 	Completed int64 `json:"completed,omitzero"`
 	IsError   bool  `json:"is_error,omitzero"`
@@ -36,12 +37,13 @@ type ToolRun struct {
 	DurationMS int64 `json:"duration_ms,omitzero"`
 }
 
-// Tools are the tool executions that the active path records.
+// Tools is the tool executions that the active path records.
 func Tools() Projection[ToolRuns] {
 	return Projection[ToolRuns]{builtin: true, Name: "tools", Version: 1, Apply: (*ToolRuns).apply, Digest: noDigest[ToolRuns]}
 }
 
-// Find is the newest execution of an idempotency key, or else of a call id.
+// Find returns the newest execution with the idempotency key or, if there is none,
+// with the call id.
 func (t *ToolRuns) Find(key string) (run ToolRun, ok bool) {
 	for _, same := range []func(*ToolRun) string{func(r *ToolRun) string { return r.IdempotencyKey }, func(r *ToolRun) string { return r.CallID }} {
 		for _, r := range slices.Backward(t.Runs) {
@@ -73,8 +75,8 @@ func (t *ToolRuns) apply(e *event.Event) error {
 	return nil
 }
 
-// open is the newest execution that the completion ends; one that nobody
-// started is added.
+// open returns the newest open execution that the completion ends. Without one it
+// adds an execution.
 func (t *ToolRuns) open(p *event.ToolCompletion) *ToolRun {
 	for i := len(t.Runs) - 1; i >= 0; i-- {
 		if r := &t.Runs[i]; r.Completed == 0 && r.same(p) {
@@ -92,19 +94,19 @@ func (r *ToolRun) same(p *event.ToolCompletion) bool {
 	return p.CallID != "" && r.CallID == p.CallID
 }
 
-// ToolExecution is an execution with what it was given and answered.
+// ToolExecution is an execution with its arguments and result.
 type ToolExecution struct {
 	ToolRun
 	Arguments jsontext.Value
-	// Content is what it answered, Error its error; both are empty while it has
-	// not completed, and where they were redacted.
+	// Content is the result and Error the error of the tool. Both are empty before
+	// the execution completes, and after a redaction.
 	Content []event.Part
 	Error   string
 }
 
-// FindTool looks for the newest execution on the active path by its idempotency
-// key, or else by its call id. ErrToolNotFound if there is none; see Load for
-// the other errors.
+// FindTool returns the newest execution on the active path with the idempotency key
+// or, if there is none, with the call id. The error is ErrToolNotFound if there is
+// neither. Load lists the other errors.
 func FindTool(ctx context.Context, log *eventlog.Log, session, key string) (ToolExecution, error) {
 	v, err := Load(ctx, log, session, Tools())
 	if err != nil {
@@ -115,10 +117,10 @@ func FindTool(ctx context.Context, log *eventlog.Log, session, key string) (Tool
 		return ToolExecution{}, fmt.Errorf("%w: %q in session %q", ErrToolNotFound, key, session)
 	}
 	x := ToolExecution{ToolRun: run}
-	return x, x.read(ctx, log, session)
+	return x, x.load(ctx, log, session)
 }
 
-func (x *ToolExecution) read(ctx context.Context, log *eventlog.Log, session string) error {
+func (x *ToolExecution) load(ctx context.Context, log *eventlog.Log, session string) error {
 	if x.Started > 0 {
 		e, err := log.Event(ctx, session, x.Started)
 		if err != nil {

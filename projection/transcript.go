@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Transcript is every message on the path as it was said, in order: compactions
-// change nothing, and contexts are no part of it.
+// Transcript is all messages on the active path as they were appended, in order. It
+// ignores compactions and contexts.
 func Transcript() Projection[TranscriptState] {
 	return Projection[TranscriptState]{
 		builtin: true, Name: "transcript", Version: 1,
@@ -20,14 +20,14 @@ func Transcript() Projection[TranscriptState] {
 	}
 }
 
-// TranscriptState is the state of Transcript. A copy stays as it is while the
-// original moves on.
+// TranscriptState is the state of Transcript. A copy of the struct is independent of
+// the original.
 type TranscriptState struct {
 	items []item
 	chain chain
 }
 
-func (t *TranscriptState) branch() TranscriptState {
+func (t *TranscriptState) clone() TranscriptState {
 	return TranscriptState{items: slices.Clip(t.items), chain: t.chain}
 }
 
@@ -35,18 +35,19 @@ func (t *TranscriptState) apply(e *event.Event) error {
 	if e.Type.Name() != event.MessageAdded {
 		return nil
 	}
-	t.items = append(t.items, itemOf(saidItem, e))
+	t.items = append(t.items, itemOf(messageItem, e))
 	return e.Type.CheckVersion()
 }
 
-// Messages are the messages; the pieces of one stand together where its first
-// stood. Redacted ones keep their role and what they called and answered.
+// Messages returns the messages. The pieces of a group are one entry, at the place of
+// the first piece. A redacted message keeps its role and the ids of its calls and
+// results.
 func (t *TranscriptState) Messages() ([]Entry, error) {
 	entries := make([]Entry, 0, len(t.items))
 	groups := map[groupKey]int{}
 	for i := range t.items {
 		var p piece
-		if err := t.items[i].read(&p); err != nil {
+		if err := t.items[i].decode(&p); err != nil {
 			return nil, err
 		}
 		key := groupKey{p.message.Group, p.message.Role}
@@ -76,7 +77,7 @@ func decodeTranscript(body jsontext.Value) (TranscriptState, error) {
 		return TranscriptState{}, err
 	}
 	for _, it := range b.Items {
-		if it.kind.plain() != saidItem {
+		if it.kind.plain() != messageItem {
 			return TranscriptState{}, errBadState
 		}
 	}

@@ -1,43 +1,37 @@
 package projection
 
-import (
-	"slices"
+import "github.com/convlog/convlog/event"
 
-	"github.com/oklog/ulid/v2"
-
-	"github.com/convlog/convlog/event"
-)
-
-// UsageState is what a session has spent by itself: on its own events, orphaned
-// ones included.
+// UsageState is the spend of a session's own events, orphaned events included.
 type UsageState struct {
 	Total Spend `json:"total,omitzero"`
-	// ByModel and ByAgent split Total; the empty name is what names none.
+	// ByModel and ByAgent split Total. The empty name is spend without a model or
+	// agent.
 	ByModel map[string]Spend `json:"by_model,omitzero"`
 	ByAgent map[string]Spend `json:"by_agent,omitzero"`
 
 	Meter Meter `json:"meter"`
 }
 
-// Usage is what a session has spent by itself. Cost is the sum of what its
-// events cost, to the nano-dollar. Tokens are those of the answers of models,
-// each counted once:
+// Usage is the spend of a session's own events. Cost is the sum of the costs of the
+// events, to the nano-dollar. Tokens are the usage of model answers, each counted
+// once:
 //
-//   - Messages with one response id, or one group, are one answer, whose last
-//     usage counts. A message with neither is an answer by itself, unless a step
-//     is under way: then it belongs to the step.
-//   - A step_completed belongs to the answer with its response id, else to the
-//     newest answer since its step_started; its usage, if it has one, replaces
-//     that of the messages. Without such an answer it is one.
-//   - An effect_completed counts by itself, unless its effect_intended is of kind
-//     "model" or "llm": then its usage counts only if there was no answer since.
-//     A fork knows nothing of what its parent intended.
-//   - A turn_completed with usage counts where nothing else did in the turn.
-//   - A child's usage counts where the child has no session of its own; its last
-//     one replaces those before.
+//   - Messages with one response id, or one group, are one answer. Its last usage counts. A
+//     message with neither is an answer by itself, except during a step: then it belongs to
+//     the step.
+//   - A step_completed belongs to the answer with its response id or, without one, to the
+//     newest answer since its step_started. Its usage replaces the usage of the messages.
+//     Without an answer it is an answer itself.
+//   - An effect_completed counts by itself, except if its effect_intended is of kind "model"
+//     or "llm": then its usage counts only without an answer since. A fork does not know the
+//     intents of its parent.
+//   - A turn_completed with usage counts if nothing else counted in the turn.
+//   - A child's usage counts if the child has no session of its own. Its last usage replaces
+//     earlier ones.
 //
-// Events that a copy inherited, marked so in their metadata, and a fork's shared
-// prefix are left out.
+// Usage leaves out the prefix that a fork shares, and events that a copy marks as
+// inherited in their metadata.
 func Usage() Projection[UsageState] {
 	return Projection[UsageState]{
 		builtin: true, Name: "usage", Version: 1, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
@@ -52,7 +46,7 @@ func (s *UsageState) apply(e *event.Event) error {
 	return s.Meter.Read(e, e.Inherited(), s.add)
 }
 
-// add takes in a change of what was spent on a model by an agent.
+// add adds a charge to the totals.
 func (s *UsageState) add(c Charge) {
 	s.Total = s.Total.Add(c.Spend)
 	s.ByModel = addTo(s.ByModel, c.Model, c.Spend)
@@ -72,114 +66,35 @@ func addTo(m map[string]Spend, name string, s Spend) map[string]Spend {
 	return m
 }
 
-// recentAnswers is how many answers a Meter remembers, to know more pieces of
-// them when they come.
-const recentAnswers = 64
-
-// Meter turns events into charges, each answer of a model counted once. It
-// remembers the newest 64 answers; a piece of an older one counts anew.
-type Meter struct {
-	// Agent is who speaks now, Turn the turn under way, and Spent whether it used
-	// any tokens.
-	Agent string    `json:"agent,omitzero"`
-	Turn  ulid.ULID `json:"turn,omitzero"`
-	Spent bool      `json:"spent,omitzero"`
-	// Steps and Effects are under way; Answers are the newest, oldest first.
-	Steps   []openStep   `json:"steps,omitzero"`
-	Effects []openMetric `json:"effects,omitzero"`
-	Answers []answer     `json:"answers,omitzero"`
-
-	effects lookup[openMetric, *openMetric]
+// Spend is costs and tokens.
+type Spend struct {
+	Cost  event.Cost  `json:"cost,omitzero"`
+	Usage event.Usage `json:"usage,omitzero"`
+	// Responses counts the answers of models. Unpriced counts the answers with tokens
+	// and without a cost.
+	Responses int `json:"responses,omitzero"`
+	Unpriced  int `json:"unpriced,omitzero"`
 }
 
-// Charge is a change of what was spent; the spend of a correction may be
-// negative.
-type Charge struct {
-	Spend
-	Model string
-	Agent string
-	Turn  ulid.ULID
+// IsZero reports whether nothing was spent.
+func (s Spend) IsZero() bool {
+	return s.Cost == 0 && s.Usage.IsZero() && s.Responses == 0 && s.Unpriced == 0
 }
 
-// answer is what was counted for an answer of a model.
-type answer struct {
-	ID string `json:"id"`
-	// Response is the provider's id, if it is known.
-	Response string      `json:"response,omitzero"`
-	Model    string      `json:"model,omitzero"`
-	Agent    string      `json:"agent,omitzero"`
-	Turn     ulid.ULID   `json:"turn,omitzero"`
-	Usage    event.Usage `json:"usage,omitzero"`
-	// Seq is that of its first event, Priced whether any of them has a cost.
-	Seq       int64 `json:"seq"`
-	Priced    bool  `json:"priced,omitzero"`
-	Inherited bool  `json:"inherited,omitzero"`
+// Add returns the sum of s and t.
+func (s Spend) Add(t Spend) Spend {
+	return Spend{Cost: s.Cost.Add(t.Cost), Usage: s.Usage.Add(t.Usage), Responses: s.Responses + t.Responses, Unpriced: s.Unpriced + t.Unpriced}
 }
 
-type openStep struct {
-	TurnID ulid.ULID `json:"turn_id,omitzero"`
-	Step   int       `json:"step"`
-	Seq    int64     `json:"seq"`
-	Model  string    `json:"model,omitzero"`
-}
-
-type openMetric struct {
-	Key   string `json:"key"`
-	Seq   int64  `json:"seq"`
-	Model bool   `json:"model,omitzero"`
-}
-
-func (o *openMetric) keyed() (string, int64) { return o.Key, o.Seq }
-
-// Read takes in an event and tells its charges. What is inherited is told to
-// nobody, but remembered.
-func (m *Meter) Read(e *event.Event, inherited bool, tell func(Charge)) error {
-	r := reading{Meter: m, e: e, inherited: inherited, tell: tell}
-	switch e.Type.Name() {
-	case event.MessageAdded:
-		return r.message()
-	case event.StepStarted:
-		return r.startStep()
-	case event.StepCompleted:
-		return r.completeStep()
-	case event.EffectIntended, event.EffectCompleted:
-		return r.effect()
-	case event.TurnStarted, event.TurnCompleted:
-		return r.turn()
-	case event.SessionStarted, event.SessionUpdated, event.HandoffMade:
-		r.cost("")
-		return r.agent()
-	case event.SessionForked:
-		m.Effects, m.effects = nil, lookup[openMetric, *openMetric]{}
-	}
-	if _, ok := e.Type.ChildState(); ok {
-		return r.child()
-	}
-	r.cost("")
-	return nil
-}
-
-// inherit says that what was read so far is another session's.
-func (m *Meter) inherit() {
-	for i := range m.Answers {
-		m.Answers[i].Inherited = true
-	}
-}
-
-// find is a remembered answer; nil if there is none.
-func (m *Meter) find(is func(a *answer) bool) *answer {
-	for i := len(m.Answers) - 1; i >= 0; i-- {
-		if is(&m.Answers[i]) {
-			return &m.Answers[i]
-		}
-	}
-	return nil
-}
-
-func (m *Meter) remember(a answer) *answer {
-	if n := len(m.Answers) + 1 - recentAnswers; n > 0 {
-		m.Answers = slices.Delete(m.Answers, 0, n)
-	}
-	m.Answers = append(m.Answers, a)
-	return &m.Answers[len(m.Answers)-1]
+// sub returns s without t.
+func (s Spend) sub(t Spend) Spend {
+	u, v := s.Usage, t.Usage
+	return Spend{Cost: s.Cost - t.Cost, Responses: s.Responses - t.Responses, Unpriced: s.Unpriced - t.Unpriced,
+		Usage: event.Usage{
+			InputTokens:      u.InputTokens - v.InputTokens,
+			OutputTokens:     u.OutputTokens - v.OutputTokens,
+			CacheReadTokens:  u.CacheReadTokens - v.CacheReadTokens,
+			CacheWriteTokens: u.CacheWriteTokens - v.CacheWriteTokens,
+			ReasoningTokens:  u.ReasoningTokens - v.ReasoningTokens,
+		}}
 }

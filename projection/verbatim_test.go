@@ -12,9 +12,8 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// What is rendered into a request must have the same bytes whether or not it
-// comes from a snapshot, or prompt caches are lost: escapes in strings stay as
-// they were written.
+// A request must have the same bytes with and without a snapshot; otherwise the
+// prompt cache misses. Escapes in strings stay unchanged.
 func TestSnapshotsKeepEscapes(t *testing.T) {
 	const arguments = `{"a":"\u003cb\u003e caf\u00e9 \/","\u0062":1.0}`
 	for name, open := range garden.Backends {
@@ -43,9 +42,9 @@ func TestSnapshotsKeepEscapes(t *testing.T) {
 	}
 }
 
-// A snapshot with the highest index there is, which only a mistake or a lie can
-// give it, keeps no others from being taken.
-func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
+// A snapshot with the highest possible index, from a mistake or an attack, does not
+// stop later snapshots.
+func TestSnapshotsAfterTheHighestIndex(t *testing.T) {
 	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
@@ -63,9 +62,9 @@ func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
 	}
 }
 
-// A snapshot whose branches lead in circles, or into the future, keeps nobody
-// busy for ever.
-func TestBranchesThatLie(t *testing.T) {
+// A snapshot with branches in a circle, or with later seqs, does not make a load
+// hang.
+func TestBranchesInACircle(t *testing.T) {
 	for state, used := range map[string]bool{
 		`{"tip":4,"moves":[{"seq":3,"to":3}]}`:                  false,
 		`{"tip":4,"moves":[{"seq":2,"to":3}]}`:                  false,
@@ -88,8 +87,8 @@ func TestBranchesThatLie(t *testing.T) {
 				g.Append("s", event.UserMessage("again"))
 			}
 			view, err := projection.Load(garden.Bg, log, "s", projection.Branches())
-			if got := err == nil && len(view.Explain.Passed) == 0; err != nil || got != used {
-				t.Errorf("%s: %s: used is %v: %v, %v", name, state, got, view.Explain.Passed, err)
+			if got := err == nil && len(view.Explain.Skipped) == 0; err != nil || got != used {
+				t.Errorf("%s: %s: used is %v: %v, %v", name, state, got, view.Explain.Skipped, err)
 			}
 			if !used && (view.State.Tip != 9 || len(view.State.Orphaned) != 2) {
 				t.Errorf("%s: %s: the branches are %+v", name, state, view.State)
@@ -99,9 +98,9 @@ func TestBranchesThatLie(t *testing.T) {
 	}
 }
 
-// What redaction kept of a snapshot stands in no chain: what is wrong with it is
-// located.
-func TestWhatWasKeptOfASnapshotIsLocated(t *testing.T) {
+// The hash chain does not cover the kept members of a redacted snapshot. An error in
+// them is located.
+func TestAnErrorInARedactedSnapshotIsLocated(t *testing.T) {
 	e := event.New(event.Loss{Reason: event.ErasedLoss, Extra: []byte(`{"type":"projection_snapshotted","kept":{"index":"first"}}`)})
 	e.SessionID, e.Seq = "order-42", 7
 	_, err := projection.SnapshotOf(e.Effective())

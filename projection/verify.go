@@ -12,72 +12,71 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Why a snapshot is contradicted by a replay; matched by SnapshotFinding.Err.
+// Reasons why a snapshot contradicts a replay. SnapshotFinding.Err matches one of
+// them.
 var (
-	// ErrOtherState: the state of one of its projections is not that of a replay.
-	ErrOtherState = errors.New("state is not that of a replay")
-	// ErrOtherDigest: its state_digest is not that of a replay.
-	ErrOtherDigest = errors.New("state digest is not that of a replay")
+	// ErrOtherState means that the state of a projection differs from a replay.
+	ErrOtherState = errors.New("state differs from a replay")
+	// ErrOtherDigest means that the state digest differs from a replay.
+	ErrOtherDigest = errors.New("state digest differs from a replay")
 )
 
-// SnapshotReport is what VerifySnapshots found in one session.
+// SnapshotReport is the result of VerifySnapshots for one session.
 type SnapshotReport struct {
-	// Snapshots counts the session's own; those in what a fork shares with its
-	// parent are the parent's.
+	// Snapshots counts the session's own snapshots. The snapshots in the prefix that
+	// a fork shares belong to the parent.
 	Snapshots int64
-	// Checked counts what was compared with a replay: the states in bodies, and
-	// the marks.
+	// Checked counts the states in bodies and the marks that were compared with a
+	// replay.
 	Checked  int64
 	Skipped  SkippedStates
 	Findings []SnapshotFinding
 }
 
-// SkippedStates counts what was not compared with a replay: states in bodies,
-// and marks; where a body was not opened, it counts once.
+// SkippedStates counts the states in bodies and the marks that were not compared with
+// a replay. A body that was not opened counts once.
 type SkippedStates struct {
-	// Unknown are of projections that nobody named, OtherVersion of another
-	// version than is known.
+	// Unknown counts states of projections that VerifySnapshots was not given, and
+	// OtherVersion states of another version.
 	Unknown, OtherVersion int64
-	// Redacted are bodies that were, and marks of what was erased since; Copied
-	// came with their session from another.
+	// Redacted counts redacted bodies, and marks that cover events redacted since.
+	// Copied counts snapshots that were copied with their session.
 	Redacted, Copied int64
-	// OtherPast are of other events than stand before them now, as after a repair,
-	// or do not say of which; Unfolded cover events that cannot be folded.
-	OtherPast, Unfolded int64
+	// OtherEvents counts snapshots that cover other events than the stored ones, for
+	// example after a repair, or that have no hash of them. Unfolded counts states
+	// that cover an event that cannot be folded.
+	OtherEvents, Unfolded int64
 }
 
-// Total is the sum of them all.
+// Total returns the sum of all counts.
 func (s SkippedStates) Total() int64 {
-	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.OtherPast + s.Unfolded
+	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.OtherEvents + s.Unfolded
 }
 
-// SnapshotFinding is a snapshot that a replay contradicts, or of which nobody can
-// say what it holds.
+// SnapshotFinding is a snapshot that contradicts a replay, or that cannot be read.
 type SnapshotFinding struct {
 	Session  string
 	Snapshot SnapshotRef
-	// Part is the projection in the body that Err is about; empty if it is about
-	// the whole.
+	// Part is the projection in the body; empty if Err is about the whole snapshot.
 	Part string
-	// Mark says that the snapshot has no body, so that no state comes of it. It may
-	// also be of other versions of the projections in a set, which a mark does not
-	// tell.
+	// Mark reports that the snapshot has no body, so no load uses it. Its set may
+	// also have had other versions of its projections: a mark does not contain their
+	// versions.
 	Mark bool
-	// Err matches ErrOtherState, ErrOtherDigest, ErrBadDigest, ErrUnreadableBody
-	// or ErrOffPath.
+	// Err matches ErrOtherState, ErrOtherDigest, ErrBadDigest, ErrUnreadableBody or
+	// ErrOffPath.
 	Err error
 }
 
-// VerifySnapshots compares a session's own snapshots with a replay, those on
-// orphaned branches included. It knows Session, the projections of this package,
-// and the sets given besides. What a replay contradicts is reported; the error is
-// for a missing session, an invalid set, and for what kept it from looking, as a
-// damaged lineage is a *eventlog.CorruptError.
+// VerifySnapshots compares a session's own snapshots with a replay, also the
+// snapshots on orphaned branches. It knows the sets in the arguments, Session, and
+// the projections of this package. The report lists contradictions. The error is a
+// missing session, an invalid set or a failed read; it is a *eventlog.CorruptError
+// for a damaged lineage.
 //
-// It reads the session's own events, and goes on only if they have snapshots to
-// compare: then it folds the lineage once, up to the last event that one of them
-// covers. The states at places that the path went back to are kept in memory until
-// it does.
+// VerifySnapshots reads the session's own events. If there are snapshots to compare,
+// it folds the lineage once, up to the last event that a snapshot covers. It keeps in
+// memory the states at the events that a head_moved returns to, until the move.
 func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, sets ...Set) (SnapshotReport, error) {
 	for _, set := range sets {
 		if err := set.check(); err != nil {
@@ -94,12 +93,12 @@ func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, set
 		if err := v.run(ctx, head.Seq); err != nil {
 			return SnapshotReport{}, fmt.Errorf("verify snapshots of session %q: %w", session, err)
 		}
-		// A redaction meanwhile may have looked like a contradiction.
-		if len(v.report.Findings) == 0 || try == tries {
-			return v.report, nil
+		// A redaction meanwhile can look like a contradiction: try again.
+		if len(v.result.Findings) == 0 || try == tries {
+			return v.result, nil
 		}
 		if now, err := log.Head(ctx, session); err != nil || now == head {
-			return v.report, err
+			return v.result, err
 		}
 	}
 }
@@ -108,32 +107,32 @@ func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, set
 type snapshotVerifier struct {
 	log     *eventlog.Log
 	session string
-	sets    map[string]Set  // by their names
-	parts   map[string]Part // of all sets
-	report  SnapshotReport
+	sets    map[string]Set  // by name
+	parts   map[string]Part // the parts of all sets, by name
+	result  SnapshotReport
 
-	first    int64 // the seq of the session's first own event
-	paths    neededPaths
-	suspects []suspect
-	erased   int64 // the first event that was redacted
+	first      int64 // the seq of the session's first own event
+	paths      neededPaths
+	candidates []candidate
+	erased     int64 // the seq of the first redacted event
 
-	states []*tracked
-	// kept says for seqs how each state of path scope comes back there; nil where
-	// there is none.
-	kept map[int64][]func() error
-	seq  int64 // up to which was folded
+	states []*replayFold
+	// saved has, by seq, the functions that restore the states of path scope as of
+	// seq. A function is nil if the state cannot be restored.
+	saved map[int64][]func() error
+	seq   int64 // the last folded event
 }
 
-// suspect is a snapshot, and what of it is to be compared with a replay.
-type suspect struct {
+// candidate is a snapshot to compare with a replay.
+type candidate struct {
 	ref    SnapshotRef
 	mark   bool
-	parts  []string     // projections, sorted
-	digest event.Digest // empty if it is not to be compared
+	parts  []string     // names of projections, sorted
+	digest event.Digest // empty: not compared
 }
 
-// weight is what the suspect counts for.
-func (s *suspect) weight() int64 {
+// weight is the number of the candidate's states in the counts of the report.
+func (s *candidate) weight() int64 {
 	if s.mark {
 		return 1
 	}
@@ -141,18 +140,18 @@ func (s *suspect) weight() int64 {
 }
 
 func newSnapshotVerifier(log *eventlog.Log, session string, sets []Set) *snapshotVerifier {
-	v := &snapshotVerifier{log: log, session: session, sets: map[string]Set{}, parts: map[string]Part{}, kept: map[int64][]func() error{}}
+	v := &snapshotVerifier{log: log, session: session, sets: map[string]Set{}, parts: map[string]Part{}, saved: map[int64][]func() error{}}
 	for _, p := range builtin() {
-		v.knows(Of("", p))
+		v.addSet(Of("", p))
 	}
-	v.knows(Session())
+	v.addSet(Session())
 	for _, set := range sets {
-		v.knows(set)
+		v.addSet(set)
 	}
 	return v
 }
 
-func (v *snapshotVerifier) knows(set Set) {
+func (v *snapshotVerifier) addSet(set Set) {
 	v.sets[set.name()] = set
 	for _, p := range set.Parts {
 		v.parts[p.ProjectionName()] = p
@@ -160,20 +159,20 @@ func (v *snapshotVerifier) knows(set Set) {
 }
 
 func (v *snapshotVerifier) run(ctx context.Context, head int64) error {
-	if err := v.list(ctx, head); err != nil || len(v.suspects) == 0 {
+	if err := v.list(ctx, head); err != nil || len(v.candidates) == 0 {
 		return err
 	}
 	if err := v.prefix(ctx); err != nil {
 		return err
 	}
 	v.choose()
-	if len(v.suspects) == 0 {
+	if len(v.candidates) == 0 {
 		return nil
 	}
 	return v.replay(ctx)
 }
 
-// list looks for snapshots among the session's own events.
+// list collects the snapshots among the session's own events.
 func (v *snapshotVerifier) list(ctx context.Context, head int64) error {
 	for e, err := range v.log.Read(ctx, v.session, eventlog.Between(0, head).Own().Bare()) {
 		if err != nil {
@@ -182,7 +181,7 @@ func (v *snapshotVerifier) list(ctx context.Context, head int64) error {
 		if v.first == 0 {
 			v.first = e.Seq
 		}
-		if err := v.note(&e); err != nil {
+		if err := v.addEvent(&e); err != nil {
 			return err
 		}
 		if e.Type.Name() != event.ProjectionSnapshotted {
@@ -195,7 +194,7 @@ func (v *snapshotVerifier) list(ctx context.Context, head int64) error {
 	return nil
 }
 
-// prefix notes the shape of what a fork shares with its parents.
+// prefix reads the moves and redactions in the prefix that a fork shares.
 func (v *snapshotVerifier) prefix(ctx context.Context) error {
 	if v.first <= 1 {
 		return nil
@@ -206,7 +205,7 @@ func (v *snapshotVerifier) prefix(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := v.note(&e); err != nil {
+		if err := v.addEvent(&e); err != nil {
 			return err
 		}
 	}
@@ -214,8 +213,8 @@ func (v *snapshotVerifier) prefix(ctx context.Context) error {
 	return nil
 }
 
-// note notes where the path turns, and what was redacted.
-func (v *snapshotVerifier) note(e *event.Event) error {
+// addEvent adds the event to the tree, and notes the first redacted event.
+func (v *snapshotVerifier) addEvent(e *event.Event) error {
 	if err := v.paths.tree.Add(e); err != nil {
 		return err
 	}
@@ -225,47 +224,48 @@ func (v *snapshotVerifier) note(e *event.Event) error {
 	return nil
 }
 
-// snapshot takes in a snapshot event: as a suspect, as one to skip, or as a
-// finding if it cannot be read.
+// snapshot makes a snapshot event a candidate, skips it, or reports that it cannot be
+// read.
 func (v *snapshotVerifier) snapshot(ctx context.Context, e *event.Event) error {
-	v.report.Snapshots++
+	v.result.Snapshots++
 	switch {
 	case e.Redacted():
-		v.report.Skipped.Redacted++
+		v.result.Skipped.Redacted++
 		return nil
 	case e.Copied():
-		v.report.Skipped.Copied++
+		v.result.Skipped.Copied++
 		return nil
 	}
-	s := suspect{ref: SnapshotRef{Seq: e.Seq}}
+	s := candidate{ref: SnapshotRef{Seq: e.Seq}}
 	snap, err := v.payload(ctx, e)
 	if err != nil {
-		return v.find(&s, "", err)
+		return v.report(&s, "", err)
 	}
 	s.ref = SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
 	s.mark = snap.IsMark()
 	if snap.Seq < 0 || snap.Seq >= e.Seq {
-		return v.find(&s, "", ErrOffPath)
+		return v.report(&s, "", ErrOffPath)
 	}
-	switch err := checkPast(ctx, v.log, v.session, e, &snap, &Explain{}); {
-	case errors.Is(err, ErrOtherPast):
-		v.report.Skipped.OtherPast++
+	switch err := checkCovered(ctx, v.log, v.session, e, &snap, &Explain{}); {
+	case errors.Is(err, ErrOtherEvents):
+		v.result.Skipped.OtherEvents++
 		return nil
 	case err != nil:
 		return err
 	}
 	if s.mark {
-		v.marked(&s, &snap)
-	} else if err := v.bodied(ctx, &s, &snap); err != nil {
+		v.addMark(&s, &snap)
+	} else if err := v.addBody(ctx, &s, &snap); err != nil {
 		return err
 	}
 	if len(s.parts) > 0 {
-		v.suspects = append(v.suspects, s)
+		v.candidates = append(v.candidates, s)
 	}
 	return nil
 }
 
-// payload reads a snapshot, also one whose event was read bare.
+// payload decodes a snapshot event. It reads a payload in a blob, which a bare event
+// lacks.
 func (v *snapshotVerifier) payload(ctx context.Context, e *event.Event) (event.Snapshot, error) {
 	if _, _, spilled := e.Spilled(); spilled && e.Data == nil {
 		whole, err := v.log.Event(ctx, v.session, e.Seq)
@@ -284,15 +284,15 @@ func (v *snapshotVerifier) payload(ctx context.Context, e *event.Event) (event.S
 	return snap, nil
 }
 
-// marked says what of a mark is to be compared.
-func (v *snapshotVerifier) marked(s *suspect, snap *event.Snapshot) {
+// addMark selects the comparisons for a mark.
+func (v *snapshotVerifier) addMark(s *candidate, snap *event.Snapshot) {
 	set, known := v.sets[snap.Projection]
 	switch {
-	case snap.StateDigest == "": // it says nothing
+	case snap.StateDigest == "": // nothing to compare
 	case !known:
-		v.report.Skipped.Unknown++
+		v.result.Skipped.Unknown++
 	case set.version() != snap.Version:
-		v.report.Skipped.OtherVersion++
+		v.result.Skipped.OtherVersion++
 	default:
 		s.digest = snap.StateDigest
 		for _, p := range set.Parts {
@@ -301,21 +301,21 @@ func (v *snapshotVerifier) marked(s *suspect, snap *event.Snapshot) {
 	}
 }
 
-// bodied says what of a body is to be compared.
-func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *event.Snapshot) error {
+// addBody selects the comparisons for a body.
+func (v *snapshotVerifier) addBody(ctx context.Context, s *candidate, snap *event.Snapshot) error {
 	b, _, err := readBody(ctx, v.log, snap)
 	if err != nil {
-		return v.unread(s, snap, err)
+		return v.unreadable(s, snap, err)
 	}
 	whole := true
 	for _, name := range slices.Sorted(maps.Keys(b)) {
 		p, known := v.parts[name]
 		switch {
 		case !known:
-			v.report.Skipped.Unknown++
+			v.result.Skipped.Unknown++
 			whole = false
 		case p.begin().version() != b[name].Version:
-			v.report.Skipped.OtherVersion++
+			v.result.Skipped.OtherVersion++
 			whole = false
 		default:
 			s.parts = append(s.parts, name)
@@ -327,48 +327,48 @@ func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *event.S
 	return nil
 }
 
-// unread takes in a body that could not be read. Of a name that nobody knows it
-// may be in a form of its own.
-func (v *snapshotVerifier) unread(s *suspect, snap *event.Snapshot, err error) error {
+// unreadable reports or skips a body that cannot be read. A body of an unknown
+// projection can have an unknown format.
+func (v *snapshotVerifier) unreadable(s *candidate, snap *event.Snapshot, err error) error {
 	set, known := v.sets[snap.Projection]
 	switch {
 	case errors.Is(err, ErrBadDigest) || errors.Is(err, eventlog.ErrBlobNotFound):
-	case passes(err) && !known:
-		v.report.Skipped.Unknown++
+	case skippable(err) && !known:
+		v.result.Skipped.Unknown++
 		return nil
-	case passes(err) && set.version() != snap.Version:
-		v.report.Skipped.OtherVersion++
+	case skippable(err) && set.version() != snap.Version:
+		v.result.Skipped.OtherVersion++
 		return nil
 	}
-	return v.find(s, "", err)
+	return v.report(s, "", err)
 }
 
-// find reports a snapshot; an error that says nothing of it is returned.
-func (v *snapshotVerifier) find(s *suspect, part string, err error) error {
-	if !passes(err) && !errors.Is(err, ErrOtherState) && !errors.Is(err, ErrOtherDigest) {
+// report adds a finding. It returns an error that is not about the snapshot.
+func (v *snapshotVerifier) report(s *candidate, part string, err error) error {
+	if !skippable(err) && !errors.Is(err, ErrOtherState) && !errors.Is(err, ErrOtherDigest) {
 		return err
 	}
-	v.report.Findings = append(v.report.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Part: part, Mark: s.mark, Err: err})
+	v.result.Findings = append(v.result.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Part: part, Mark: s.mark, Err: err})
 	return nil
 }
 
-// choose leaves the suspects that a replay says something of, in the order of
-// what they cover, and marks the paths that lead there.
+// choose removes the candidates that a replay cannot check, sorts the others by the
+// event they cover, and marks the paths to these events.
 func (v *snapshotVerifier) choose() {
-	v.suspects = slices.DeleteFunc(v.suspects, func(s suspect) bool { return !v.replayable(&s) })
-	slices.SortStableFunc(v.suspects, func(a, b suspect) int { return cmp.Compare(a.ref.Covers, b.ref.Covers) })
+	v.candidates = slices.DeleteFunc(v.candidates, func(s candidate) bool { return !v.replayable(&s) })
+	slices.SortStableFunc(v.candidates, func(a, b candidate) int { return cmp.Compare(a.ref.Covers, b.ref.Covers) })
 	v.paths.last, v.paths.uses = map[int64]int64{}, map[int64]int{}
-	for i := range v.suspects {
-		v.paths.need(v.suspects[i].ref.Covers)
+	for i := range v.candidates {
+		v.paths.need(v.candidates[i].ref.Covers)
 	}
 }
 
-func (v *snapshotVerifier) replayable(s *suspect) bool {
+func (v *snapshotVerifier) replayable(s *candidate) bool {
 	switch {
 	case !v.paths.tree.Leads(s.ref.Seq, s.ref.Covers):
-		v.report.Findings = append(v.report.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Mark: s.mark, Err: ErrOffPath})
+		v.result.Findings = append(v.result.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Mark: s.mark, Err: ErrOffPath})
 	case s.mark && v.erased > 0 && v.erased <= s.ref.Covers:
-		v.report.Skipped.Redacted++
+		v.result.Skipped.Redacted++
 	default:
 		return true
 	}

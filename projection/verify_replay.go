@@ -11,24 +11,25 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// tracked is a fold that a replay carries along.
-type tracked struct {
+// replayFold is a fold in the replay of a verification.
+type replayFold struct {
 	fold
-	// failed says that an event before could not be folded.
+	// failed reports that an earlier event could not be folded.
 	failed bool
-	// encoded is the state as of seq at.
+	// encoded is the encoded state as of seq at.
 	encoded jsontext.Value
 	at      int64
 }
 
-// replay folds the lineage once, and compares the suspects at what they cover.
+// replay folds the lineage once, and compares each candidate at the event that it
+// covers.
 func (v *snapshotVerifier) replay(ctx context.Context) error {
 	v.track()
-	left := v.suspects
-	if err := v.compare(ctx, &left); err != nil || len(left) == 0 {
+	rest := v.candidates
+	if err := v.compare(ctx, &rest); err != nil || len(rest) == 0 {
 		return err
 	}
-	last := left[len(left)-1].ref.Covers
+	last := rest[len(rest)-1].ref.Covers
 	for e, err := range v.log.Read(ctx, v.session, eventlog.Between(1, last)) {
 		if err != nil {
 			return err
@@ -38,32 +39,32 @@ func (v *snapshotVerifier) replay(ctx context.Context) error {
 		}
 		v.fold(&e)
 		v.seq = e.Seq
-		if err := v.compare(ctx, &left); err != nil {
+		if err := v.compare(ctx, &rest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// track begins the folds that the suspects need.
+// track makes the folds that the candidates need.
 func (v *snapshotVerifier) track() {
-	begun := map[string]bool{}
-	for i := range v.suspects {
-		for _, name := range v.suspects[i].parts {
-			if !begun[name] {
-				begun[name] = true
-				v.states = append(v.states, &tracked{fold: v.parts[name].begin(), at: -1})
+	started := map[string]bool{}
+	for i := range v.candidates {
+		for _, name := range v.candidates[i].parts {
+			if !started[name] {
+				started[name] = true
+				v.states = append(v.states, &replayFold{fold: v.parts[name].begin(), at: -1})
 			}
 		}
 	}
 }
 
-// fold takes in an event: folds of session scope each, the others those that lead
-// to a suspect.
+// fold applies an event to the folds: to folds of session scope, and, if the event is
+// on a path to a candidate, to folds of path scope.
 func (v *snapshotVerifier) fold(e *event.Event) {
 	needed, begins, parent := v.paths.at(e.Seq)
 	if needed && begins {
-		v.goBack(parent)
+		v.restoreStates(parent)
 	}
 	e = e.Effective()
 	for _, s := range v.states {
@@ -72,51 +73,52 @@ func (v *snapshotVerifier) fold(e *event.Event) {
 		}
 	}
 	if v.paths.uses[e.Seq] > 0 {
-		v.keep(e.Seq)
+		v.saveStates(e.Seq)
 	}
 }
 
-// keep keeps the states of path scope, to go on from here again.
-func (v *snapshotVerifier) keep(seq int64) {
-	back := make([]func() error, len(v.states))
+// saveStates saves the states of path scope as of seq.
+func (v *snapshotVerifier) saveStates(seq int64) {
+	restores := make([]func() error, len(v.states))
 	for i, s := range v.states {
 		if s.failed || s.scope() == event.SessionScope {
 			continue
 		}
-		if to, err := s.keep(); err == nil {
-			back[i] = to
+		if restore, err := s.save(); err == nil {
+			restores[i] = restore
 		}
 	}
-	v.kept[seq] = back
+	v.saved[seq] = restores
 }
 
-// goBack puts the folds of path scope to what they were behind seq.
-func (v *snapshotVerifier) goBack(seq int64) {
+// restoreStates sets the states of path scope to their states as of seq.
+func (v *snapshotVerifier) restoreStates(seq int64) {
 	for i, s := range v.states {
 		if s.scope() == event.SessionScope {
 			continue
 		}
 		if s.failed = false; seq == 0 {
 			s.reset()
-		} else if back := v.kept[seq][i]; back == nil || back() != nil {
+		} else if restore := v.saved[seq][i]; restore == nil || restore() != nil {
 			s.failed = true
 		}
 	}
 	if v.paths.uses[seq]--; v.paths.uses[seq] == 0 {
-		delete(v.kept, seq)
+		delete(v.saved, seq)
 	}
 }
 
-// compare takes the suspects that cover what was folded off the list.
-func (v *snapshotVerifier) compare(ctx context.Context, left *[]suspect) error {
-	for len(*left) > 0 && (*left)[0].ref.Covers == v.seq {
-		s := &(*left)[0]
-		*left = (*left)[1:]
-		before := len(v.report.Findings)
+// compare compares the candidates that cover the last folded event, and removes them
+// from rest.
+func (v *snapshotVerifier) compare(ctx context.Context, rest *[]candidate) error {
+	for len(*rest) > 0 && (*rest)[0].ref.Covers == v.seq {
+		s := &(*rest)[0]
+		*rest = (*rest)[1:]
+		before := len(v.result.Findings)
 		if err := v.body(ctx, s); err != nil {
 			return err
 		}
-		if s.digest == "" || len(v.report.Findings) > before {
+		if s.digest == "" || len(v.result.Findings) > before {
 			continue
 		}
 		if err := v.digest(s); err != nil {
@@ -127,7 +129,7 @@ func (v *snapshotVerifier) compare(ctx context.Context, left *[]suspect) error {
 }
 
 // body compares the states in a body.
-func (v *snapshotVerifier) body(ctx context.Context, s *suspect) error {
+func (v *snapshotVerifier) body(ctx context.Context, s *candidate) error {
 	if s.mark {
 		return nil
 	}
@@ -135,18 +137,18 @@ func (v *snapshotVerifier) body(ctx context.Context, s *suspect) error {
 	if err != nil {
 		return err
 	}
-	if e.Redacted() { // just now
+	if e.Redacted() { // redacted during the verification
 		s.digest = ""
-		v.report.Skipped.Redacted += s.weight()
+		v.result.Skipped.Redacted += s.weight()
 		return nil
 	}
 	snap, err := v.payload(ctx, &e)
 	if err != nil {
-		return v.find(s, "", err)
+		return v.report(s, "", err)
 	}
 	b, _, err := readBody(ctx, v.log, &snap)
 	if err != nil {
-		return v.find(s, "", err)
+		return v.report(s, "", err)
 	}
 	for _, name := range s.parts {
 		if err := v.part(ctx, s, b, name); err != nil {
@@ -157,47 +159,47 @@ func (v *snapshotVerifier) body(ctx context.Context, s *suspect) error {
 }
 
 // part compares the state of one projection.
-func (v *snapshotVerifier) part(ctx context.Context, s *suspect, b body, name string) error {
-	want, ok := v.state(name).now(v.seq)
+func (v *snapshotVerifier) part(ctx context.Context, s *candidate, b body, name string) error {
+	want, ok := v.state(name).encodedAt(v.seq)
 	if !ok {
-		v.report.Skipped.Unfolded++
+		v.result.Skipped.Unfolded++
 		return nil
 	}
-	v.report.Checked++
+	v.result.Checked++
 	stored := v.parts[name].begin()
 	if _, _, err := b.restore(ctx, v.log, stored); err != nil {
-		return v.find(s, name, err)
+		return v.report(s, name, err)
 	}
 	got, err := stored.encode()
 	if err == nil && sameJSON(want, got) {
 		return nil
 	}
-	return v.find(s, name, ErrOtherState)
+	return v.report(s, name, ErrOtherState)
 }
 
 // digest compares the digest of the states.
-func (v *snapshotVerifier) digest(s *suspect) error {
+func (v *snapshotVerifier) digest(s *candidate) error {
 	var l Loaded
 	for _, name := range s.parts {
 		state := v.state(name)
 		if state.failed {
 			if s.mark {
-				v.report.Skipped.Unfolded++
+				v.result.Skipped.Unfolded++
 			}
 			return nil
 		}
 		l.folds = append(l.folds, state.fold)
 	}
 	if s.mark {
-		v.report.Checked++
+		v.result.Checked++
 	}
 	if d, err := l.Digest(); err != nil || d != s.digest {
-		return v.find(s, "", ErrOtherDigest)
+		return v.report(s, "", ErrOtherDigest)
 	}
 	return nil
 }
 
-func (v *snapshotVerifier) state(name string) *tracked {
+func (v *snapshotVerifier) state(name string) *replayFold {
 	for _, s := range v.states {
 		if s.name() == name {
 			return s
@@ -206,8 +208,8 @@ func (v *snapshotVerifier) state(name string) *tracked {
 	return nil
 }
 
-// now is the encoded state as of seq; ok is false when there is none.
-func (s *tracked) now(seq int64) (state jsontext.Value, ok bool) {
+// encodedAt returns the encoded state as of seq; ok is false if the fold failed.
+func (s *replayFold) encodedAt(seq int64) (state jsontext.Value, ok bool) {
 	if s.failed {
 		return nil, false
 	}
@@ -232,4 +234,35 @@ func sameJSON(a, b jsontext.Value) bool {
 	}
 	y, err := Canonical(b)
 	return err == nil && bytes.Equal(x, y)
+}
+
+// neededPaths are the paths of a tree that end with an event that a snapshot covers.
+type neededPaths struct {
+	tree event.Tree
+	// last maps the first seq of a stretch to its newest needed event.
+	last map[int64]int64
+	// uses counts the needed stretches that continue after an event.
+	uses map[int64]int
+}
+
+// need adds the path that ends with event seq. It stops where a needed path begins,
+// so all calls together take one step for each stretch.
+func (n *neededPaths) need(seq int64) {
+	for seq > 0 {
+		run, parent := n.tree.Run(seq)
+		known := n.last[run.From]
+		n.last[run.From] = max(known, seq)
+		if known > 0 || parent == 0 {
+			return
+		}
+		seq = parent
+		n.uses[seq]++
+	}
+}
+
+// at reports whether an event is on a needed path, and whether a stretch begins with
+// it. The stretch continues after event parent.
+func (n *neededPaths) at(seq int64) (needed, begins bool, parent int64) {
+	run, parent := n.tree.Run(seq)
+	return seq <= n.last[run.From], seq > 1 && run.From == seq, parent
 }

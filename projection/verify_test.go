@@ -30,8 +30,7 @@ func verified(g *garden.Garden, name string) projection.SnapshotReport {
 	return report
 }
 
-// truth is the body that the traces have as of an event of a session, changed by
-// spoil.
+// truth is the body of the traces as of an event of a session, changed by spoil.
 func truth(g *garden.Garden, name string, at int64, spoil func(v *garden.View)) jsontext.Value {
 	g.T.Helper()
 	v := g.Expected(at, g.Lineage(name))
@@ -49,7 +48,7 @@ func truth(g *garden.Garden, name string, at int64, spoil func(v *garden.View)) 
 	return body
 }
 
-// claim appends a snapshot, made by hand, of what a session is as of an event.
+// claim appends a snapshot of a session as of an event, changed by spoil.
 func claim(g *garden.Garden, name string, at int64, spoil func(v *garden.View), more ...func(s *event.Snapshot)) int64 {
 	g.T.Helper()
 	body := truth(g, name, at, spoil)
@@ -65,22 +64,22 @@ func claim(g *garden.Garden, name string, at int64, spoil func(v *garden.View), 
 	return g.Append(name, event.New(s)).Seq
 }
 
-// The lies about a state.
+// The changes to a body.
 var (
 	aboutPath    = func(v *garden.View) { v.Path = append(v.Path, "9 never") }
 	aboutSession = func(v *garden.View) { v.Session = nil }
 	aboutTally   = func(v *garden.View) { v.Tally++ }
 )
 
-// lie is what was found of a snapshot.
-type lie struct {
+// wrongState is an expected finding.
+type wrongState struct {
 	seq  int64
 	part string
 	why  error
 }
 
-// found checks what verifying a session finds, in the order of seqs.
-func found(g *garden.Garden, name string, want ...lie) projection.SnapshotReport {
+// checkFindings verifies a session and compares the findings, in the order of seqs.
+func checkFindings(g *garden.Garden, name string, want ...wrongState) projection.SnapshotReport {
 	g.T.Helper()
 	report := verified(g, name)
 	slices.SortStableFunc(report.Findings, func(a, b projection.SnapshotFinding) int {
@@ -97,16 +96,16 @@ func found(g *garden.Garden, name string, want ...lie) projection.SnapshotReport
 	return report
 }
 
-// Whatever was done to a session, the snapshots that were taken of it are what a
-// replay gives. One that was made by hand is if it says the truth.
-func TestSnapshotsAreWhatAReplayGives(t *testing.T) {
+// The snapshots of random sessions equal a replay. A snapshot made by hand equals it
+// if its states are right.
+func TestSnapshotsEqualAReplay(t *testing.T) {
 	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
 		claims := map[string][]int64{}
 		for _, name := range g.Names {
 			onPath := g.Path(g.Lineage(name))
 			at := rapid.Int64Range(1, g.Head(name).Seq).Draw(r, "at")
 			if !onPath[at] {
-				found(g, name)
+				checkFindings(g, name)
 				continue
 			}
 			lies := rapid.Bool().Draw(r, "lies")
@@ -116,18 +115,18 @@ func TestSnapshotsAreWhatAReplayGives(t *testing.T) {
 			}
 		}
 		for _, s := range garden.DrawScript.Draw(r, "later") {
-			if s.Do != garden.DoSnapshot { // it would begin from a lie
+			if s.Do != garden.DoSnapshot { // it would begin from a wrongState
 				g.Run(s)
 			}
 		}
 		for _, name := range g.Names {
-			var want []lie
+			var want []wrongState
 			for _, seq := range claims[name] {
 				if e, err := g.Log.Event(garden.Bg, name, seq); err != nil || !e.Redacted() {
-					want = append(want, lie{seq, "test:path", projection.ErrOtherState})
+					want = append(want, wrongState{seq, "test:path", projection.ErrOtherState})
 				}
 			}
-			report := found(g, name, want...)
+			report := checkFindings(g, name, want...)
 			if most := int64(len(bodies(g, name))); report.Checked < most {
 				r.Fatalf("%s: checked %d of %d", name, report.Checked, most)
 			}
@@ -135,8 +134,8 @@ func TestSnapshotsAreWhatAReplayGives(t *testing.T) {
 	})
 }
 
-// So it is of all projections of this package, bodies and marks.
-func TestBuiltinSnapshotsAreWhatAReplayGives(t *testing.T) {
+// The same for all projections of this package, bodies and marks.
+func TestBuiltinSnapshotsEqualAReplay(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for round := range 2 {
 			for i, name := range l.Names {
@@ -157,7 +156,7 @@ func TestBuiltinSnapshotsAreWhatAReplayGives(t *testing.T) {
 	})
 }
 
-func TestWhatAReplayContradicts(t *testing.T) {
+func TestSnapshotsThatContradictAReplay(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 5)
 		claim(g, "s", 5, nil)
@@ -166,15 +165,15 @@ func TestWhatAReplayContradicts(t *testing.T) {
 		sum := claim(g, "s", 3, aboutTally)
 		all := claim(g, "s", 8, func(v *garden.View) { aboutPath(v); aboutSession(v); aboutTally(v) })
 		claim(g, "s", 2, nil)
-		report := found(g, "s", lie{path, "test:path", projection.ErrOtherState}, lie{session, "test:session", projection.ErrOtherState},
-			lie{sum, "test:tally", projection.ErrOtherState}, lie{all, "test:path", projection.ErrOtherState},
-			lie{all, "test:session", projection.ErrOtherState}, lie{all, "test:tally", projection.ErrOtherState})
+		report := checkFindings(g, "s", wrongState{path, "test:path", projection.ErrOtherState}, wrongState{session, "test:session", projection.ErrOtherState},
+			wrongState{sum, "test:tally", projection.ErrOtherState}, wrongState{all, "test:path", projection.ErrOtherState},
+			wrongState{all, "test:session", projection.ErrOtherState}, wrongState{all, "test:tally", projection.ErrOtherState})
 		report.Findings = nil
 		garden.Same(t, "counts", projection.SnapshotReport{Snapshots: 6, Checked: 18}, report)
 	})
 }
 
-// A state may be right and its digest wrong, and the other way round.
+// A state can be right and its digest wrong, and the reverse.
 func TestDigestsOfSnapshotsAreCompared(t *testing.T) {
 	digest := func(d event.Digest) func(s *event.Snapshot) {
 		return func(s *event.Snapshot) { s.StateDigest = d }
@@ -191,8 +190,8 @@ func TestDigestsOfSnapshotsAreCompared(t *testing.T) {
 		claim(g, "s", 3, nil, mark, digest(right))
 		badMark := claim(g, "s", 3, nil, mark, digest(wrong))
 		claim(g, "s", 3, nil, mark)
-		report := found(g, "s", lie{badDigest, "", projection.ErrOtherDigest}, lie{badState, "test:path", projection.ErrOtherState},
-			lie{both, "test:path", projection.ErrOtherState}, lie{badMark, "", projection.ErrOtherDigest})
+		report := checkFindings(g, "s", wrongState{badDigest, "", projection.ErrOtherDigest}, wrongState{badState, "test:path", projection.ErrOtherState},
+			wrongState{both, "test:path", projection.ErrOtherState}, wrongState{badMark, "", projection.ErrOtherDigest})
 		if last := report.Findings[3]; !last.Mark || report.Findings[0].Mark {
 			t.Errorf("found %+v", report.Findings)
 		}
@@ -202,13 +201,13 @@ func TestDigestsOfSnapshotsAreCompared(t *testing.T) {
 	})
 }
 
-// What keeps a body from being read is found, or is said to be skipped.
-func TestUnusableSnapshotsAreFoundOrSkipped(t *testing.T) {
+// An unreadable body is reported or counted as skipped.
+func TestUnusableSnapshotsAreReportedOrSkipped(t *testing.T) {
 	skipped := map[string]projection.SkippedStates{
-		"of another past":                {OtherPast: 1},
-		"of an unknown past":             {OtherPast: 1},
-		"of another past further back":   {OtherPast: 1},
-		"of nothing, and says of what":   {OtherPast: 1},
+		"of another past":                {OtherEvents: 1},
+		"of an unknown past":             {OtherEvents: 1},
+		"of another past further back":   {OtherEvents: 1},
+		"of nothing, and says of what":   {OtherEvents: 1},
 		"redacted":                       {Redacted: 1},
 		"of another version":             {OtherVersion: 2},
 		"many parts, whose body is gone": {Unknown: 100},
@@ -232,11 +231,11 @@ func TestUnusableSnapshotsAreFoundOrSkipped(t *testing.T) {
 				g.Snapshot("s", garden.Traces[3], true)
 				bulk(g, "s", 2)
 				seq := d.do(g)
-				var want []lie
+				var want []wrongState
 				for _, part := range parts[d.name] {
-					want = append(want, lie{seq, part, d.why})
+					want = append(want, wrongState{seq, part, d.why})
 				}
-				if report := found(g, "s", want...); report.Skipped != skipped[d.name] || len(want) == 0 && report.Skipped.Total() == 0 {
+				if report := checkFindings(g, "s", want...); report.Skipped != skipped[d.name] || len(want) == 0 && report.Skipped.Total() == 0 {
 					t.Errorf("skipped %+v", report.Skipped)
 				}
 			})
@@ -244,9 +243,8 @@ func TestUnusableSnapshotsAreFoundOrSkipped(t *testing.T) {
 	}
 }
 
-// Snapshots of what nobody named are in forms of their own, and no business of
-// ours; that a body is what its own digest says is.
-func TestSnapshotsOfOthersAreSkipped(t *testing.T) {
+// Snapshots of unknown sets have unknown formats. Their body digest is still checked.
+func TestSnapshotsOfUnknownSetsAreSkipped(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 3)
 		other := func(state string) func(s *event.Snapshot) {
@@ -260,38 +258,37 @@ func TestSnapshotsOfOthersAreSkipped(t *testing.T) {
 		claim(g, "s", 3, nil, other(`"none"`), func(s *event.Snapshot) {
 			s.State, s.BodyDigest, s.StateDigest = nil, "", event.DigestOf(nil)
 		})
-		report := found(g, "s", lie{bad, "", projection.ErrBadDigest})
+		report := checkFindings(g, "s", wrongState{bad, "", projection.ErrBadDigest})
 		garden.Same(t, "skipped", projection.SkippedStates{Unknown: 3, OtherVersion: 1}, report.Skipped)
 		garden.Same(t, "checked", int64(0), report.Checked)
 	})
 }
 
-// Snapshots stand on branches that were left, and on those that were come back
-// to.
+// Snapshots are on orphaned branches, and on branches that the head returned to.
 func TestSnapshotsOnAllBranchesAreCompared(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 4)
 		move := func(to int64) { g.Append("s", event.New(event.HeadMove{To: to})) }
-		var want []lie
+		var want []wrongState
 		for i := range int64(3) {
 			bulk(g, "s", 2)
 			g.Snapshot("s", garden.AllTraces, true)
 			left := claim(g, "s", g.Head("s").Seq, aboutPath)
-			want = append(want, lie{left, "test:path", projection.ErrOtherState})
+			want = append(want, wrongState{left, "test:path", projection.ErrOtherState})
 			move(4 - 2*i)
 		}
 		move(want[1].seq - 1) // back to the second branch
 		g.Snapshot("s", garden.AllTraces, true)
-		want = append(want, lie{claim(g, "s", g.Head("s").Seq, aboutTally), "test:tally", projection.ErrOtherState})
+		want = append(want, wrongState{claim(g, "s", g.Head("s").Seq, aboutTally), "test:tally", projection.ErrOtherState})
 		off := claim(g, "s", want[0].seq, nil) // of another branch
-		want = append(want, lie{off, "", projection.ErrOffPath})
+		want = append(want, wrongState{off, "", projection.ErrOffPath})
 		claim(g, "s", 0, nil)
-		found(g, "s", want...)
+		checkFindings(g, "s", want...)
 	})
 }
 
-// A fork's snapshots are compared with all of its past; those in its parent's
-// part are the parent's.
+// A fork's snapshots are compared with a replay of the whole lineage. The snapshots
+// in the shared prefix belong to the parent.
 func TestSnapshotsOfForksAreCompared(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "p", 3)
@@ -306,25 +303,25 @@ func TestSnapshotsOfForksAreCompared(t *testing.T) {
 		g.Append("f", event.New(event.HeadMove{To: 6}))
 		back := claim(g, "f", g.Head("f").Seq, aboutPath)
 		off := claim(g, "f", 3, nil) // the parent left it
-		found(g, "p", lie{inParent, "test:path", projection.ErrOtherState})
-		report := found(g, "f", lie{covers, "test:session", projection.ErrOtherState}, lie{back, "test:path", projection.ErrOtherState},
-			lie{off, "", projection.ErrOffPath})
+		checkFindings(g, "p", wrongState{inParent, "test:path", projection.ErrOtherState})
+		report := checkFindings(g, "f", wrongState{covers, "test:session", projection.ErrOtherState}, wrongState{back, "test:path", projection.ErrOtherState},
+			wrongState{off, "", projection.ErrOffPath})
 		verified, err := verify.Session(garden.Bg, g.Log, "f")
 		g.Allow(err)
 		garden.Same(t, "snapshots", []int64{4, 4}, []int64{report.Snapshots, verified.Snapshots})
 	})
 }
 
-// Of a copy the snapshots that came with it are left out, and so are those that
-// were taken of other events than stand there now.
-func TestSnapshotsOfAnotherPastAreSkipped(t *testing.T) {
+// Copied snapshots are skipped, and so are snapshots of other events than the stored
+// ones.
+func TestSnapshotsOfOtherEventsAreSkipped(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 3)
 		claim(g, "s", 3, aboutPath)
 		_, err := fork.Copy(garden.Bg, g.Log, "s", fork.CopyOptions{ID: "c"})
 		g.Allow(err)
 		bad := claim(g, "c", 4, aboutPath)
-		report := found(g, "c", lie{bad, "test:path", projection.ErrOtherState})
+		report := checkFindings(g, "c", wrongState{bad, "test:path", projection.ErrOtherState})
 		garden.Same(t, "skipped", projection.SkippedStates{Copied: 1}, report.Skipped)
 
 		other := func(s *event.Snapshot) { s.Hash[0]++ }
@@ -336,13 +333,13 @@ func TestSnapshotsOfAnotherPastAreSkipped(t *testing.T) {
 		claim(g, "o", 1, aboutTally, other)
 		claim(g, "o", 4, nil, mark, other)
 		bad = claim(g, "o", 1, aboutTally)
-		report = found(g, "o", lie{bad, "test:tally", projection.ErrOtherState})
-		garden.Same(t, "skipped", projection.SkippedStates{OtherPast: 3}, report.Skipped)
+		report = checkFindings(g, "o", wrongState{bad, "test:tally", projection.ErrOtherState})
+		garden.Same(t, "skipped", projection.SkippedStates{OtherEvents: 3}, report.Skipped)
 	})
 }
 
-// A mark's digest is of what was there, also where that was erased since.
-func TestMarksOfWhatWasErasedAreSkipped(t *testing.T) {
+// The digest of a mark covers events that may be erased since.
+func TestMarksOfErasedEventsAreSkipped(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		bulk(g, "s", 3)
 		g.Snapshot("s", garden.Traces[1], false)
@@ -353,14 +350,14 @@ func TestMarksOfWhatWasErasedAreSkipped(t *testing.T) {
 		_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{before + 1}, erase.RedactOptions{Reason: "a test"})
 		g.Allow(err)
 		g.Snapshot("s", garden.Traces[1], true)
-		report := found(g, "s")
+		report := checkFindings(g, "s")
 		garden.Same(t, "report", projection.SnapshotReport{Snapshots: 4, Checked: 2, Skipped: projection.SkippedStates{Redacted: 2}}, report)
 	})
 }
 
-// What cannot be folded keeps that projection from being compared, from there on
-// and on that path only.
-func TestStatesBehindWhatCannotBeFoldedAreSkipped(t *testing.T) {
+// A fold error stops the comparison of its projection, from the event on and on its
+// path only.
+func TestStatesAfterAFoldErrorAreSkipped(t *testing.T) {
 	stumbles := func(name string, scope event.Scope) projection.Projection[int] {
 		return projection.Projection[int]{Name: name, Version: 1, Scope: scope, Apply: func(n *int, e *event.Event) error {
 			if strings.Contains(string(e.Data), "stumble") {
@@ -387,7 +384,7 @@ func TestStatesBehindWhatCannotBeFoldedAreSkipped(t *testing.T) {
 		bad := claim(6, 4, 4)
 		report, err := projection.VerifySnapshots(garden.Bg, g.Log, "s", set)
 		g.Allow(err)
-		want := []lie{{5, "", projection.ErrOtherDigest}, {bad, "test:a", projection.ErrOtherState}}
+		want := []wrongState{{5, "", projection.ErrOtherDigest}, {bad, "test:a", projection.ErrOtherState}}
 		if len(report.Findings) != 2 || report.Findings[0].Snapshot.Seq != want[0].seq || report.Findings[1].Part != want[1].part {
 			t.Errorf("found %v", report.Findings)
 		}
@@ -396,8 +393,8 @@ func TestStatesBehindWhatCannotBeFoldedAreSkipped(t *testing.T) {
 	})
 }
 
-// Sessions without snapshots are read and not folded; others are folded once,
-// however many snapshots they have, and however often they were rewound.
+// Sessions without snapshots are read and not folded. Other sessions are folded once,
+// with any number of snapshots and rewinds.
 func TestVerifyingSnapshotsIsLinear(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		bulk(g, "p", 50)
@@ -405,7 +402,7 @@ func TestVerifyingSnapshotsIsLinear(t *testing.T) {
 		g.Allow(err)
 		bulk(g, "s", 10)
 		reads.reset()
-		found(g, "s")
+		checkFindings(g, "s")
 		if reads.events > 11+2 {
 			t.Errorf("read %d events of a session without snapshots", reads.events)
 		}
@@ -415,14 +412,14 @@ func TestVerifyingSnapshotsIsLinear(t *testing.T) {
 			g.Append("s", event.New(event.HeadMove{To: 50 + i}))
 		}
 		reads.reset()
-		found(g, "s")
+		checkFindings(g, "s")
 		if most := 2*g.Head("s").Seq + 5*60 + 20; reads.events > most {
 			t.Errorf("read %d events, more than %d", reads.events, most)
 		}
 	})
 }
 
-func TestVerifyingSnapshotsThatCannotBe(t *testing.T) {
+func TestVerifySnapshotsErrors(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		verify := func(ctx context.Context, session string, sets ...projection.Set) error {
 			_, err := projection.VerifySnapshots(ctx, g.Log, session, sets...)

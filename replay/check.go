@@ -8,40 +8,40 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Options say what a sequence of events should be. The zero value is a
-// lineage or an active path, or a part of one, oldest first.
+// Options describe the expected sequence of events. The zero value is a lineage or an
+// active path, or a part of one, oldest event first.
 type Options struct {
-	// Session is the session whose lineage it is: events of it, and before them
-	// those it shares with its ancestors. Empty is whichever session comes.
+	// Session is the session of the lineage: the sequence has events of it and,
+	// before them, events of its ancestors. Empty is any session.
 	Session string
-	// All demands a lineage, as of Log.Read: no seq is left out. Path demands an
-	// active path, as of Log.ActivePath: seqs are left out where a head_moved
-	// leaves them, and only there. Without either, the first head_moved that
-	// leaves any tells which of the two it is.
+	// All requires a lineage, as from Log.Read: no seq is missing. Path requires an
+	// active path, as from Log.ActivePath: seqs are missing only where a head_moved
+	// leaves them. Without All and Path, the first head_moved that leaves events
+	// decides which of the two it is.
 	All, Path bool
-	// Backward says that the newest event comes first.
+	// Backward expects the newest event first.
 	Backward bool
-	// Whole demands that it reaches back to the beginning of the lineage.
+	// Whole requires a sequence from the first event of the lineage.
 	Whole bool
-	// After is the seq of the event that the oldest one of the sequence goes on
-	// from; 0 is any. Whole goes before it.
+	// After is the seq of the event that the oldest event of the sequence follows; 0
+	// is any. Whole overrides After.
 	After int64
-	// Upcasters are applied to each event before it is checked.
+	// Upcasters are applied to each event before the check.
 	Upcasters []event.Upcaster
 }
 
-// Check passes events on, and ends the sequence with an error at the first one
-// that does not belong there: an *OrderError with ErrMixedSessions, ErrGap,
-// ErrOrder, ErrCycle or ErrForkPoint, or a *event.VersionError for a payload
-// version that this program does not know. Errors of the sequence itself are
-// passed on and end it. What comes before the error has been checked.
+// Check yields the events of a sequence and checks each one before it yields it. It
+// ends with an error at the first event that does not fit: an *OrderError that
+// matches ErrMixedSessions, ErrGap, ErrOrder, ErrCycle or ErrForkPoint, or a
+// *event.VersionError for an unknown payload version. It also yields an error of the
+// sequence itself, and ends.
 func Check(events iter.Seq2[event.Event, error], opts ...Options) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if events == nil {
 			yield(event.Event{}, errNoSequence)
 			return
 		}
-		o := one(opts)
+		o := optionsOf(opts)
 		c := checker{opts: o, form: formOf(o)}
 		for e, err := range events {
 			if err == nil {
@@ -63,8 +63,8 @@ func Check(events iter.Seq2[event.Event, error], opts ...Options) iter.Seq2[even
 
 var errNoSequence = errors.New("replay: the sequence of events is nil")
 
-// one is the options of a call: the first of opts, or the zero Options.
-func one(opts []Options) (o Options) {
+// optionsOf returns the first of opts, or the zero Options.
+func optionsOf(opts []Options) (o Options) {
 	if len(opts) > 0 {
 		o = opts[0]
 	}
@@ -73,14 +73,14 @@ func one(opts []Options) (o Options) {
 
 // checker checks a sequence event by event.
 type checker struct {
-	opts  Options
-	form  form
-	last  link
-	begun bool
-	left  map[string]bool // sessions that the sequence has left
+	opts     Options
+	form     form
+	last     link
+	started  bool
+	finished map[string]bool // sessions whose events have ended
 }
 
-// form is what a sequence has turned out to be.
+// form is the kind of a sequence.
 type form int
 
 const (
@@ -99,13 +99,13 @@ func formOf(opts Options) form {
 	return unknown
 }
 
-// link is an event and what it goes on from.
+// link is an event and the seq of the event before it in the tree.
 type link struct {
 	event.Event
-	after int64 // the seq of the event before it in the tree
+	after int64 // 0 for the first event
 }
 
-// event checks the next event, and upcasts it.
+// event upcasts and checks the next event.
 func (c *checker) event(e *event.Event) error {
 	if err := event.Upcast(e, c.opts.Upcasters...); err != nil {
 		return err
@@ -119,44 +119,44 @@ func (c *checker) event(e *event.Event) error {
 	}
 	next := link{*e, after}
 	switch {
-	case !c.begun && !c.opts.Backward:
-		err = c.begins(&next)
-	case !c.begun:
+	case !c.started && !c.opts.Backward:
+		err = c.first(&next)
+	case !c.started:
 	case c.opts.Backward:
-		err = c.joins(&next, &c.last, e)
+		err = c.follows(&next, &c.last, e)
 	default:
-		err = c.joins(&c.last, &next, e)
+		err = c.follows(&c.last, &next, e)
 	}
-	c.last, c.begun = next, true
+	c.last, c.started = next, true
 	return err
 }
 
-// end checks what only the end of a sequence shows.
+// end checks the oldest event of a backward sequence.
 func (c *checker) end() error {
-	if !c.begun || !c.opts.Backward {
+	if !c.started || !c.opts.Backward {
 		return nil
 	}
-	return c.begins(&c.last)
+	return c.first(&c.last)
 }
 
-// before is the seq of the event that e goes on from in the tree.
+// before returns the seq of the event before e in the tree.
 func before(e *event.Event) (int64, error) {
 	if e.Seq < 1 {
-		return 0, wrong(e, ErrOrder, "it was not appended to a session")
+		return 0, orderError(e, ErrOrder, "it was not appended to a session")
 	}
 	after, err := e.Parent()
 	if errors.Is(err, event.ErrInvalidTree) {
-		return 0, wrong(e, ErrCycle, err.Error())
+		return 0, orderError(e, ErrCycle, err.Error())
 	}
 	return after, err
 }
 
-// due is the seq of the event that is to come before l in the sequence; found is
-// that of the one that does, which tells what the sequence is.
-func (c *checker) due(l *link, found int64) int64 {
+// previousSeq is the seq that must come before l in the sequence. actual is the seq
+// that does; it decides the form of the sequence.
+func (c *checker) previousSeq(l *link, actual int64) int64 {
 	if c.form == unknown && l.after < l.Seq-1 {
 		c.form = all
-		if l.after == found {
+		if l.after == actual {
 			c.form = path
 		}
 	}
@@ -166,30 +166,30 @@ func (c *checker) due(l *link, found int64) int64 {
 	return l.Seq - 1
 }
 
-// begins checks the oldest event.
-func (c *checker) begins(oldest *link) error {
+// first checks the oldest event.
+func (c *checker) first(oldest *link) error {
 	after := c.opts.After
 	if c.opts.Whole {
 		after = 0
 	} else if after == 0 {
 		return nil
 	}
-	switch due := c.due(oldest, after); {
-	case due > after:
-		return wrong(&oldest.Event, ErrGap, fmt.Sprintf("it goes on from %d, the sequence from %d", due, after))
-	case due < after:
-		return wrong(&oldest.Event, ErrOrder, fmt.Sprintf("it goes on from %d, the sequence from %d", due, after))
+	switch previous := c.previousSeq(oldest, after); {
+	case previous > after:
+		return orderError(&oldest.Event, ErrGap, fmt.Sprintf("it follows event %d, and the sequence follows event %d", previous, after))
+	case previous < after:
+		return orderError(&oldest.Event, ErrOrder, fmt.Sprintf("it follows event %d, and the sequence follows event %d", previous, after))
 	}
 	return nil
 }
 
-// joins checks that newer follows older; e is the one of them that is new.
-func (c *checker) joins(older, newer *link, e *event.Event) error {
-	switch due := c.due(newer, older.Seq); {
-	case older.Seq > due:
-		return wrong(e, ErrOrder, fmt.Sprintf("%d goes on from %d and not from %d", newer.Seq, due, older.Seq))
-	case older.Seq < due:
-		return wrong(e, ErrGap, fmt.Sprintf("%d goes on from %d and not from %d", newer.Seq, due, older.Seq))
+// follows checks that newer follows older. e is the one of the two that is new.
+func (c *checker) follows(older, newer *link, e *event.Event) error {
+	switch previous := c.previousSeq(newer, older.Seq); {
+	case older.Seq > previous:
+		return orderError(e, ErrOrder, fmt.Sprintf("event %d follows event %d, not event %d", newer.Seq, previous, older.Seq))
+	case older.Seq < previous:
+		return orderError(e, ErrGap, fmt.Sprintf("event %d follows event %d, not event %d", newer.Seq, previous, older.Seq))
 	}
 	if older.SessionID == newer.SessionID {
 		return nil
@@ -197,17 +197,17 @@ func (c *checker) joins(older, newer *link, e *event.Event) error {
 	return c.forks(older, newer, e)
 }
 
-// forks checks that the session of newer is a fork of what older is the end of.
+// forks checks that the session of newer is a fork at event older.
 func (c *checker) forks(older, newer *link, e *event.Event) error {
-	if c.left == nil {
-		c.left = map[string]bool{}
+	if c.finished == nil {
+		c.finished = map[string]bool{}
 	}
-	c.left[c.last.SessionID] = true
-	if c.left[e.SessionID] || older.SessionID == c.opts.Session {
-		return wrong(e, ErrMixedSessions, fmt.Sprintf("it stands next to %d of session %q", c.last.Seq, c.last.SessionID))
+	c.finished[c.last.SessionID] = true
+	if c.finished[e.SessionID] || older.SessionID == c.opts.Session {
+		return orderError(e, ErrMixedSessions, fmt.Sprintf("it is next to event %d of session %q", c.last.Seq, c.last.SessionID))
 	}
 	if c.form == path && newer.after < newer.Seq-1 {
-		return nil // the session_forked is among what the head_moved left
+		return nil // the head_moved left the session_forked
 	}
 	first := newer.Event
 	f, forked, err := event.Decode[event.Fork](&first)
@@ -216,15 +216,15 @@ func (c *checker) forks(older, newer *link, e *event.Event) error {
 	}
 	switch {
 	case !forked:
-		return wrong(e, ErrMixedSessions, fmt.Sprintf("it stands next to %d of session %q", c.last.Seq, c.last.SessionID))
+		return orderError(e, ErrMixedSessions, fmt.Sprintf("it is next to event %d of session %q", c.last.Seq, c.last.SessionID))
 	case f.Parent == newer.SessionID:
-		return wrong(e, ErrCycle, "its session is a fork of itself")
+		return orderError(e, ErrCycle, "its session is a fork of itself")
 	case f.Seq != older.Seq || f.EventID != older.ID || f.Hash != older.Hash():
-		return wrong(e, ErrForkPoint, fmt.Sprintf("session %q goes on from event %v, not %v", newer.SessionID, f.EventID, older.ID))
+		return orderError(e, ErrForkPoint, fmt.Sprintf("session %q was forked at event %v, not %v", newer.SessionID, f.EventID, older.ID))
 	}
 	return nil
 }
 
-func wrong(e *event.Event, rule error, detail string) *OrderError {
+func orderError(e *event.Event, rule error, detail string) *OrderError {
 	return &OrderError{Session: e.SessionID, Seq: e.Seq, Rule: rule, Detail: detail}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/convlog/convlog/replay"
 )
 
-// What a log yields passes, in either direction, whole or in part.
-func TestCheckPassesWhatALogYields(t *testing.T) {
+// Check accepts the events of a log in either direction, whole or in part.
+func TestCheckAcceptsALog(t *testing.T) {
 	onEach(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		family(t, log)
@@ -80,7 +80,7 @@ func TestCheckStops(t *testing.T) {
 
 var errDisk = errors.New("disk is gone")
 
-// broken is a case of a sequence that is refused.
+// broken is a sequence that Check refuses.
 type broken struct {
 	name   string
 	opts   replay.Options
@@ -235,7 +235,7 @@ func TestCheckPassesErrorsOn(t *testing.T) {
 	before, errs := 0, 0
 	for _, err := range replay.Check(events) {
 		if errs > 0 {
-			t.Fatal("the sequence goes on behind an error")
+			t.Fatal("the sequence continues after an error")
 		}
 		if errors.Is(err, errDisk) {
 			errs++
@@ -248,7 +248,7 @@ func TestCheckPassesErrorsOn(t *testing.T) {
 	}
 }
 
-// read reads the family anew, so that a case may change what it got.
+// read reads the family again, so that a case may change its events.
 func read(t *testing.T, log *eventlog.Log) *families {
 	t.Helper()
 	ctx := context.Background()
@@ -265,7 +265,7 @@ func reverse(events []event.Event) []event.Event {
 	return events
 }
 
-// moves changes where event 9 moves the head to.
+// moves changes the target of the head_moved event 9.
 func moves(events []event.Event, to int64) []event.Event {
 	events[8].Data = jsontext.Value(fmt.Sprintf(`{"to":%d}`, to))
 	return events

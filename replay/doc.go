@@ -1,5 +1,4 @@
-// Package replay iterates the events of one lineage, checked, and folds them
-// into a state.
+// Package replay checks a sequence of events and folds it into a state.
 //
 //	events := log.ActivePath(ctx, "order-42")
 //	n, err := replay.Replay(events, 0, func(n *int, e *event.Event) error {
@@ -9,23 +8,20 @@
 //
 // # Sequences
 //
-// Everything here takes an iterator of events, so it works alike over Log.Read
-// in either direction, over Log.ActivePath, over events in memory (Of) and over
-// the lines of an export or a recorded session (Lines). It cannot write, and no
-// watcher sees it.
+// All functions take an iterator of events: Log.Read in either direction,
+// Log.ActivePath, or events in memory (Of). The package does not write, and no watcher
+// sees a replay.
 //
-// # What is checked
+// # Checks
 //
-// Check passes a sequence on and ends it with a typed error where the events
-// are not of one lineage, not in order, not all there, or of a newer payload
-// version than this program knows. It does not recompute the hash chain, which
-// is what Log.Verify is for. Replay, Replayer and ActivePath check what they
-// read.
+// Check yields the events of a sequence. It ends the sequence with a typed error at an
+// event of another lineage, a missing event, an event out of order, or a payload
+// version newer than this program. It does not compute the hash chain: Log.Verify does.
+// Replay, Replayer and ActivePath check the events that they read.
 //
 // # Folding
 //
-// A Reducer takes an event into a state. A Replayer says which events of a
-// sequence its reducers see: all, those up to a seq or an event, or only what
-// is then on the active path. Package replaytest compares a run with a
-// recording of it.
+// A Reducer folds an event into a state. A Replayer selects the events that its
+// reducers get: all events, the events up to a seq or an id, or only the events on the
+// active path. Package replaytest compares a run with a recording of it.
 package replay

@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// words counts the words that were said.
+// words counts words.
 func words(n *int, e *event.Event) error {
 	m, ok, err := event.Decode[event.Message](e)
 	if ok && err == nil {
@@ -23,8 +23,8 @@ func words(n *int, e *event.Event) error {
 	return err
 }
 
-// conversation has a question, an answer, and, the head moved back behind the
-// question, a better answer.
+// conversation is a session with a question, an answer, a move back to the question,
+// and a better answer.
 func conversation(dir string) *eventlog.Log {
 	log := eventlog.Open(jsonl.New(dir))
 	question := event.UserMessage("Where is my parcel?")
@@ -49,8 +49,7 @@ func ExampleReplay() {
 	// Output: 7 <nil>
 }
 
-// What the session was when event 2 was its newest, read from an export and
-// without a store.
+// The session as of event 2, read from an export without a store.
 func ExampleReplayer() {
 	dir, _ := os.MkdirTemp("", "replay")
 	defer func() { _ = os.RemoveAll(dir) }()
@@ -62,7 +61,7 @@ func ExampleReplayer() {
 	// Output: 6 <nil>
 }
 
-// The newest event of a type, read backward and no further than that.
+// The newest event of a type: the replay reads backward and stops there.
 func ExampleCheck() {
 	dir, _ := os.MkdirTemp("", "replay")
 	defer func() { _ = os.RemoveAll(dir) }()

@@ -32,7 +32,7 @@ func onEach(t *testing.T, test func(t *testing.T, log *eventlog.Log)) {
 	}
 }
 
-// failer is what testing.TB and rapid.T have in common.
+// failer is the common methods of testing.TB and rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -72,7 +72,7 @@ func forked(t failer, log *eventlog.Log, session, parent string, seq int64) {
 	appended(t, log, session, event.New(f))
 }
 
-// all reads a sequence, and fails where it does.
+// all reads a sequence, and fails at an error.
 func all(t failer, events iter.Seq2[event.Event, error]) (list []event.Event) {
 	t.Helper()
 	for e, err := range events {
@@ -84,7 +84,7 @@ func all(t failer, events iter.Seq2[event.Event, error]) (list []event.Event) {
 	return list
 }
 
-// failure is the error that ends a sequence, and what came before it.
+// failure returns the error that ends a sequence and the events before it.
 func failure(events iter.Seq2[event.Event, error]) (before []event.Event, err error) {
 	for e, err := range events {
 		if err != nil {
@@ -95,7 +95,7 @@ func failure(events iter.Seq2[event.Event, error]) (before []event.Event, err er
 	return before, nil
 }
 
-// places tell events apart by session and seq.
+// places formats events as session and seq.
 func places(events []event.Event) []string {
 	list := make([]string, len(events))
 	for i, e := range events {
@@ -104,8 +104,9 @@ func places(events []event.Event) []string {
 	return list
 }
 
-// family fills a log: p has 1 to 6, f goes on from 4 of p with 5 to 8, and g
-// from 6 of f with 7 to 10, where 9 moves the head to 2.
+// family fills a log. Session p has events 1 to 6. Session f is a fork of p at 4 and
+// has 5 to 8. Session g is a fork of f at 6 and has 7 to 10; its event 9 moves the
+// head to 2.
 func family(t failer, log *eventlog.Log) {
 	t.Helper()
 	for i := range 6 {

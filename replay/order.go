@@ -5,29 +5,30 @@ import (
 	"fmt"
 )
 
-// What may be wrong with a sequence. Each comes in an *OrderError.
+// Reasons why an event does not fit into its sequence. An *OrderError matches one of
+// them.
 var (
-	// ErrMixedSessions: the event belongs to another lineage.
+	// ErrMixedSessions means that the event belongs to another lineage.
 	ErrMixedSessions = errors.New("sessions are mixed")
-	// ErrGap: an event that was due is not there.
+	// ErrGap means that events before this one are missing.
 	ErrGap = errors.New("events are missing")
-	// ErrOrder: the event comes again, or too late.
+	// ErrOrder means that the event is a repeat, or comes too late.
 	ErrOrder = errors.New("events are out of order")
-	// ErrCycle: the event goes on from itself or from a later one.
-	ErrCycle = errors.New("events go round in a cycle")
-	// ErrForkPoint: the event a fork goes on from is not the one it forked.
-	ErrForkPoint = errors.New("not the event that was forked")
+	// ErrCycle means that the event follows itself or a later event.
+	ErrCycle = errors.New("events form a cycle")
+	// ErrForkPoint means that the event before a fork is not the event it was forked
+	// at.
+	ErrForkPoint = errors.New("fork point does not match")
 )
 
-// OrderError says which event does not fit into its sequence. It matches the
-// sentinel of the rule.
+// OrderError is an event that does not fit into its sequence.
 type OrderError struct {
-	// Session and Seq are those of the event.
+	// Session and Seq identify the event.
 	Session string
 	Seq     int64
 	// Rule is ErrMixedSessions, ErrGap, ErrOrder, ErrCycle or ErrForkPoint.
 	Rule error
-	// Detail says what was found.
+	// Detail says how the event differs from the expected one.
 	Detail string
 }
 
@@ -35,5 +36,5 @@ func (e *OrderError) Error() string {
 	return fmt.Sprintf("event %d of session %q: %v: %s", e.Seq, e.Session, e.Rule, e.Detail)
 }
 
-// Unwrap gives the rule.
+// Unwrap returns Rule.
 func (e *OrderError) Unwrap() error { return e.Rule }

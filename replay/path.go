@@ -7,17 +7,17 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// ActivePath yields what of a lineage is on the active path, in the order the
-// lineage comes in: the chain from the newest event back to the start. The
-// lineage must be whole, and is checked as Check does. Oldest first, it is kept
-// in memory until its end has been seen; Backward it is not.
+// ActivePath yields the events of a lineage that are on the active path, in the order
+// of the lineage. The active path is the chain from the newest event back to the
+// start. The lineage must be whole; ActivePath checks it as Check does. Oldest first,
+// it keeps the lineage in memory until the end; with Backward it does not.
 func ActivePath(lineage iter.Seq2[event.Event, error], opts ...Options) iter.Seq2[event.Event, error] {
-	o := one(opts)
+	o := optionsOf(opts)
 	o.Whole = true
 	return pathOf(Check(lineage, o), o.Backward)
 }
 
-// pathOf is ActivePath of a sequence that was checked.
+// pathOf is ActivePath for a checked sequence.
 func pathOf(events iter.Seq2[event.Event, error], backward bool) iter.Seq2[event.Event, error] {
 	if backward {
 		return pathBack(events)
@@ -28,7 +28,7 @@ func pathOf(events iter.Seq2[event.Event, error], backward bool) iter.Seq2[event
 			yield(event.Event{}, err)
 			return
 		}
-		// What is on the path gathers at the end of the same slice.
+		// Move the events of the path to the end of the same slice.
 		first := len(all)
 		for e, err := range pathBack(reversed(all)) {
 			if err != nil {
@@ -45,10 +45,10 @@ func pathOf(events iter.Seq2[event.Event, error], backward bool) iter.Seq2[event
 // pathBack yields the events on the path that ends with the first event.
 func pathBack(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		walk, begun := event.Walk{}, false
+		walk, started := event.Walk{}, false
 		for e, err := range events {
-			if !begun {
-				walk.Next, begun = e.Seq, true
+			if !started {
+				walk.Next, started = e.Seq, true
 			}
 			onPath := false
 			if err == nil {
@@ -65,7 +65,7 @@ func pathBack(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error
 	}
 }
 
-// Of yields events that are in memory.
+// Of yields events from memory.
 func Of(events ...event.Event) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for _, e := range events {

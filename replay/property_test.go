@@ -17,13 +17,12 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// forest is a random log, and what its active paths were on the way.
+// forest is a random log and the active paths after each event.
 type forest struct {
 	log   *eventlog.Log
 	names []string
 	heads map[string]int64
-	// paths are the places on a session's active path when its head was at the
-	// seq before.
+	// paths maps sessions and heads to active paths.
 	paths map[string]map[int64][]string
 }
 
@@ -60,7 +59,7 @@ func (f *forest) fork(r *rapid.T, parent string, seq int64) {
 	}
 }
 
-// note remembers the path of a session at its new head.
+// note saves the path of a session at its new head.
 func (f *forest) note(r *rapid.T, name string, head int64) {
 	if f.heads[name] = head; f.paths[name] == nil {
 		f.names = append(f.names, name)
@@ -69,7 +68,7 @@ func (f *forest) note(r *rapid.T, name string, head int64) {
 	f.paths[name][head] = places(all(r, f.log.Read(context.Background(), name, eventlog.All().OnPath())))
 }
 
-// What is replayed of a random log is what the log itself yields.
+// A replay of a random log yields the events of the log.
 func TestRandomLogs(t *testing.T) {
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +77,8 @@ func TestRandomLogs(t *testing.T) {
 				defer func() { _ = log.Close() }()
 				f := grow(r, log)
 				for _, session := range f.names {
-					activePathIsThatOfTheLog(r, f, session)
-					untilSeesThePathOfThen(r, f, session)
+					activePathEqualsTheLog(r, f, session)
+					untilYieldsTheEarlierPath(r, f, session)
 					exportCarriesTheLineage(r, f, session)
 				}
 			})
@@ -94,8 +93,8 @@ func same(r *rapid.T, what string, want, got []string) {
 	}
 }
 
-// The path that is derived of a lineage is the log's own, in both directions.
-func activePathIsThatOfTheLog(r *rapid.T, f *forest, session string) {
+// ActivePath of a lineage equals Log.ActivePath, in both directions.
+func activePathEqualsTheLog(r *rapid.T, f *forest, session string) {
 	ctx := context.Background()
 	want := places(all(r, f.log.Read(ctx, session, eventlog.All().OnPath())))
 	opts := replay.Options{Session: session}
@@ -110,8 +109,8 @@ func activePathIsThatOfTheLog(r *rapid.T, f *forest, session string) {
 	same(r, "backward", want, back)
 }
 
-// A replay until any event sees the path as it was when that was the newest.
-func untilSeesThePathOfThen(r *rapid.T, f *forest, session string) {
+// A replay until an event yields the path as of that event.
+func untilYieldsTheEarlierPath(r *rapid.T, f *forest, session string) {
 	lineage := all(r, f.log.Read(context.Background(), session, eventlog.All()))
 	for _, e := range lineage {
 		want := f.paths[session][e.Seq]

@@ -13,38 +13,37 @@ import (
 
 var errNoReducer = errors.New("replay: a reducer is nil")
 
-// Reducer takes an event into a state. It must not modify the event, and may
-// keep a copy of it. An error ends the replay.
+// Reducer folds an event into a state. It must not modify the event, and may keep a
+// copy of it. An error ends the replay.
 type Reducer[S any] func(s *S, e *event.Event) error
 
-// Replay folds a lineage, an active path or a part of one, oldest first, into
-// state: each event goes to each reducer in order. With an error comes the state
-// that the reducers had made until then. See Check for what else may be wrong.
+// Replay folds a lineage, an active path or a part of one into state, oldest event
+// first. Each event goes to each reducer in order. The errors are the errors of
+// Check, and of the reducers. With an error, Replay also returns the state so far.
 func Replay[S any](events iter.Seq2[event.Event, error], state S, reducers ...Reducer[S]) (S, error) {
 	return Replayer[S]{Reducers: reducers}.Replay(events, state)
 }
 
-// Replayer folds what it is told to of a sequence of events. The zero value
-// with Reducers folds all of it. It may be used concurrently.
+// Replayer folds a selection of a sequence of events. The zero value with Reducers
+// folds all events. It may be used concurrently.
 type Replayer[S any] struct {
-	// Options say what the sequence is.
+	// Options describe the sequence.
 	Options
-	// UntilSeq is the seq of the last event that is replayed, which is the
-	// oldest one Backward; 0 is no bound.
+	// UntilSeq is the seq of the last event to replay, with Backward the oldest one;
+	// 0 is no limit.
 	UntilSeq int64
-	// UntilEvent is the id of the last event that is replayed; zero is no bound.
+	// UntilEvent is the id of the last event to replay; zero is no limit.
 	UntilEvent ulid.ULID
-	// ActiveOnly leaves out what is not on the active path as it was when the
-	// newest of the events that are replayed was the newest of all. The lineage
-	// must be whole.
+	// ActiveOnly leaves out the events that are not on the active path of the newest
+	// replayed event. The lineage must be whole.
 	ActiveOnly bool
-	// Reducers get each event in order.
+	// Reducers get each event, in order.
 	Reducers []Reducer[S]
 }
 
-// Events yields what the reducers see of a sequence. It ends with an error
-// where the sequence does, where Check does, or with ErrEventNotFound where the
-// sequence has no event to end at.
+// Events yields the events that the reducers get. It ends with an error of the
+// sequence, of Check, or with ErrEventNotFound if the sequence lacks the event of
+// UntilSeq or UntilEvent.
 func (r Replayer[S]) Events(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	opts := r.Options
 	if r.ActiveOnly {
@@ -57,8 +56,7 @@ func (r Replayer[S]) Events(events iter.Seq2[event.Event, error]) iter.Seq2[even
 	return events
 }
 
-// Replay folds a sequence into state. With an error comes the state that the
-// reducers had made until then.
+// Replay folds a sequence into state. With an error it also returns the state so far.
 func (r Replayer[S]) Replay(events iter.Seq2[event.Event, error], state S) (S, error) {
 	for e, err := range r.Events(events) {
 		if err != nil {
@@ -76,7 +74,7 @@ func (r Replayer[S]) Replay(events iter.Seq2[event.Event, error], state S) (S, e
 	return state, nil
 }
 
-// until ends a sequence behind the event that is to be the last.
+// until ends a sequence after the last event to replay.
 func (r Replayer[S]) until(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	if r.UntilSeq == 0 && r.UntilEvent.IsZero() {
 		return events

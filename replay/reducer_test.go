@@ -63,7 +63,7 @@ func TestReplayStopsAtAReducersError(t *testing.T) {
 	})
 }
 
-func TestReplayerChooses(t *testing.T) {
+func TestReplayerSelects(t *testing.T) {
 	onEach(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		family(t, log)
@@ -129,8 +129,8 @@ func TestReplayerRefuses(t *testing.T) {
 	})
 }
 
-// Upcasters apply to events of any source, before they are checked, and leave
-// those of the source as they were.
+// Upcasters apply to the events of any source, before the check. They do not change
+// the events of the source.
 func TestReplayerUpcasts(t *testing.T) {
 	rename := func(data jsontext.Value) (jsontext.Value, error) {
 		return jsontext.Value(`{"v2":` + string(data) + `}`), nil
@@ -160,7 +160,7 @@ func TestReplayerUpcasts(t *testing.T) {
 }
 
 // A replay writes nothing, and no watcher sees it.
-func TestReplayLeavesTheLogAlone(t *testing.T) {
+func TestReplayDoesNotWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, log *eventlog.Log) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// runBuilder builds the run of one session from its lineage, by seq.
+// runBuilder makes the run of one session from the events of its lineage, by seq.
 type runBuilder struct {
 	run  *Run
 	own  bool
@@ -25,27 +25,27 @@ type runBuilder struct {
 	turns  map[*foundTurn]*Turn
 	byID   map[ulid.ULID]*Turn
 
-	// The newest ops by what later events name them by.
+	// The newest ops by the ids that later events refer to.
 	calls    map[string]*Op // call ids
-	keys     map[string]*Op // keys of effects and executions
+	keys     map[string]*Op // keys of effects and tool executions
 	answers  map[string]*Op // groups and response ids
 	waiting  map[string]*Op // interrupts and waits
 	children map[string]*ChildOp
 	steps    map[stepKey]*Op
-	llm      *Op // that is under way
-	last     *Op // that answered last, and whose step has not completed
+	llm      *Op // the open model call
+	last     *Op // the op of the last answer, until its step completes
 	owner    map[*Op]*Turn
-	inputs   map[*foundTurn]given // of exchanges that a turn took over
+	inputs   map[*foundTurn]turnInput // of exchanges that became turns
 
-	// The event that is looked at.
+	// The current event.
 	e         *event.Event
-	turn      *Turn // nil outside
+	turn      *Turn // nil outside of any turn
 	inherited bool
 	onPath    bool
 }
 
-// given is what a turn was given.
-type given struct{ said, context []event.Message }
+// turnInput is the input of a turn.
+type turnInput struct{ messages, context []event.Message }
 
 type stepKey struct {
 	turn ulid.ULID
@@ -56,7 +56,7 @@ func newRunBuilder(session string, own bool, path []event.Stretch) *runBuilder {
 	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*Turn{},
 		byID: map[ulid.ULID]*Turn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
 		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*Turn{},
-		inputs: map[*foundTurn]given{}}
+		inputs: map[*foundTurn]turnInput{}}
 }
 
 func (b *runBuilder) add(e *event.Event) error {
@@ -71,7 +71,7 @@ func (b *runBuilder) add(e *event.Event) error {
 	var op *Op
 	if !b.own || e.SessionID == b.run.Session {
 		b.enter()
-		op, err = b.take()
+		op, err = b.fold()
 	}
 	if err != nil {
 		return fmt.Errorf("%s %d of session %q: %w", e.Type, e.Seq, e.SessionID, err)
@@ -83,7 +83,7 @@ func (b *runBuilder) add(e *event.Event) error {
 	return err
 }
 
-// enter finds the turn of the event.
+// enter sets b.turn to the turn of the event, and adds a new turn to the run.
 func (b *runBuilder) enter() {
 	at := b.finder.turn
 	if b.turn = nil; at == nil {
@@ -91,17 +91,17 @@ func (b *runBuilder) enter() {
 	}
 	t := b.turns[at]
 	if t != nil && t.Orphaned && b.onPath {
-		t = nil // the path went on from the exchange otherwise
+		t = nil // the path continues from the exchange in another turn
 	}
 	if x := b.turns[at.input]; t == nil && x != nil {
-		b.inputs[at.input] = given{slices.Clone(x.Input), slices.Clone(x.Context)}
+		b.inputs[at.input] = turnInput{slices.Clone(x.Input), slices.Clone(x.Context)}
 		if x.Orphaned != b.onPath { // both are on the path, or neither
-			t = x // the exchange becomes the turn that took it over
+			t = x // the exchange becomes the turn
 			delete(b.turns, at.input)
 		}
 	}
 	if t == nil {
-		if t = b.left(at); t == nil {
+		if t = b.newTurn(at); t == nil {
 			return
 		}
 		b.run.Turns = append(b.run.Turns, t)
@@ -114,25 +114,24 @@ func (b *runBuilder) enter() {
 	b.byID[t.ID] = t
 }
 
-// left is a turn that begins with the event, with the input of the exchange that
-// it took over, or that a turn took over which the head left. It is nil where the
-// head moved into a turn of which nothing is here yet.
-func (b *runBuilder) left(at *foundTurn) *Turn {
+// newTurn returns a turn that begins with the event. Its input is the input of the
+// exchange that it took over. It is nil for a head_moved into a turn that the run
+// does not have.
+func (b *runBuilder) newTurn(at *foundTurn) *Turn {
 	if b.e.Type.Name() == event.HeadMoved {
 		return nil
 	}
 	t := &Turn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || b.e.Copied(), Started: b.e.Timestamp, Agent: b.meter.Agent}
-	input, taken := b.inputs[at]
-	if !taken {
+	input, ok := b.inputs[at]
+	if !ok {
 		input = b.inputs[at.input]
 	}
-	t.Input, t.Context = slices.Clone(input.said), slices.Clone(input.context)
+	t.Input, t.Context = slices.Clone(input.messages), slices.Clone(input.context)
 	return t
 }
 
-// take makes what the event says of it a part of the run, and gives the op that
-// it belongs to.
-func (b *runBuilder) take() (*Op, error) {
+// fold adds the event to the run. It returns the op of the event, or nil.
+func (b *runBuilder) fold() (*Op, error) {
 	e := b.e
 	if _, ok := e.Type.ChildState(); ok {
 		return b.child()
@@ -151,7 +150,7 @@ func (b *runBuilder) take() (*Op, error) {
 	case event.WaitStarted, event.WaitResolved:
 		return b.wait()
 	case event.TurnStarted, event.TurnCompleted:
-		return nil, b.bounds()
+		return nil, b.turnBounds()
 	case event.OpLogged:
 		return b.logged()
 	case event.CompactionTriggered:
@@ -168,7 +167,7 @@ func (b *runBuilder) take() (*Op, error) {
 	return nil, nil
 }
 
-// begin makes an op that begins with the event.
+// begin adds an op that begins with the event.
 func (b *runBuilder) begin(kind OpKind, id, name string) *Op {
 	op := &Op{ID: id, Kind: kind, Name: name, Status: OpOpen, Seq: b.e.Seq, Orphaned: !b.onPath, Started: b.e.Timestamp}
 	b.owner[op] = b.turn
@@ -180,7 +179,7 @@ func (b *runBuilder) begin(kind OpKind, id, name string) *Op {
 	return op
 }
 
-// drop takes an op out again, whose part another one plays.
+// drop removes op: another op replaces it.
 func (b *runBuilder) drop(op *Op) {
 	list := &b.run.Ops
 	if t := b.owner[op]; t != nil {
@@ -191,22 +190,22 @@ func (b *runBuilder) drop(op *Op) {
 
 func (o *Op) end(e *event.Event, s OpStatus) { o.Ended, o.Status = e.Timestamp, s }
 
-// ask adds to what an llm op was begun with.
+// ask adds a payload to the request of an llm op.
 func (o *Op) ask(data jsontext.Value) {
 	if len(data) > 0 {
 		o.requests = append(o.requests, data)
 	}
 }
 
-// respond adds to what an llm op gave.
+// respond adds a payload to the response of an llm op.
 func (o *Op) respond(data jsontext.Value) {
 	if len(data) > 0 {
 		o.responses = append(o.responses, data)
 	}
 }
 
-// bounds takes in the beginning or the end of a turn.
-func (b *runBuilder) bounds() error {
+// turnBounds folds turn_started and turn_completed.
+func (b *runBuilder) turnBounds() error {
 	b.llm = nil
 	if b.e.Type.Name() == event.TurnStarted {
 		p, err := event.DecodeKept[event.TurnStart](b.e)
@@ -224,7 +223,7 @@ func (b *runBuilder) bounds() error {
 	return err
 }
 
-// log adds a line to the turn.
+// log adds a line to the turn, or to the run.
 func (b *runBuilder) log(line LogLine) {
 	if b.turn == nil {
 		b.run.Logs = append(b.run.Logs, line)
@@ -239,7 +238,7 @@ func (b *runBuilder) logged() (*Op, error) {
 		return nil, err
 	}
 	line := LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Level: p.Level, Text: p.Text, Value: p.Value}
-	op := b.named(p.OpID, p.ParentID)
+	op := b.opByID(p.OpID, p.ParentID)
 	if op == nil {
 		b.log(line)
 		return nil, nil
@@ -248,8 +247,8 @@ func (b *runBuilder) logged() (*Op, error) {
 	return op, nil
 }
 
-// named is the op that one of some ids stands for, or nil.
-func (b *runBuilder) named(ids ...string) *Op {
+// opByID returns the op of the first id that has one, or nil.
+func (b *runBuilder) opByID(ids ...string) *Op {
 	for _, id := range ids {
 		for _, ops := range []map[string]*Op{b.calls, b.keys, b.answers} {
 			if op := ops[id]; op != nil && id != "" {
@@ -260,7 +259,7 @@ func (b *runBuilder) named(ids ...string) *Op {
 	return nil
 }
 
-// charge accounts for what the event cost.
+// charge adds a cost to the op, the turn or the run.
 func (b *runBuilder) charge(op *Op, c projection.Charge) {
 	a := Accounting{Seq: b.e.Seq, Time: b.e.Timestamp, Model: c.Model, Agent: c.Agent, Spend: c.Spend}
 	t := b.turn
@@ -280,7 +279,7 @@ func (b *runBuilder) charge(op *Op, c projection.Charge) {
 	}
 }
 
-// done completes the run.
+// done returns the complete run.
 func (b *runBuilder) done() (*Run, error) {
 	r := b.run
 	r.Title, r.Agent, r.Fork, r.Started, r.Ended = b.info.Title, b.info.Agent, b.info.Fork, b.info.Started, b.info.Updated
@@ -292,7 +291,7 @@ func (b *runBuilder) done() (*Run, error) {
 	}
 	r.Status = OpOK
 	for _, t := range r.Turns {
-		t.settle()
+		t.infer()
 		r.Totals.Turns++
 		if !t.Orphaned {
 			r.Status, r.Error = t.outcome(), t.Error
@@ -301,7 +300,7 @@ func (b *runBuilder) done() (*Run, error) {
 	return r, nil
 }
 
-// close writes what an llm op was begun with as one value, and so what it gave.
+// close sets Request and Response of an llm op to arrays.
 func (o *Op) close() (err error) {
 	if o.Kind == LLMOp && len(o.requests) > 0 {
 		if o.Request, err = json.Marshal(o.requests, jsontext.PreserveRawStrings(true)); err != nil {
@@ -326,8 +325,8 @@ func (t *Totals) count(op *Op) {
 	}
 }
 
-// settle decides how a turn ended that does not say so.
-func (t *Turn) settle() {
+// infer sets the status of a turn without a turn_completed.
+func (t *Turn) infer() {
 	open := slices.ContainsFunc(t.Ops, func(o *Op) bool { return o.Status == OpOpen && o.Kind != SystemOp })
 	if t.Status == "" && t.ID.IsZero() && t.Output != nil && !open {
 		t.Status = event.TurnStatusCompleted
@@ -344,9 +343,9 @@ func (t *Turn) outcome() OpStatus {
 	return OpOK
 }
 
-// pathCursor says which of ascending seqs are on a path.
+// pathCursor reports for ascending seqs whether they are on a path.
 type pathCursor struct {
-	path []event.Stretch // what is still to come
+	path []event.Stretch // the rest of the path
 }
 
 func (c *pathCursor) has(seq int64) bool {

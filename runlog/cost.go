@@ -13,42 +13,42 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// CostReport is what a session has spent, seen from several sides. How tokens
-// are counted is said at Usage.
+// CostReport is the spend of a session in several splits. projection.Usage describes
+// how tokens are counted.
 type CostReport struct {
 	Session string `json:"session"`
-	// Own is what the session's own events cost, orphaned ones included; neither
-	// a fork's shared prefix nor what a copy inherited. Orphaned is the part of
-	// it that is not on the active path.
+	// Own is the spend of the session's own events, orphaned events included. It
+	// leaves out the prefix that a fork shares, and inherited events of a copy.
+	// Orphaned is the part of Own off the active path.
 	Own      projection.Spend `json:"own"`
 	Orphaned projection.Spend `json:"orphaned,omitzero"`
-	// Path is what is on the active path, with the part of it that is Inherited:
-	// a view of its own, never to be added up over sessions.
+	// Path is the spend on the active path, and Inherited the part of it that is
+	// inherited. Do not add Path over sessions: forks share events.
 	Path      projection.Spend `json:"path"`
 	Inherited projection.Spend `json:"inherited,omitzero"`
-	// ByModel and ByAgent split Own; the empty name is what names none.
+	// ByModel and ByAgent split Own. The empty name is spend without a model or
+	// agent.
 	ByModel map[string]projection.Spend `json:"by_model,omitzero"`
 	ByAgent map[string]projection.Spend `json:"by_agent,omitzero"`
-	// Turns split Own, in order; the part of it outside of any turn is not among
-	// them.
+	// Turns split Own by turn, in order. They leave out the spend outside of any
+	// turn.
 	Turns []TurnSpend `json:"turns,omitzero"`
 }
 
-// TurnSpend is what a turn spent.
+// TurnSpend is the spend of a turn.
 type TurnSpend struct {
-	// TurnID is that of the turn_started; zero where a turn begins with a message
-	// of the user's.
+	// TurnID is the id of the turn_started event. It is zero if a user message begins
+	// the turn.
 	TurnID ulid.ULID `json:"turn_id,omitzero"`
 	Index  int       `json:"index"`
-	// Seq is that of the event it begins with.
+	// Seq is the seq of the turn's first event.
 	Seq int64 `json:"seq"`
-	// Orphaned says that nothing it spent is on the active path.
+	// Orphaned reports that no spend of the turn is on the active path.
 	Orphaned         bool `json:"orphaned,omitzero"`
 	projection.Spend `json:",inline"`
 }
 
-// LoadCost reads a session and reports what it has spent. See Load for the
-// errors.
+// LoadCost reads a session and returns its costs. Load lists the errors.
 func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostReport, error) {
 	path, err := log.Path(ctx, session, 0)
 	if err != nil {
@@ -66,16 +66,16 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostRepor
 	return c.done(), nil
 }
 
-// costs reads a lineage once, oldest first.
+// costs folds a lineage once, oldest event first.
 type costs struct {
 	report CostReport
 	path   pathCursor
 
-	own   projection.UsageState
-	mine  projection.Meter // of what the session counts
-	all   projection.Meter // of the whole path
-	turns turnFinder
-	spent map[*foundTurn]*TurnSpend
+	own     projection.UsageState
+	counted projection.Meter // of the own events
+	all     projection.Meter // of the active path
+	turns   turnFinder
+	byTurn  map[*foundTurn]*TurnSpend
 }
 
 func (c *costs) read(e *event.Event) error {
@@ -92,7 +92,7 @@ func (c *costs) read(e *event.Event) error {
 	if err := projection.Usage().Apply(&c.own, e); err != nil {
 		return err
 	}
-	err = c.mine.Read(e, inherited, func(x projection.Charge) {
+	err = c.counted.Read(e, inherited, func(x projection.Charge) {
 		if !onPath {
 			c.report.Orphaned = c.report.Orphaned.Add(x.Spend)
 		}
@@ -109,23 +109,23 @@ func (c *costs) read(e *event.Event) error {
 	})
 }
 
-// charge counts for a turn; nil is none.
+// charge adds spend to a turn; nil is outside of any turn.
 func (c *costs) charge(t *foundTurn, s projection.Spend, onPath bool) {
 	if t == nil {
 		return
 	}
-	x := c.spent[t]
-	if in := c.spent[t.input]; x == nil && in != nil && !(onPath && in.Orphaned) {
-		x = in // the exchange becomes the turn that took it over
-		delete(c.spent, t.input)
+	x := c.byTurn[t]
+	if in := c.byTurn[t.input]; x == nil && in != nil && !(onPath && in.Orphaned) {
+		x = in // the exchange becomes the turn
+		delete(c.byTurn, t.input)
 	}
 	if x == nil {
-		if c.spent == nil {
-			c.spent = map[*foundTurn]*TurnSpend{}
+		if c.byTurn == nil {
+			c.byTurn = map[*foundTurn]*TurnSpend{}
 		}
 		x = &TurnSpend{Orphaned: true}
 	}
-	c.spent[t] = x
+	c.byTurn[t] = x
 	x.TurnID, x.Index, x.Seq = t.id, t.index, t.start
 	x.Spend = x.Add(s)
 	x.Orphaned = x.Orphaned && !onPath
@@ -134,7 +134,7 @@ func (c *costs) charge(t *foundTurn, s projection.Spend, onPath bool) {
 func (c *costs) done() CostReport {
 	r := c.report
 	r.Own, r.ByModel, r.ByAgent = c.own.Total, c.own.ByModel, c.own.ByAgent
-	for _, t := range c.spent {
+	for _, t := range c.byTurn {
 		r.Turns = append(r.Turns, *t)
 	}
 	slices.SortFunc(r.Turns, func(a, b TurnSpend) int { return cmp.Compare(a.Seq, b.Seq) })

@@ -13,29 +13,29 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// TreeCost is what a session, its child runs and its forks have spent together.
+// TreeCost is the spend of a session, its child runs and its forks.
 type TreeCost struct {
 	Session string `json:"session"`
-	// Total is the sum of what the sessions spent by themselves.
+	// Total is the sum over Sessions.
 	Total projection.Spend `json:"total"`
-	// Sessions are those that were counted, the root first, then in order of ids.
+	// Sessions are the counted sessions: the root first, then by id.
 	Sessions []SessionSpend `json:"sessions"`
 	// Missing are child sessions that the store does not have.
 	Missing []string `json:"missing,omitzero"`
 }
 
-// SessionSpend is what a session spent by itself.
+// SessionSpend is the spend of a session's own events.
 type SessionSpend struct {
 	Session string           `json:"session"`
 	Own     projection.Spend `json:"own"`
 }
 
-// LoadTreeCost sums what a session and all sessions below it have spent: child
-// runs, by their child_* events or by the parent that they name, and forks, and
-// so on down. Each session counts once. It looks at every session of the store.
-// See Load for the errors.
+// LoadTreeCost adds the spend of a session, its child runs and its forks, at all
+// depths. Child runs come from child events and from the parent in session_started.
+// Each session counts once. It lists all sessions of the store. Load lists the
+// errors.
 func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeCost, error) {
-	below, err := sessionsBelow(ctx, log)
+	children, err := childrenByParent(ctx, log)
 	if err != nil {
 		return TreeCost{}, fmt.Errorf("cost of the tree of session %q: %w", session, err)
 	}
@@ -55,8 +55,8 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 		own, _ := projection.State(l, projection.Usage())
 		t.Sessions = append(t.Sessions, SessionSpend{Session: at, Own: own.Total})
 		t.Total = t.Total.Add(own.Total)
-		children, _ := projection.State(l, projection.Children())
-		for _, id := range slices.Concat(sessionsOf(children), below[at]) {
+		runs, _ := projection.State(l, projection.Children())
+		for _, id := range slices.Concat(sessionsOf(runs), children[at]) {
 			if !seen[id] {
 				seen[id] = true
 				queue = append(queue, id)
@@ -70,28 +70,27 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 
 var treeParts = projection.Of("runlog:tree", projection.Usage(), projection.Children())
 
-// sessionsBelow are the sessions that name another as the one they were forked
-// from or run by, by that one, ordered by id.
-func sessionsBelow(ctx context.Context, log *eventlog.Log) (map[string][]string, error) {
-	below := map[string][]string{}
+// childrenByParent returns the forks and child runs of each session, ordered by id.
+func childrenByParent(ctx context.Context, log *eventlog.Log) (map[string][]string, error) {
+	children := map[string][]string{}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		above, err := sessionAbove(ctx, log, &info)
+		parent, err := parentOf(ctx, log, &info)
 		if err != nil {
 			return nil, err
 		}
-		if above != "" {
-			below[above] = append(below[above], info.ID)
+		if parent != "" {
+			children[parent] = append(children[parent], info.ID)
 		}
 	}
-	return below, nil
+	return children, nil
 }
 
-// sessionAbove is the session that one names; empty if it names none, or
-// cannot be read.
-func sessionAbove(ctx context.Context, log *eventlog.Log, info *eventlog.SessionInfo) (string, error) {
+// parentOf returns the session that a session was forked from or run by; empty if
+// there is none.
+func parentOf(ctx context.Context, log *eventlog.Log, info *eventlog.SessionInfo) (string, error) {
 	first := info.First
 	switch {
 	case first.Type.Name() == event.SessionForked:
@@ -110,9 +109,9 @@ func sessionAbove(ctx context.Context, log *eventlog.Log, info *eventlog.Session
 	return p.Parent.SessionID, err
 }
 
-// sessionsOf are the sessions of child runs.
-func sessionsOf(children *projection.ChildList) (ids []string) {
-	for _, r := range children.Runs {
+// sessionsOf returns the sessions of child runs.
+func sessionsOf(list *projection.ChildList) (ids []string) {
+	for _, r := range list.Runs {
 		ids = append(ids, r.SessionID)
 	}
 	return ids

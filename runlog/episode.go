@@ -11,9 +11,10 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Episode is what a turn came to: the tools that succeeded and the conclusion.
+// Episode is the result of a turn: the successful tool calls and the conclusion.
 type Episode struct {
-	// SessionID and Seq say where it begins, TurnID and Index which turn it is.
+	// SessionID and Seq are the first event of the turn. TurnID and Index identify
+	// the turn.
 	SessionID string    `json:"session_id"`
 	Seq       int64     `json:"seq"`
 	TurnID    ulid.ULID `json:"turn_id,omitzero"`
@@ -21,14 +22,15 @@ type Episode struct {
 	AgentID   string    `json:"agent_id,omitzero"`
 	StartTime time.Time `json:"start_time"`
 	EndTime   time.Time `json:"end_time"`
-	// Question is what was asked, Conclusion the text of the last answer.
+	// Question is the text of the user's messages. Conclusion is the text of the last
+	// answer.
 	Question   string        `json:"question,omitzero"`
 	Conclusion string        `json:"conclusion"`
 	Calls      []EpisodeCall `json:"calls,omitzero"`
 	Cost       event.Cost    `json:"cost,omitzero"`
 }
 
-// EpisodeCall is a tool call that succeeded.
+// EpisodeCall is a successful tool call.
 type EpisodeCall struct {
 	Tool      string         `json:"tool"`
 	Arguments jsontext.Value `json:"arguments,omitzero"`
@@ -36,8 +38,8 @@ type EpisodeCall struct {
 	Result string `json:"result,omitzero"`
 }
 
-// Episodes distills a run, and the runs of its children behind it, into
-// episodes: a turn of the active path each, that completed or was answered.
+// Episodes returns an episode for each turn of the active path that completed or was
+// answered, in the run and in the runs of its children.
 func (r *Run) Episodes() (episodes []Episode) {
 	for _, t := range r.Turns {
 		if t.Orphaned || t.Output == nil || t.Status == event.TurnStatusFailed {
@@ -74,8 +76,8 @@ func (t *Turn) episode(session string) Episode {
 	return e
 }
 
-// resultText is the text of a tool's result; a result that is not made of parts
-// is taken as it is.
+// resultText returns the text of a tool result. A result that is no list of parts is
+// returned as is.
 func resultText(response jsontext.Value) string {
 	var parts []event.Part
 	if err := json.Unmarshal(response, &parts); err != nil {
@@ -84,7 +86,7 @@ func resultText(response jsontext.Value) string {
 	return event.Message{Parts: parts}.Text()
 }
 
-// Text is what to search an episode by: the conclusion, the question and the
+// Text returns the text to search an episode by: the conclusion, the question and the
 // names of its tools.
 func (e *Episode) Text() string {
 	lines := []string{e.Conclusion, e.Question}

@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// What a session has cost, and what of that was rewound.
+// The cost of a session, and the part of it on orphaned branches.
 func ExampleLoadCost() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())

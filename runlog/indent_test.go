@@ -14,9 +14,8 @@ import (
 	"github.com/convlog/convlog/runlog"
 )
 
-// What is nested deeply is not indented: a payload of a megabyte would become
-// gigabytes.
-func TestWhatIsDeepIsNotIndented(t *testing.T) {
+// A deeply nested payload is not indented: a megabyte would become gigabytes.
+func TestDeepPayloadsAreNotIndented(t *testing.T) {
 	for _, levels := range []int{3, 1000} {
 		log := eventlog.Open(garden.Backends["jsonl"](t.TempDir()))
 		g := &garden.Garden{T: t, Log: log}
@@ -46,7 +45,7 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 	}
 }
 
-// A model effect that begins many steps takes no more memory than they have.
+// A model effect with many steps uses memory linear in the steps.
 func TestStepsOfOneEffectAreReadOnce(t *testing.T) {
 	const steps = 3000
 	log := eventlog.Open(garden.Backends["jsonl"](t.TempDir()))

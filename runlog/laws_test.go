@@ -49,7 +49,7 @@ func TestCostsAddUp(t *testing.T) {
 			l.Allow(err)
 			garden.Same(r, "spent by "+name, c.Own, stats.Total.Spend)
 			if l.Lineage(name)[0].SessionID == name && !slices.Contains(l.Copies, name) { // those may go on with a turn
-				garden.Same(r, "turns of "+name, begun(run), stats.Total.Turns)
+				garden.Same(r, "turns of "+name, ownTurns(run), stats.Total.Turns)
 			}
 		}
 		var all, trees projection.Spend
@@ -67,9 +67,9 @@ func TestCostsAddUp(t *testing.T) {
 	})
 }
 
-// begun counts the turns that a session began itself, and the exchanges that
-// none of them took over.
-func begun(run *runlog.Run) (n int64) {
+// ownTurns counts the turns that a session began itself, and the exchanges without a
+// turn.
+func ownTurns(run *runlog.Run) (n int64) {
 	taken := map[int64]bool{}
 	for _, t := range run.Turns {
 		taken[t.From] = taken[t.From] || !t.ID.IsZero()
@@ -141,7 +141,7 @@ func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
 	})
 }
 
-// What was spent stays so when what it was spent on is redacted.
+// A redaction changes no cost.
 func TestRedactionChangesNoCost(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {

@@ -20,12 +20,12 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// ErrBadLedger: a line of a ledger file is not an entry.
-var ErrBadLedger = errors.New("not a ledger")
+// ErrBadLedger means that a line of a ledger file is not an entry.
+var ErrBadLedger = errors.New("not a ledger file")
 
-// LedgerEntry is a line of a ledger: what one event of a session cost. A later
-// piece of a model's answer corrects the tokens before it, so an entry may take
-// some away; sums are right.
+// LedgerEntry is a line of a ledger: the cost of one event. A later piece of a
+// model's answer corrects the usage of earlier pieces, so an entry can have negative
+// tokens. The sums are right.
 type LedgerEntry struct {
 	SessionID string      `json:"session_id"`
 	Seq       int64       `json:"seq"`
@@ -38,9 +38,8 @@ type LedgerEntry struct {
 	Usage     event.Usage `json:"usage,omitzero"`
 }
 
-// Ledger is a file that accounts for what sessions spend: a LedgerEntry a line,
-// only ever appended to. It may be used concurrently; of several processes, one
-// at a time may have it open.
+// Ledger is an append-only file of costs, with a LedgerEntry a line. It may be used
+// concurrently. Only one process at a time may have it open.
 type Ledger struct {
 	name string
 
@@ -49,9 +48,9 @@ type Ledger struct {
 	has  map[ulid.ULID]bool // the events that have an entry
 }
 
-// OpenLedger opens the ledger file at path, or creates it, mode 0600. Its base
-// name is the name that accounting_flushed events give it. What an unfinished
-// write left at the end is cut off; a line that is no entry is ErrBadLedger.
+// OpenLedger opens the ledger file at path, or creates it with mode 0600.
+// accounting_flushed events refer to it by its base name. A torn last line is
+// truncated. The error is ErrBadLedger if a line is not an entry.
 func OpenLedger(path string) (*Ledger, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -64,7 +63,7 @@ func OpenLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// scan notes what the file accounts for.
+// scan reads which events have an entry.
 func (l *Ledger) scan() error {
 	in := bufio.NewReader(l.file)
 	var end int64
@@ -84,7 +83,7 @@ func (l *Ledger) scan() error {
 			return fmt.Errorf("%w: line %d: %w", ErrBadLedger, number, err)
 		}
 		if e.SessionID == "" || e.EventID.IsZero() {
-			return fmt.Errorf("%w: line %d names no event", ErrBadLedger, number)
+			return fmt.Errorf("%w: line %d has no session_id or event_id", ErrBadLedger, number)
 		}
 		l.has[e.EventID] = true
 		end += int64(len(line))
@@ -98,11 +97,10 @@ func (l *Ledger) Close() error {
 	return l.file.Close()
 }
 
-// Flush writes what a session itself has spent since the last flush to the
-// ledger, and then appends the accounting_flushed event that says so, durably.
-// Both happen once for each entry, whatever was interrupted: entries that the
-// file has already are not written again. With nothing new it does nothing, and
-// flushed is false.
+// Flush appends the new costs of a session's own events to the ledger, and then
+// appends a durable accounting_flushed event to the session. After a crash between
+// the two, the next Flush does not write the entries again. Without new costs it does
+// nothing, and flushed is false.
 func (l *Ledger) Flush(ctx context.Context, log *eventlog.Log, session string) (flush event.AccountingFlush, flushed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +142,7 @@ func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (
 	return flush, err == nil, err
 }
 
-// write appends lines to the file and syncs it, which has the entries then.
+// write appends lines to the file and syncs it.
 func (l *Ledger) write(lines []byte, entries []LedgerEntry) error {
 	if len(lines) == 0 {
 		return nil
@@ -165,7 +163,7 @@ func (l *Ledger) write(lines []byte, entries []LedgerEntry) error {
 	return nil
 }
 
-// due is what a session has not accounted for.
+// due is the costs of a session without an accounting_flushed event for this ledger.
 type due struct {
 	entries []LedgerEntry
 	head    event.Head
@@ -197,7 +195,7 @@ func (d *due) add(e *event.Event, c projection.Charge) {
 		Model: c.Model, Agent: c.Agent, Cost: c.Cost, Usage: c.Usage})
 }
 
-// flushed drops what an earlier flush to the ledger accounted for.
+// flushed removes the entries that an earlier flush covers.
 func (d *due) flushed(e *event.Event, name string) error {
 	p, err := event.DecodeKept[event.AccountingFlush](e)
 	if err != nil || p.Ledger != name {

@@ -22,7 +22,7 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// books is a ledger under test, and the log that it accounts for.
+// books is a ledger under test and its log.
 type books struct {
 	*garden.Garden
 	path   string
@@ -50,7 +50,7 @@ func (b *books) open() {
 	b.ledger = l
 }
 
-// reopen opens the file again, after something was done to it.
+// reopen changes the file and opens it again.
 func (b *books) reopen(change func(text string) string) {
 	b.T.Helper()
 	b.Allow(b.ledger.Close())
@@ -67,7 +67,7 @@ func (b *books) flush(session string) (event.AccountingFlush, bool) {
 	return f, flushed
 }
 
-// spend appends answers that cost so much each, in dollars.
+// spend appends answers with these costs, in dollars.
 func (b *books) spend(session string, dollars ...int) {
 	b.T.Helper()
 	for _, n := range dollars {
@@ -93,7 +93,7 @@ func (b *books) entries() (list []runlog.LedgerEntry) {
 	return list
 }
 
-// costs are what the lines of the file say, in dollars.
+// costs formats the lines of the file, in dollars.
 func (b *books) costs() (list []string) {
 	b.T.Helper()
 	for _, e := range b.entries() {
@@ -114,7 +114,7 @@ func (b *books) flushes(session string) (list []event.AccountingFlush) {
 	return list
 }
 
-func TestALedgerSaysWhatAnEventSays(t *testing.T) {
+func TestALedgerEntryEqualsItsEvent(t *testing.T) {
 	onBooks(t, func(t *testing.T, b *books) {
 		b.Append("s", event.New(event.Session{Agent: "ada"}))
 		turn := event.New(event.TurnStart{})
@@ -160,9 +160,9 @@ func TestASecondFlushAddsNothing(t *testing.T) {
 	})
 }
 
-// Each event has one line, and its flush one event, wherever a flush before was
-// interrupted: before the file's last line was whole, or after.
-func TestAnInterruptedFlushIsMadeUpFor(t *testing.T) {
+// Each event has one line, and its flush one event, after a crash at any point of a
+// flush.
+func TestAnInterruptedFlushIsRepeated(t *testing.T) {
 	for name, crash := range map[string]func(text string) string{
 		"nothing written":     func(string) string { return "s 1" },
 		"no newline":          func(text string) string { return strings.TrimSuffix(text, "\n") },
@@ -180,7 +180,7 @@ func TestAnInterruptedFlushIsMadeUpFor(t *testing.T) {
 				if _, flushed, err := b.ledger.Flush(garden.Bg, log, "s"); flushed || !errors.Is(err, errRefused) {
 					t.Fatalf("flushed %v: %v", flushed, err)
 				}
-				garden.Same(t, "what stands before the event", []string{"s 1: 1", "s 2: 2", "s 3: 3"}, b.costs())
+				garden.Same(t, "lines before the event", []string{"s 1: 1", "s 2: 2", "s 3: 3"}, b.costs())
 				b.reopen(crash)
 				f, flushed := b.flush("s")
 				if !flushed || f.Total != 6_000_000_000 || len(f.Entries) != 3 {
@@ -206,8 +206,8 @@ func (r *refusing) Append(context.Context, string, event.Head, []event.Event, bo
 	return errRefused
 }
 
-// A session that was removed and begun anew has seqs that the file has already.
-func TestALedgerTellsSessionsOfOneNameApart(t *testing.T) {
+// A session that was removed and created again has seqs that the file already has.
+func TestALedgerSeparatesSessionsWithOneName(t *testing.T) {
 	onBooks(t, func(t *testing.T, b *books) {
 		b.spend("s", 1, 2)
 		b.flush("s")
@@ -218,7 +218,7 @@ func TestALedgerTellsSessionsOfOneNameApart(t *testing.T) {
 	})
 }
 
-// Two ledgers account for the same session each by itself.
+// Two ledgers account for one session independently.
 func TestEachLedgerHasItsOwnFlushes(t *testing.T) {
 	onBooks(t, func(t *testing.T, b *books) {
 		b.spend("s", 1)
@@ -236,8 +236,8 @@ func TestEachLedgerHasItsOwnFlushes(t *testing.T) {
 	})
 }
 
-// A fork and a copy account for what they spent, not for what they inherited.
-func TestALedgerLeavesOutWhatIsInherited(t *testing.T) {
+// The entries of a fork and of a copy leave out inherited costs.
+func TestALedgerLeavesOutInheritedCosts(t *testing.T) {
 	onBooks(t, func(t *testing.T, b *books) {
 		b.spend("s", 1)
 		b.flush("s")
@@ -261,7 +261,7 @@ func TestALedgerLeavesOutWhatIsInherited(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoLedgerIsRefused(t *testing.T) {
+func TestAFileThatIsNoLedgerIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	id := ulid.Make().String()
 	for _, text := range []string{"hello\n", "\n", "{}\n", `{"session_id":"s","seq":1}` + "\n", `{"event_id":"` + id + `"}` + "\n", "[1]\n",
@@ -290,8 +290,8 @@ func TestAFlushOfAMissingSession(t *testing.T) {
 	})
 }
 
-// Whatever happens in a session, and whenever it is flushed: the entries add up
-// to what it spent by itself, and the flushes to the same.
+// With random sessions and flushes, the entries add up to the session's own spend,
+// and so do the flushes.
 func TestLedgersAddUp(t *testing.T) {
 	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {

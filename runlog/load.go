@@ -9,24 +9,24 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// ErrRunCycle: a session is a child run of itself.
+// ErrRunCycle means that a session is a child run of itself.
 var ErrRunCycle = errors.New("a session is its own child run")
 
 // Options configure Load. The zero value loads the whole tree.
 type Options struct {
-	// Alone leaves the sessions of children closed.
-	Alone bool
-	// Own leaves out what a fork shares with its parent. It always is left out
-	// of children.
+	// NoChildren does not load the sessions of children.
+	NoChildren bool
+	// Own leaves out the prefix that a fork shares with its parent. It is always left
+	// out of children.
 	Own bool
 }
 
-// Load reads a session and the sessions of its child runs, each once, into
-// a tree. A child whose session is missing says so; a session that is its own
-// child is ErrRunCycle. See Load for the other errors. At most one Options is
-// used.
+// Load reads a session and the sessions of its child runs into a tree, each session
+// once. ChildOp.Missing marks a child whose session is missing. The error is
+// ErrRunCycle if a session is its own child, and eventlog.ErrNotFound if the session
+// is missing. A load with several options uses the first.
 func Load(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (*Run, error) {
-	l := runLoader{log: log, done: map[string]bool{}}
+	l := runLoader{log: log, loaded: map[string]bool{}}
 	if len(opts) > 0 {
 		l.opts = opts[0]
 	}
@@ -38,15 +38,15 @@ func Load(ctx context.Context, log *eventlog.Log, session string, opts ...Option
 }
 
 type runLoader struct {
-	log   *eventlog.Log
-	opts  Options
-	stack []string
-	done  map[string]bool
+	log    *eventlog.Log
+	opts   Options
+	stack  []string
+	loaded map[string]bool
 }
 
 func (l *runLoader) load(ctx context.Context, session string, own bool) (*Run, error) {
 	l.stack = append(l.stack, session)
-	l.done[session] = true
+	l.loaded[session] = true
 	run, err := l.read(ctx, session, own)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (l *runLoader) load(ctx context.Context, session string, own bool) (*Run, e
 	return run, nil
 }
 
-// read builds the run of one session.
+// read makes the run of one session.
 func (l *runLoader) read(ctx context.Context, session string, own bool) (*Run, error) {
 	path, err := l.log.Path(ctx, session, 0)
 	if err != nil {
@@ -84,13 +84,13 @@ func (l *runLoader) read(ctx context.Context, session string, own bool) (*Run, e
 // open loads the session of a child.
 func (l *runLoader) open(ctx context.Context, run *Run, c *ChildOp) error {
 	run.Totals.Children++
-	if l.opts.Alone || c.SessionID == "" || c.Inherited {
+	if l.opts.NoChildren || c.SessionID == "" || c.Inherited {
 		return nil
 	}
 	if slices.Contains(l.stack, c.SessionID) {
 		return fmt.Errorf("%w: %q", ErrRunCycle, c.SessionID)
 	}
-	if l.done[c.SessionID] {
+	if l.loaded[c.SessionID] {
 		c.Elsewhere = true
 		return nil
 	}
@@ -108,7 +108,7 @@ func (l *runLoader) open(ctx context.Context, run *Run, c *ChildOp) error {
 	return nil
 }
 
-// ops yields all ops of a run, without those of children.
+// ops yields all ops of a run, without the ops of children.
 func (r *Run) ops() func(yield func(*Op) bool) {
 	return func(yield func(*Op) bool) {
 		for _, op := range r.Ops {

@@ -79,9 +79,9 @@ func TestRunTrees(t *testing.T) {
 	}
 }
 
-// A session that is a child of itself, over however many others, is refused; it
-// can still be looked at alone.
-func TestRunsThatGoRound(t *testing.T) {
+// A session that is a child of itself, at any depth, is refused; with NoChildren it
+// loads.
+func TestRunsInACycle(t *testing.T) {
 	for _, n := range []int{2, 3, 10} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
@@ -94,7 +94,7 @@ func TestRunsThatGoRound(t *testing.T) {
 						t.Errorf("%s: %v", session, err)
 					}
 				}
-				run, err := runlog.Load(garden.Bg, g.Log, "r0", runlog.Options{Alone: true})
+				run, err := runlog.Load(garden.Bg, g.Log, "r0", runlog.Options{NoChildren: true})
 				g.Allow(err)
 				garden.Same(t, "alone", fmt.Sprintf("r0(closed r%d;)", 1%n), family(run))
 				tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "r0") // counts each once
@@ -105,7 +105,7 @@ func TestRunsThatGoRound(t *testing.T) {
 	}
 }
 
-// A step that only completes is that of the answer before it, not one more.
+// A step_completed without a step_started belongs to the answer before it.
 func TestStepsThatOnlyComplete(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		var events []event.Event
@@ -133,9 +133,9 @@ func TestStepsThatOnlyComplete(t *testing.T) {
 	})
 }
 
-// What a program says in the user's name is context, also where a turn takes over
-// the exchange it stands in; so are messages of other roles.
-func TestTurnsAreGivenContext(t *testing.T) {
+// A message of a program in the user's name is context, also before a turn_started in
+// an exchange. Messages of other roles are context too.
+func TestTurnsHaveContext(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		var events []event.Event
 		add := func(e event.Event) { events = append(events, e) }

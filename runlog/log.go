@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Log is a run as a list of turns, for evaluation and offline analysis: what
-// each was given, said, called and cost.
+// Log is a run as a list of turns, for evaluation and offline analysis: inputs,
+// outputs, tool calls and costs.
 type Log struct {
 	SessionID string     `json:"session_id"`
 	Title     string     `json:"title,omitzero"`
@@ -21,9 +21,9 @@ type Log struct {
 	Status    OpStatus   `json:"status"`
 	Turns     []LogTurn  `json:"turns"`
 	ChildRuns []LogChild `json:"child_runs,omitzero"`
-	// TotalCost is what the session spent by itself, TreeCost with its children.
-	// Unpriced and TreeUnpriced count the answers that used tokens and are not in
-	// these, as they have no cost.
+	// TotalCost is the cost of the session itself, and TreeCost the cost of the
+	// session and its children. Unpriced and TreeUnpriced count the answers with
+	// tokens and without a cost; both costs leave them out.
 	TotalCost    event.Cost  `json:"total_cost"`
 	Unpriced     int         `json:"unpriced,omitzero"`
 	TreeCost     event.Cost  `json:"tree_cost"`
@@ -40,12 +40,12 @@ type LogTurn struct {
 	Orphaned  bool             `json:"orphaned,omitzero"`
 	Status    event.TurnStatus `json:"status,omitzero"`
 	Error     string           `json:"error,omitzero"`
-	Input     []event.Message  `json:"input"` // what the user asked
+	Input     []event.Message  `json:"input"` // of the user
 	Context   []event.Message  `json:"context,omitzero"`
 	Output    *event.Message   `json:"output,omitzero"`
 	Calls     []LogCall        `json:"tool_calls,omitzero"`
 	Cost      event.Cost       `json:"cost"`
-	Unpriced  int              `json:"unpriced,omitzero"` // answers that are not in Cost
+	Unpriced  int              `json:"unpriced,omitzero"` // answers without a cost
 	Usage     event.Usage      `json:"usage,omitzero"`
 }
 
@@ -70,7 +70,7 @@ type LogChild struct {
 	Run       *Log             `json:"run,omitzero"`
 }
 
-// Log is the run as a Log, orphaned turns only if asked for.
+// Log returns the run as a Log, with orphaned turns and ops if orphaned is set.
 func (r *Run) Log(orphaned bool) *Log {
 	l := &Log{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
 		Turns: []LogTurn{}, TotalCost: r.Totals.Own.Cost, Unpriced: r.Totals.Own.Unpriced,

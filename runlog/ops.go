@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// message is an input, or what an llm op answered, or results of tools.
+// message folds a message: an input, an answer of an llm op, or tool results.
 func (b *runBuilder) message() (*Op, error) {
 	m, err := b.read()
 	if err != nil {
@@ -36,29 +36,30 @@ func (b *runBuilder) message() (*Op, error) {
 	return op, nil
 }
 
-// read is the message of the event; of a redacted one, its calls and results
-// without content.
+// read decodes the message of the event. A redacted message has the ids of its calls
+// and results, without content.
 func (b *runBuilder) read() (m event.Message, err error) {
 	if !b.e.Redacted() {
 		m, _, err = event.Decode[event.Message](b.e)
 		return m, err
 	}
-	kept, err := event.DecodeKept[struct {
+	redacted, err := event.DecodeKept[struct {
 		event.Message `json:",inline"`
 		Calls         []string `json:"calls"`
 		Results       []string `json:"results"`
 	}](b.e)
-	m = kept.Message
-	for _, id := range kept.Calls {
+	m = redacted.Message
+	for _, id := range redacted.Calls {
 		m.Parts = append(m.Parts, event.ToolCall(id, "", nil))
 	}
-	for _, id := range kept.Results {
+	for _, id := range redacted.Results {
 		m.Parts = append(m.Parts, event.ToolResult(id, ""))
 	}
 	return m, err
 }
 
-// input takes what is said to the model, but for results.
+// input adds a message to the input or the context of the turn, if it has more than
+// tool results.
 func (b *runBuilder) input(m *event.Message) {
 	if len(m.ToolResults()) == len(m.Parts) && len(m.Parts) > 0 {
 		return
@@ -73,7 +74,7 @@ func (b *runBuilder) input(m *event.Message) {
 	}
 }
 
-// output remembers what was said last. Pieces of one group are one message.
+// output sets the output of the turn. It joins the pieces of one group.
 func (b *runBuilder) output(m *event.Message) {
 	switch t := b.turn; {
 	case t == nil:
@@ -87,7 +88,7 @@ func (b *runBuilder) output(m *event.Message) {
 	}
 }
 
-// answer is the llm op that a message belongs to.
+// answer returns the llm op of a message.
 func (b *runBuilder) answer(m *event.Message) *Op {
 	id := cmp.Or(m.Group, m.ResponseID)
 	op := b.answers[id]
@@ -152,7 +153,7 @@ func statusOf(failed bool) OpStatus {
 	return OpOK
 }
 
-// tool takes in that a tool began or ended.
+// tool folds tool_started and tool_completed.
 func (b *runBuilder) tool() (*Op, error) {
 	p, err := event.DecodeKept[event.ToolCompletion](b.e)
 	if err != nil {
@@ -177,8 +178,8 @@ func (b *runBuilder) tool() (*Op, error) {
 	return op, nil
 }
 
-// execution is the op of a call; an op that an effect of the same key began
-// becomes one with it.
+// execution returns the op of a tool execution. If an effect with the same key has
+// another op, the two become one.
 func (b *runBuilder) execution(p *event.ToolCompletion) *Op {
 	op, byKey := b.calls[p.CallID], b.keys[p.IdempotencyKey]
 	switch {
@@ -202,7 +203,7 @@ func (b *runBuilder) execution(p *event.ToolCompletion) *Op {
 	return op
 }
 
-// result ends the call that it answers.
+// result ends the tool op of the call.
 func (b *runBuilder) result(p *event.Part) error {
 	op := b.calls[p.CallID]
 	if op == nil {
@@ -219,8 +220,8 @@ func (b *runBuilder) result(p *event.Part) error {
 	return err
 }
 
-// effect takes in an intent or a result. An effect is an op of its own, unless
-// a step or a tool of the same key joins it.
+// effect folds effect_intended and effect_completed. An effect has an op of its own,
+// except if a step or a tool execution with the same key uses it.
 func (b *runBuilder) effect() (*Op, error) {
 	if b.e.Type.Name() == event.EffectIntended {
 		p, err := event.DecodeKept[event.EffectIntent](b.e)
@@ -285,17 +286,12 @@ func (b *runBuilder) approval() (*Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := b.waiting["approval "+p.InterruptID]
-	if b.e.Type.Name() == event.ApprovalRequested || op == nil {
-		op = b.begin(SystemOp, p.InterruptID, "approval")
-		b.waiting["approval "+p.InterruptID] = op
-	}
-	if b.e.Type.Name() == event.ApprovalRequested {
-		op.Request = b.e.Data
+	requested := b.e.Type.Name() == event.ApprovalRequested
+	op := b.waitOp("approval", p.InterruptID, requested)
+	if requested {
 		return op, nil
 	}
 	r, err := event.DecodeKept[event.ApprovalResolution](b.e)
-	op.Response = b.e.Data
 	op.end(b.e, statusOf(r.Decision == event.Denied))
 	return op, err
 }
@@ -305,22 +301,33 @@ func (b *runBuilder) wait() (*Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := b.waiting["wait "+p.WaitID]
-	if b.e.Type.Name() == event.WaitStarted || op == nil {
-		op = b.begin(SystemOp, p.WaitID, "wait")
-		b.waiting["wait "+p.WaitID] = op
+	started := b.e.Type.Name() == event.WaitStarted
+	op := b.waitOp("wait", p.WaitID, started)
+	if !started {
+		op.end(b.e, OpOK)
 	}
-	if b.e.Type.Name() == event.WaitStarted {
-		op.Request = b.e.Data
-		return op, nil
-	}
-	op.Response = b.e.Data
-	op.end(b.e, OpOK)
 	return op, nil
 }
 
-// child takes in what became of a child, under the call that it answers, or an
-// op of its own.
+// waitOp returns the op of an approval or a wait, with the event as its request if the
+// event starts it, and as its response otherwise.
+func (b *runBuilder) waitOp(name, id string, starts bool) *Op {
+	key := name + " " + id
+	op := b.waiting[key]
+	if starts || op == nil {
+		op = b.begin(SystemOp, id, name)
+		b.waiting[key] = op
+	}
+	if starts {
+		op.Request = b.e.Data
+	} else {
+		op.Response = b.e.Data
+	}
+	return op
+}
+
+// child folds an event of a child run. It belongs to the op of the call, or to an op
+// of its own.
 func (b *runBuilder) child() (*Op, error) {
 	p, err := event.DecodeKept[event.Child](b.e)
 	if err != nil {
@@ -339,7 +346,7 @@ func (b *runBuilder) child() (*Op, error) {
 		c = &ChildOp{ID: p.ChildID, Inherited: b.inherited}
 		b.children[p.ChildID], op.Children = c, append(op.Children, c)
 	}
-	c.take(&p, state)
+	c.update(&p, state)
 	op.Logs = append(op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: cmp.Or(p.Message, p.Summary), Value: b.e.Data})
 	if op.Kind == SystemOp && state.Ended() {
 		op.Error = p.Error
@@ -348,7 +355,7 @@ func (b *runBuilder) child() (*Op, error) {
 	return op, nil
 }
 
-func (c *ChildOp) take(p *event.Child, state event.ChildState) {
+func (c *ChildOp) update(p *event.Child, state event.ChildState) {
 	if c.Merged = c.Merged || state == event.ChildStateMerged; state != event.ChildStateMerged {
 		c.State = state
 	}

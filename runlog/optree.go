@@ -14,11 +14,10 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// opTreeVersion is that of the form of an op tree and of its file.
+// opTreeVersion is the version of the format of an op tree and of its file.
 const opTreeVersion = 1
 
-// OpTreeFile is the content of an op tree file: a snapshot of one session. Times
-// are milliseconds since 1970.
+// OpTreeFile is the content of an op tree file. Times are milliseconds since 1970.
 type OpTreeFile struct {
 	Version   int            `json:"version"`
 	Reason    string         `json:"reason,omitzero"`
@@ -47,8 +46,8 @@ type OpTreeSession struct {
 	Totals       Totals       `json:"totals"`
 }
 
-// OpTreeTurn is a turn of an op tree; the system turn holds what lies outside of
-// any other.
+// OpTreeTurn is a turn of an op tree. The system turn has the ops outside of other
+// turns.
 type OpTreeTurn struct {
 	ID         string        `json:"id,omitzero"`
 	Index      int           `json:"index"`
@@ -80,7 +79,7 @@ type OpTreeOp struct {
 	ChildSessions []OpTreeSession `json:"childSessions,omitzero"`
 }
 
-// OpTreePayload is what was sent or came back, whole, as it was recorded.
+// OpTreePayload is a recorded request or response.
 type OpTreePayload struct {
 	Payload jsontext.Value `json:"payload"`
 }
@@ -104,7 +103,7 @@ type OpTreeEntry struct {
 	Tokens    event.Usage `json:"tokens,omitzero"`
 }
 
-// OpTree is the run as an op tree, children nested under the op that ran them.
+// OpTree returns the run as an op tree. Child sessions are in the op that ran them.
 func (r *Run) OpTree() OpTreeSession {
 	s := OpTreeSession{ID: r.Session, AgentID: r.Agent, SessionTitle: r.Title, StartedAt: millis(r.Started), EndedAt: millis(r.Ended),
 		Error: r.Error, Turns: []OpTreeTurn{}, Totals: r.Totals}
@@ -177,13 +176,13 @@ func millis(t time.Time) int64 {
 
 // OpTreeOptions configure WriteOpTree.
 type OpTreeOptions struct {
-	// Reason says why the file is written, such as subagent_finish or final.
+	// Reason says why the file is written, for example subagent_finish or final.
 	Reason string
-	// OriginID is the session that began it all; the run's own if empty.
+	// OriginID is the root session of the tree; the session of the run if empty.
 	OriginID string
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Plain leaves out the compression.
+	// Plain writes without compression.
 	Plain bool
 }
 

@@ -12,56 +12,56 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Stats count what is in sessions, from several sides. Each event counts once,
-// where it physically is: rewound ones too, neither a fork's shared prefix nor
-// what a copy took over.
+// Stats counts the content of sessions in several splits. Each event counts once, in
+// the session that stores it, orphaned events included. The prefix that a fork shares
+// and copied events do not count.
 type Stats struct {
 	Total Tally `json:"total"`
-	// BySource splits Total by the format that sessions were imported from, empty
-	// for those that were not; ByDay by the day of each event, as 2006-01-02.
+	// BySource splits Total by the format of imported sessions; the name is empty for
+	// sessions that were not imported. ByDay splits Total by the day of each event, as
+	// 2006-01-02.
 	BySource map[string]Tally `json:"by_source,omitzero"`
 	ByDay    map[string]Tally `json:"by_day,omitzero"`
-	// ByModel splits what was spent, the empty name is what names none; ByTool
-	// splits calls, by the tool's name.
+	// ByModel splits the spend; the empty name is spend without a model. ByTool
+	// splits the calls by the name of the tool.
 	ByModel map[string]projection.Spend `json:"by_model,omitzero"`
 	ByTool  map[string]ToolTally        `json:"by_tool,omitzero"`
 }
 
-// Tally counts what is in some part of a log.
+// Tally counts the content of a part of a log.
 type Tally struct {
-	// Sessions counts those that have anything in it.
+	// Sessions counts the sessions with an event in the part.
 	Sessions int   `json:"sessions"`
 	Events   int64 `json:"events"`
-	// Turns that the session began itself, and exchanges that none of them took
-	// over. A rewind begins none.
+	// Turns counts the turns that the session began itself, and exchanges without a
+	// turn. A rewind begins no turn.
 	Turns int64 `json:"turns"`
-	// Messages of users and of models; the pieces of one message are one.
-	// Tool results are none.
+	// Messages counts messages of users and models. The pieces of a group are one
+	// message. Tool results are no messages.
 	Messages         int64 `json:"messages"`
 	Calls            int64 `json:"calls"`
 	projection.Spend `json:",inline"`
 }
 
-// Add is the sum of both.
+// Add returns the sum of t and u.
 func (t Tally) Add(u Tally) Tally {
 	return Tally{t.Sessions + u.Sessions, t.Events + u.Events, t.Turns + u.Turns, t.Messages + u.Messages, t.Calls + u.Calls, t.Spend.Add(u.Spend)}
 }
 
-// ToolTally counts the calls of a tool, and those of them whose result is an
-// error.
+// ToolTally counts the calls of a tool, and the calls whose result is an error.
 type ToolTally struct {
 	Calls    int64 `json:"calls"`
 	Failed   int64 `json:"failed"`
 	Sessions int   `json:"sessions"`
 }
 
-// Add is the sum of both.
+// Add returns the sum of t and u.
 func (t ToolTally) Add(u ToolTally) ToolTally {
 	return ToolTally{t.Calls + u.Calls, t.Failed + u.Failed, t.Sessions + u.Sessions}
 }
 
-// LoadStats reads a session's own events and counts them. Days are those of a
-// place; UTC if it is nil. See Load for the errors.
+// LoadStats reads a session's own events and counts them. days is the time zone of
+// the days; UTC if nil. Load lists the errors.
 func LoadStats(ctx context.Context, log *eventlog.Log, session string, days *time.Location) (Stats, error) {
 	c := counter{
 		days: days, groups: map[string]bool{}, tools: map[string]string{}, turns: map[*foundTurn]bool{},
@@ -81,7 +81,7 @@ func LoadStats(ctx context.Context, log *eventlog.Log, session string, days *tim
 	return c.done(), nil
 }
 
-// Add counts the sessions of t too.
+// Add adds the counts of t.
 func (s *Stats) Add(t Stats) {
 	s.Total = s.Total.Add(t.Total)
 	s.BySource = sum(s.BySource, t.BySource, Tally.Add)
@@ -107,10 +107,10 @@ type counter struct {
 	stats  Stats
 	meter  projection.Meter
 	parent parentMeter
-	groups map[string]bool   // messages that were counted
+	groups map[string]bool   // messages that were counted, by group
 	tools  map[string]string // by call id
 	finder turnFinder
-	turns  map[*foundTurn]bool // those so far, and whether one is left to be taken over
+	turns  map[*foundTurn]bool // counted turns; true while a turn_started can take the exchange over
 }
 
 func (c *counter) read(e *event.Event) error {
@@ -120,7 +120,7 @@ func (c *counter) read(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	if c.begin() {
+	if c.beginsTurn() {
 		t.Turns = 1
 	}
 	if ended {
@@ -152,23 +152,22 @@ func (c *counter) read(e *event.Event) error {
 	return nil
 }
 
-// begin reports whether the event that the finder was given began a turn. A
-// turn_started that takes an exchange over begins none, the next one that does so
-// begins one.
-func (c *counter) begin() bool {
+// beginsTurn reports whether the last event of the finder begins a turn. The first
+// turn_started that takes an exchange over begins none; the next one does.
+func (c *counter) beginsTurn() bool {
 	at := c.finder.turn
 	if _, known := c.turns[at]; at == nil || known {
 		return false
 	}
 	c.turns[at] = true
-	taken := c.turns[at.input]
+	counted := c.turns[at.input]
 	if at.input != nil {
 		c.turns[at.input] = false
 	}
-	return !taken
+	return !counted
 }
 
-// count adds what an event says; a session counts once, in all and each day.
+// count adds t to the total and the day. A session counts once in each.
 func (c *counter) count(day string, t Tally) {
 	if c.stats.ByDay == nil {
 		c.stats.ByDay = map[string]Tally{}
@@ -186,7 +185,7 @@ func (c *counter) message(e *event.Event, t *Tally) error {
 	if err != nil {
 		return err
 	}
-	if m.Role != event.Tool && c.begins(&m) {
+	if m.Role != event.Tool && c.beginsMessage(&m) {
 		t.Messages = 1
 	}
 	for i := range m.Parts {
@@ -195,9 +194,9 @@ func (c *counter) message(e *event.Event, t *Tally) error {
 	return nil
 }
 
-// begins reports whether m is not one more piece of a message, nor only brings
-// tool results.
-func (c *counter) begins(m *event.Message) bool {
+// beginsMessage reports whether m has more than tool results, and is the first piece
+// of its group.
+func (c *counter) beginsMessage(m *event.Message) bool {
 	results := len(m.Parts) > 0
 	for i := range m.Parts {
 		results = results && m.Parts[i].Type == event.ToolResultPart
@@ -213,7 +212,7 @@ func (c *counter) begins(m *event.Message) bool {
 	return !counted
 }
 
-// part counts calls and the failures of earlier ones.
+// part counts a call, or the failure of an earlier call.
 func (c *counter) part(p *event.Part) (calls int64) {
 	tool := ToolTally{Sessions: 1}
 	name := p.Name

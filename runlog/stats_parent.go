@@ -8,9 +8,9 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// parentMeter gives the meter of a fork what the lineage before it left open: the
-// steps under way and whether the turn spent anything. It reads that only for a
-// fork that goes on inside of a turn, and back to the beginning of the turn.
+// parentMeter gives the meter of a fork the open steps of its parent, and whether the
+// parent's turn used tokens. It reads the parent only if the fork continues an open
+// turn, and back to the start of the turn.
 type parentMeter struct {
 	ctx     context.Context
 	log     *eventlog.Log
@@ -19,7 +19,7 @@ type parentMeter struct {
 	done    bool
 }
 
-// before brings m up to e, one of the session's own events, which come in order.
+// before updates m before event e. The session's own events come in order.
 func (p *parentMeter) before(e *event.Event, m *projection.Meter) error {
 	if p.forked == 0 {
 		p.forked, p.done = e.Seq, e.Type.Name() != event.SessionForked || e.Seq == 1
@@ -31,18 +31,18 @@ func (p *parentMeter) before(e *event.Event, m *projection.Meter) error {
 		p.done = true
 		return nil
 	}
-	if asks, err := asksParent(e); err != nil || !asks {
+	if depends, err := dependsOnParent(e); err != nil || !depends {
 		return err
 	}
 	p.done = true
-	left, err := p.open()
-	m.Steps, m.Spent = left.Steps, left.Spent || m.Spent
+	parent, err := p.open()
+	m.Steps, m.Spent = parent.Steps, parent.Spent || m.Spent
 	return err
 }
 
-// asksParent reports whether it depends on a turn or a step under way what is
-// counted for an event.
-func asksParent(e *event.Event) (bool, error) {
+// dependsOnParent reports whether the count of an event depends on an open turn or
+// step.
+func dependsOnParent(e *event.Event) (bool, error) {
 	switch e.Type.Name() {
 	case event.StepStarted, event.StepCompleted, event.TurnCompleted:
 		return true, nil
@@ -58,7 +58,7 @@ func asksParent(e *event.Event) (bool, error) {
 	return false, nil
 }
 
-// open is a meter at the end of what is shared.
+// open returns a meter at the end of the shared prefix.
 func (p *parentMeter) open() (m projection.Meter, err error) {
 	var from int64
 	for e, err := range p.log.Read(p.ctx, p.session, eventlog.Between(0, p.forked-1).Backward().Bare()) {

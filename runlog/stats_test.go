@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/runlog"
 )
 
-// What is counted of sessions together is what each of them holds: what a fork
-// shares and a copy took over is counted where it was made.
+// The stats of several sessions add up. Shared prefixes and copied events count in
+// the session that made them.
 func TestStatsCountEachEventOnce(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := t.Context()

@@ -10,49 +10,50 @@ import (
 
 // foundTurn is a turn of a lineage.
 type foundTurn struct {
-	id    ulid.ULID // of its turn_started; zero if a message of the user's begins it
+	id    ulid.ULID // of its turn_started; zero if a user message begins the turn
 	index int
-	start int64 // the seq it begins with
-	// input is the exchange that a turn_started took over; nil if it took over none.
+	start int64 // the seq of its first event
+	// input is the exchange that became the input of the turn; nil if there is none.
 	input *foundTurn
 }
 
-// turnFinder says which turn each event of a lineage belongs to. It is given
-// all events by seq, rewound ones too. A rewind to behind such a message leaves
-// a turn that took it over, but not the message.
+// turnFinder finds the turn of each event of a lineage. next gets all events by seq,
+// orphaned ones included.
 //
-// A turn begins with a turn_started, or, where none is open, with a message of
-// the user's that says more than tool results and follows none such. A
-// turn_started behind such a message takes it over as its input.
+// A turn begins with a turn_started. Without an open turn it begins with a user
+// message that has more than tool results, if the message before it is no such
+// message: this turn is an exchange. A turn_started after this message takes the
+// exchange over: the exchange becomes the input of the turn. A rewind to the message
+// leaves the turn and keeps the exchange.
 type turnFinder struct {
-	place
-	// marks are the places at which something changed.
-	marks []mark
+	position
+	// changes are the positions by seq.
+	changes []change
 }
 
-// place is where the path is.
-type place struct {
+// position is the turn at an event of the path.
+type position struct {
 	turn   *foundTurn // nil outside of any turn
-	asking bool       // the last message asks
+	asking bool       // the last message is a user message with more than tool results
 	asked  int        // exchanges on the path so far
 }
 
-type mark struct {
+type change struct {
 	seq int64
-	place
+	position
 }
 
-// next takes in an event; f.turn is then the turn that the event belongs to.
-// ended says that it is the turn's last.
+// next folds an event. f.turn is the turn of the event then. ended is true if the
+// event is the last one of the turn.
 func (f *turnFinder) next(e *event.Event) (ended bool, err error) {
-	before := f.place
+	before := f.position
 	switch e.Type.Name() {
 	case event.HeadMoved:
 		m, _, err := event.Decode[event.HeadMove](e)
 		if err != nil {
 			return false, err
 		}
-		f.place = f.at(m.To)
+		f.position = f.at(m.To)
 	case event.TurnStarted:
 		p, err := event.DecodeKept[event.TurnStart](e)
 		if err != nil {
@@ -74,16 +75,16 @@ func (f *turnFinder) next(e *event.Event) (ended bool, err error) {
 			return false, err
 		}
 	}
-	if f.place != before {
-		f.marks = append(f.marks, mark{e.Seq, f.place})
+	if f.position != before {
+		f.changes = append(f.changes, change{e.Seq, f.position})
 	}
 	return ended, nil
 }
 
-// end leaves the turn, behind its last event.
+// end closes the turn after its last event.
 func (f *turnFinder) end(seq int64) {
 	f.turn, f.asking = nil, false
-	f.marks = append(f.marks, mark{seq, f.place})
+	f.changes = append(f.changes, change{seq, f.position})
 }
 
 func (f *turnFinder) message(e *event.Event) error {
@@ -102,16 +103,16 @@ func (f *turnFinder) message(e *event.Event) error {
 	return nil
 }
 
-// at is the place behind an event.
-func (f *turnFinder) at(seq int64) place {
-	n, found := slices.BinarySearchFunc(f.marks, seq, func(m mark, seq int64) int {
+// at is the position after event seq.
+func (f *turnFinder) at(seq int64) position {
+	n, found := slices.BinarySearchFunc(f.changes, seq, func(m change, seq int64) int {
 		if m.seq <= seq {
 			return -1
 		}
 		return 1
 	})
 	if found || n == 0 {
-		return place{}
+		return position{}
 	}
-	return f.marks[n-1].place
+	return f.changes[n-1].position
 }

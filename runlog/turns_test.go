@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// talkers makes up a session of turns, or of exchanges without any.
+// talkers makes a session of turns, or of exchanges without turns.
 type talkers struct {
 	*garden.Garden
 	turn    ulid.ULID
@@ -68,7 +68,7 @@ func onTalkers(t *testing.T, turns bool, law func(r *rapid.T, g *talkers)) {
 	}
 }
 
-// before is the event of the path before one of it.
+// before is the seq before seq on the path.
 func before(g *garden.Garden, seq int64) (before int64) {
 	g.T.Helper()
 	for e, err := range g.Log.Read(garden.Bg, "s", eventlog.All().OnPath()) {
@@ -81,7 +81,7 @@ func before(g *garden.Garden, seq int64) (before int64) {
 	return 0
 }
 
-// resolved is what a point of s stands for; -1 if there is no such turn.
+// resolved is the seq of a fork point in s; -1 if there is no such turn.
 func resolved(g *garden.Garden, p fork.Point) int64 {
 	g.T.Helper()
 	e, err := fork.Resolve(garden.Bg, g.Log, "s", p)
@@ -92,8 +92,8 @@ func resolved(g *garden.Garden, p fork.Point) int64 {
 	return e.Seq
 }
 
-// Where no turn was started on the path, the exchanges of a run are the turns to
-// fork at.
+// If no turn_started is on the path, the exchanges of a run are the turns that a fork
+// point can name.
 func TestExchangesAreTheTurnsToForkAt(t *testing.T) {
 	for _, turns := range []bool{false, true} {
 		onTalkers(t, turns, func(r *rapid.T, g *talkers) {
@@ -128,8 +128,8 @@ func (g *talkers) exchanges(r *rapid.T) {
 	garden.Same(r, "one more", int64(-1), resolved(g.Garden, fork.AtTurn(len(starts))))
 }
 
-// Where turns were started, a run has each of the path at which a fork can be
-// made, and its end.
+// With turns on the path, a run has each turn that a fork point can name, with its
+// end.
 func TestTurnsOfARunAreTheTurnsToForkAt(t *testing.T) {
 	onTalkers(t, true, func(r *rapid.T, g *talkers) {
 		run, err := runlog.Load(garden.Bg, g.Log, "s")
@@ -159,9 +159,9 @@ func TestTurnsOfARunAreTheTurnsToForkAt(t *testing.T) {
 	})
 }
 
-// A turn that took the user's message over leaves it when the head moves back to
-// the message: what follows is another turn of the same message.
-func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
+// A turn took the user's message over. When the head moves back to the message, the
+// message stays and begins another turn.
+func TestARewoundTurnKeepsItsInput(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		do(g, asks("please")) // 1
 		first := do(g, event.TurnStart{Index: 7})
@@ -185,8 +185,8 @@ func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
 	})
 }
 
-// An exchange of the path is left as it is by a turn that took its message over
-// on a branch which the head left.
+// A turn on an orphaned branch does not change the exchange on the path whose message
+// it took over.
 func TestATurnOfABranchLeavesTheExchangeToThePath(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		do(g, asks("please"), says(event.Text("so")), asks("and then?")) // 1 to 3

@@ -37,7 +37,7 @@ func spend(g *garden.Garden, name string, payloads ...event.Payload) {
 	}
 }
 
-// shortly is what was spent: tokens out, answers, those without a price, cost.
+// shortly formats spend: tokens out, answers, answers without a cost, cost.
 func shortly(s projection.Spend) string {
 	return fmt.Sprintf("%d tokens, %d answers, %d unpriced, %d", s.Usage.OutputTokens, s.Responses, s.Unpriced, int64(s.Cost))
 }
@@ -68,7 +68,7 @@ func effect(kind string) event.EffectIntent {
 	return event.EffectIntent{Key: "k", Kind: kind, Class: event.EffectPure}
 }
 
-// Each answer of a model counts once, however often it is told of.
+// Each answer of a model counts once, in any number of events.
 func TestUsageRules(t *testing.T) {
 	step := event.StepStart{Step: 1, Model: "m"}
 	done := event.EffectCompletion{Key: "k", Usage: used(5)}
@@ -148,7 +148,7 @@ func TestUsageRules(t *testing.T) {
 	}
 }
 
-// moved are events, of which those of the tree name seqs behind a snapshot.
+// moved shifts seqs in tree events by one if a snapshot precedes them.
 func moved(events []event.Payload, snapshot bool) []event.Payload {
 	events = slices.Clone(events)
 	for i, p := range events {
@@ -160,7 +160,7 @@ func moved(events []event.Payload, snapshot bool) []event.Payload {
 	return events
 }
 
-// spends checks what a session spent by itself, counted in all ways.
+// spends checks the spend of a session's own events, counted in all ways.
 func spends(g *garden.Garden, name, want string) {
 	g.T.Helper()
 	usage, err := projection.Load(garden.Bg, g.Log, name, projection.Usage())
@@ -169,7 +169,7 @@ func spends(g *garden.Garden, name, want string) {
 	cost, err := runlog.LoadCost(garden.Bg, g.Log, name)
 	g.Allow(err)
 	garden.Same(g.T, "cost of "+name, want, shortly(cost.Own))
-	run, err := runlog.Load(garden.Bg, g.Log, name, runlog.Options{Alone: true})
+	run, err := runlog.Load(garden.Bg, g.Log, name, runlog.Options{NoChildren: true})
 	g.Allow(err)
 	garden.Same(g.T, "run of "+name, want, shortly(run.Totals.Own))
 }
@@ -207,7 +207,7 @@ func TestUsageByModelAgentAndTurn(t *testing.T) {
 		g.Allow(err)
 		garden.Same(t, "a fork's own", "32 tokens, 1 answers, 1 unpriced, 0", shortly(f.Own))
 		garden.Same(t, "a fork's path", "55 tokens, 5 answers, 3 unpriced, 12", shortly(f.Path))
-		garden.Same(t, "what it inherited", shortly(c.Path), shortly(f.Inherited))
+		garden.Same(t, "inherited", shortly(c.Path), shortly(f.Inherited))
 		tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "s")
 		g.Allow(err)
 		garden.Same(t, "the tree", "63 tokens, 6 answers, 4 unpriced, 12", shortly(tree.Total))

@@ -12,7 +12,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// A turn's usage is that of its answers; in a fork too, whose parent had them.
+// A turn's usage is the usage of its answers, also in a fork whose parent has the
+// answers.
 func TestATurnThatAForkEndsIsNotCountedAgain(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		start := event.New(event.TurnStart{})
@@ -53,8 +54,8 @@ func TestARedactedAnswerCountsOnce(t *testing.T) {
 	})
 }
 
-// Sums that no number can hold are the largest one, and never less than what they
-// are of: also those that a snapshot holds.
+// A sum that overflows is the largest number, and never less than its parts, also
+// from a snapshot.
 func TestSumsDoNotOverflow(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		const most = math.MaxInt64

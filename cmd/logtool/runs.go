@@ -48,7 +48,7 @@ calls of each turn with their durations, and the runs of sub-agents. Orphaned
 }
 
 func runFlags(cmd *cobra.Command, opts *runlog.Options) {
-	cmd.Flags().BoolVar(&opts.Alone, "alone", false, "without the sessions of sub-agents")
+	cmd.Flags().BoolVar(&opts.NoChildren, "alone", false, "without the sessions of sub-agents")
 	cmd.Flags().BoolVar(&opts.Own, "own", false, "without the events that a fork shares with its parent")
 }
 

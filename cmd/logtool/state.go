@@ -147,7 +147,7 @@ func newExplainRow(x *projection.Explain, branches *projection.BranchList) expla
 		out.Parts = append(out.Parts, partJSON{Projection: part.Projection, Version: part.Version, Snapshot: part.From.Seq,
 			ID: part.From.ID, Of: part.From.Projection, Covers: part.From.Covers, Folded: part.Folded})
 	}
-	for _, passed := range x.Passed {
+	for _, passed := range x.Skipped {
 		out.Passed = append(out.Passed, skippedSnapshot{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
 	}
 	out.Branch.Tip = branches.Tip

@@ -9,40 +9,40 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Options configure a comparison. The zero value compares everything but what the
-// package comment excludes.
+// Options configure a comparison. The zero value compares everything except the ids,
+// times and hashes that the package comment lists.
 type Options struct {
-	// Update makes Open record the run anew instead of answering it. Set it from a flag
-	// of the test: flag.Bool("update", false, "record anew").
+	// Update makes Open record a new run instead of answering it. Set it from a flag
+	// of the test: flag.Bool("update", false, "record new sessions").
 	Update bool
 	// IgnoreMetadata leaves out metadata.
 	IgnoreMetadata bool
 	// IgnoreMembers leaves out members of payloads and metadata, by name at any depth
-	// ("cwd"), or by place ("data.parts[0].extra").
+	// ("cwd"), or by path ("data.parts[0].extra").
 	IgnoreMembers []string
-	// IgnoreTypes leaves out events on both sides, whatever their payload
-	// version is.
+	// IgnoreTypes leaves out events of these types on both sides, in any payload
+	// version.
 	IgnoreTypes []event.Type
 }
 
-// Divergence is the first point where a run and its recording part.
+// Divergence is the first difference between a run and its recording.
 type Divergence struct {
-	// Recorded and Got are the events there; nil where a side has ended.
+	// Recorded and Got are the events with the difference; nil if the side has ended.
 	Recorded, Got *event.Event
-	// Member is what differs: "type", "cost", a place in the payload such as
-	// "data.parts[0].text", or in "metadata" or "extras". It is empty where a side
-	// has ended.
+	// Member is the different member: "type", "cost", or a path in the payload, in
+	// "metadata" or in "extras", for example "data.parts[0].text". It is empty if a
+	// side has ended.
 	Member string
-	// RecordedValue and GotValue are the member's values as JSON; empty where there is
-	// none.
+	// RecordedValue and GotValue are the member's values as JSON; empty if a side
+	// lacks the member.
 	RecordedValue, GotValue string
 }
 
-// Seq is that of the recorded event or, behind the recording's end, of the
-// run's.
+// Seq is the seq of the recorded event. If the recording has ended, it is the seq of
+// the run's event.
 func (d *Divergence) Seq() int64 { return d.event().Seq }
 
-// Type is that of the same event as Seq.
+// Type is the type of the event of Seq.
 func (d *Divergence) Type() event.Type { return d.event().Type }
 
 func (d *Divergence) event() *event.Event {
@@ -57,27 +57,27 @@ func (d *Divergence) String() string {
 	case d.Got == nil:
 		return fmt.Sprintf("the run ends before event %d of the recording, %s", d.Seq(), d.Type())
 	case d.Recorded == nil:
-		return fmt.Sprintf("the run goes on behind the recording with event %d, %s", d.Seq(), d.Type())
+		return fmt.Sprintf("the run continues after the end of the recording with event %d, %s", d.Seq(), d.Type())
 	}
-	return fmt.Sprintf("the run parts from the recording at event %d, %s, in %s:\n\trecorded: %s\n\tgot:      %s",
-		d.Seq(), d.Type(), d.Member, shown(d.RecordedValue), shown(d.GotValue))
+	return fmt.Sprintf("the run differs from the recording at event %d, %s, in %s:\n\trecorded: %s\n\tgot:      %s",
+		d.Seq(), d.Type(), d.Member, shorten(d.RecordedValue), shorten(d.GotValue))
 }
 
-// shown is a value for a message.
-func shown(value string) string {
-	const most = 500
+// shorten returns a value for a message.
+func shorten(value string) string {
+	const limit = 500
 	switch {
 	case value == "":
 		return "nothing"
-	case len(value) > most:
-		return value[:most] + "…"
+	case len(value) > limit:
+		return value[:limit] + "…"
 	}
 	return value
 }
 
-// Compare fails the test, and goes on, at the first point where got parts from
-// what was recorded. An error of either ends the test. At most one Options is
-// used.
+// Compare reports a test error at the first difference between recorded and got; the
+// test continues. A read error of either ends the test. Compare uses the first of
+// several Options.
 func Compare(t testing.TB, recorded, got iter.Seq2[event.Event, error], opts ...Options) {
 	t.Helper()
 	d, err := Diverges(recorded, got, opts...)
@@ -89,10 +89,9 @@ func Compare(t testing.TB, recorded, got iter.Seq2[event.Event, error], opts ...
 	}
 }
 
-// Diverges finds the first point where got parts from what was recorded; nil
-// where they are alike to the end. It reads no further than that. An error of
-// either is returned as that of the recording or the run. At most one Options
-// is used.
+// Diverges returns the first difference between recorded and got, or nil if there is
+// none. It reads no further than the difference. A read error says whether the
+// recording or the run failed. Diverges uses the first of several Options.
 func Diverges(recorded, got iter.Seq2[event.Event, error], opts ...Options) (*Divergence, error) {
 	m := newMatcher(slices.Concat(opts, []Options{{}})[0])
 	want, stopRecorded := iter.Pull2(m.relevant(recorded))

@@ -48,7 +48,7 @@ func (b *build) events() iter.Seq2[event.Event, error] {
 	return b.log.Read(context.Background(), b.id, eventlog.All())
 }
 
-// turn is a run of an agent: a change makes it another.
+// turn is a run of an agent. A changed field makes another run.
 type turn struct {
 	question, call, arguments, answer string
 	turnID                            bool // the turn's end names another turn
@@ -56,8 +56,8 @@ type turn struct {
 	duration                          int64
 }
 
-// run plays a turn. Event 1 is its start, 2 the question, 3 the call, 4 its
-// result, 5 the answer and 6 its end.
+// run appends a turn. Event 1 is its start, 2 the question, 3 the call, 4 its result,
+// 5 the answer and 6 its end.
 func (b *build) run(n turn) *build {
 	b.t.Helper()
 	start := b.add(event.New(event.TurnStart{Agent: "support"}))
@@ -93,7 +93,7 @@ func diverges(t *testing.T, recorded, got iter.Seq2[event.Event, error], opts ..
 	return d
 }
 
-// What differs between any two runs is no divergence.
+// The differences between any two runs are no divergence.
 func TestAlike(t *testing.T) {
 	again := usual
 	again.call, again.duration = "call_other", 17
@@ -105,7 +105,7 @@ func TestAlike(t *testing.T) {
 	replaytest.Compare(t, recorded.events(), got.events())
 }
 
-// Each change is found where it is.
+// Each change is found at its place.
 func TestDivergence(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -141,8 +141,8 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// Ids may differ, but each must stand for the same one throughout.
-func TestIdsStandForTheSame(t *testing.T) {
+// Ids may differ if they map one to one.
+func TestIdsMapOneToOne(t *testing.T) {
 	changed := usual
 	changed.turnID = true
 	d := diverges(t, newBuild(t, session).run(usual).events(), newBuild(t, session).run(changed).events())
@@ -158,8 +158,8 @@ func TestIdsStandForTheSame(t *testing.T) {
 	}
 }
 
-// Seqs in payloads are those of the events that stand in the same place.
-func TestSeqsStandForTheSame(t *testing.T) {
+// A seq in a payload must be the seq of the corresponding event.
+func TestSeqsMapToEvents(t *testing.T) {
 	play := func(note bool, to int64) *build {
 		b := newBuild(t, session)
 		if note {
@@ -189,7 +189,7 @@ func TestOneSideEnds(t *testing.T) {
 		t.Errorf("got %v", d)
 	}
 	d = diverges(t, short.events(), long.events())
-	if d == nil || d.Recorded != nil || d.Seq() != 7 || d.String() != "the run goes on behind the recording with event 7, turn_started" {
+	if d == nil || d.Recorded != nil || d.Seq() != 7 || d.String() != "the run continues after the end of the recording with event 7, turn_started" {
 		t.Errorf("got %v", d)
 	}
 }
@@ -217,8 +217,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Moments may differ where a payload holds one, and must be one.
-func TestMoments(t *testing.T) {
+// A time in a payload may differ, and must be a time.
+func TestTimes(t *testing.T) {
 	play := func(until time.Time, text string) *build {
 		b := newBuild(t, session)
 		b.add(event.New(event.Wait{WaitID: "w", Until: until}))
@@ -235,7 +235,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// Of a redacted event only what was kept counts.
+// Redacted events are compared by the members that redaction keeps.
 func TestRedacted(t *testing.T) {
 	ctx := context.Background()
 	redact := func(n turn) *build {
@@ -349,7 +349,7 @@ func TestCompareFails(t *testing.T) {
 	changed.answer = strings.Repeat("long ", 200)
 	recorded, got := newBuild(t, session).run(usual).events(), newBuild(t, session).run(changed).events()
 	f := fail(func(f *fake) { replaytest.Compare(f, recorded, got) })
-	want := "the run parts from the recording at event 5, message_added, in data.parts[0].text:\n" +
+	want := "the run differs from the recording at event 5, message_added, in data.parts[0].text:\n" +
 		"\trecorded: \"On its way.\"\n\tgot:      \"" + strings.Repeat("long ", 99) + "long…"
 	if f.errors != want || f.fatal != "" {
 		t.Errorf("got %q and %q, want %q", f.errors, f.fatal, want)

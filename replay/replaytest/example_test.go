@@ -14,13 +14,13 @@ func answered(text string) event.Event {
 	return e
 }
 
-// A run answers otherwise than the recording.
+// A run with another answer than the recording.
 func ExampleDiverges() {
 	recorded, got := answered("It is on its way."), answered("It was lost.")
 	d, err := replaytest.Diverges(replay.Of(recorded), replay.Of(got))
 	fmt.Println(d, err)
 	// Output:
-	// the run parts from the recording at event 1, message_added, in data.parts[0].text:
+	// the run differs from the recording at event 1, message_added, in data.parts[0].text:
 	// 	recorded: "It is on its way."
 	// 	got:      "It was lost." <nil>
 }

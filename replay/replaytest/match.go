@@ -9,13 +9,13 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// matcher compares events of a run with recorded ones, in order, and remembers
-// which ids and seqs stand for which.
+// matcher compares events of a run with recorded events, in order. It maps the
+// recorded ids and seqs to the ids and seqs of the run.
 type matcher struct {
 	opts Options
-	// toGot and toRecorded say which id of the other side an id stands for.
+	// toGot maps recorded ids to ids of the run, toRecorded the reverse.
 	toGot, toRecorded map[string]string
-	// seqs are those of the run's events, by those of the recorded ones.
+	// seqs maps recorded seqs to seqs of the run.
 	seqs map[int64]int64
 }
 
@@ -37,26 +37,26 @@ func (m *matcher) relevant(events iter.Seq2[event.Event, error]) iter.Seq2[event
 	}
 }
 
-// events compares two events. The error is of JSON that is none.
+// events compares two events. The error is invalid JSON.
 func (m *matcher) events(recorded, got *event.Event) (*Divergence, error) {
 	m.seqs[recorded.Seq] = got.Seq
-	parts := func(member, want, have string) (*Divergence, error) {
+	differ := func(member, want, have string) (*Divergence, error) {
 		return &Divergence{Recorded: recorded, Got: got, Member: member, RecordedValue: want, GotValue: have}, nil
 	}
 	if recorded.Type != got.Type {
-		return parts("type", strconv.Quote(string(recorded.Type)), strconv.Quote(string(got.Type)))
+		return differ("type", strconv.Quote(string(recorded.Type)), strconv.Quote(string(got.Type)))
 	}
 	if !m.ids(recorded.ID.String(), got.ID.String()) {
-		return parts("id", recorded.ID.String(), got.ID.String())
+		return differ("id", recorded.ID.String(), got.ID.String())
 	}
 	if !m.ids(recorded.SessionID, got.SessionID) {
-		return parts("session_id", recorded.SessionID, got.SessionID)
+		return differ("session_id", recorded.SessionID, got.SessionID)
 	}
 	if recorded.Cost != got.Cost {
-		return parts("cost", recorded.Cost.String(), got.Cost.String())
+		return differ("cost", recorded.Cost.String(), got.Cost.String())
 	}
-	for _, part := range m.contents(recorded, got) {
-		d, err := m.values(part.place, part.recorded, part.got)
+	for _, c := range m.contents(recorded, got) {
+		d, err := m.values(c.location, c.recorded, c.got)
 		if err != nil {
 			return nil, fmt.Errorf("compare %v with %v: %w", recorded, got, err)
 		}
@@ -68,15 +68,15 @@ func (m *matcher) events(recorded, got *event.Event) (*Divergence, error) {
 	return nil, nil
 }
 
-// content is a JSON value of both events.
+// content is a JSON value of two events.
 type content struct {
-	place
+	location
 	recorded, got []byte
 }
 
-// contents are the JSON values of two events that are to be alike.
+// contents returns the JSON values of two events to compare.
 func (m *matcher) contents(recorded, got *event.Event) (list []content) {
-	data := place{path: "data", typed: recorded.Type.Known() && recorded.Type.Name() != event.AccountingFlushed}
+	data := location{path: "data", typed: recorded.Type.Known() && recorded.Type.Name() != event.AccountingFlushed}
 	if recorded.Redacted() || got.Redacted() {
 		if recorded.Redacted() && got.Redacted() {
 			data.path = "kept"
@@ -85,9 +85,9 @@ func (m *matcher) contents(recorded, got *event.Event) (list []content) {
 		return list
 	}
 	list = append(list, content{data, recorded.Data, got.Data})
-	list = append(list, content{place{path: "extras"}, object(recorded.Extras()), object(got.Extras())})
+	list = append(list, content{location{path: "extras"}, object(recorded.Extras()), object(got.Extras())})
 	if !m.opts.IgnoreMetadata {
-		list = append(list, content{place{path: "metadata"}, orEmpty(recorded.Metadata), orEmpty(got.Metadata)})
+		list = append(list, content{location{path: "metadata"}, orEmpty(recorded.Metadata), orEmpty(got.Metadata)})
 	}
 	return list
 }
@@ -101,12 +101,12 @@ func orEmpty(value []byte) []byte {
 	return value
 }
 
-// ids reports whether an id of the run may stand where a recorded one stood:
-// it must stand for it everywhere, and for no other.
+// ids reports whether a recorded id and an id of the run match: the same pair
+// everywhere, and neither in another pair.
 func (m *matcher) ids(recorded, got string) bool {
 	g, known := m.toGot[recorded]
-	r, taken := m.toRecorded[got]
-	if !known && !taken {
+	r, used := m.toRecorded[got]
+	if !known && !used {
 		m.toGot[recorded], m.toRecorded[got] = got, recorded
 		return true
 	}

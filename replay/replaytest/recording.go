@@ -18,12 +18,12 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// ErrNotRecorded: the run asks for more answers of the model than the recording
-// holds, or for the result of a call that has none there.
+// ErrNotRecorded means that the run asks for more model answers than the recording
+// has, or for the result of a call that has no recorded result.
 var ErrNotRecorded = errors.New("not in the recording")
 
-// Recording is a recorded session. It answers for the model and the tools of the run
-// under test. It may be used concurrently.
+// Recording is a recorded session. It answers model and tool calls of the tested run.
+// It may be used concurrently.
 type Recording struct {
 	path   string
 	update bool
@@ -35,9 +35,9 @@ type Recording struct {
 	results map[string][]event.Part // by the id of the call
 }
 
-// Open reads the recording at path, as Load does, for a run that asks Model and Tool
-// for answers and ends with Check. With Options.Update the run calls the real model
-// and tools, and Check writes the recording. At most one Options is used.
+// Open reads the recording at path, as Load does, for a run that calls Model and Tool
+// and ends with Check. With Options.Update the run calls the real model and tools,
+// and Check writes the recording. Open uses the first of several Options.
 func Open(t testing.TB, path string, opts ...Options) *Recording {
 	t.Helper()
 	r := &Recording{path: path, results: map[string][]event.Part{}}
@@ -72,11 +72,11 @@ func (r *Recording) add(e *event.Event) error {
 	return nil
 }
 
-// Model stands in for live, a function that asks a model and returns its answer: an
-// event to append. It answers with the assistant messages of the recording, in order,
-// with their costs and metadata. It does not look at the request: Check finds a
-// request that differs, if the run appends it. After the last answer it returns
-// ErrNotRecorded. With Options.Update it is live, which may otherwise be nil.
+// Model replaces live, a function that asks a model and returns its answer: an event
+// to append. It returns the assistant messages of the recording, in order, with their
+// costs and metadata. It ignores the request; Check finds a different request if the
+// run appends it. After the last answer it returns ErrNotRecorded. With
+// Options.Update it returns live; otherwise live may be nil.
 func Model[Request any](r *Recording, live func(context.Context, Request) (event.Event, error)) func(context.Context, Request) (event.Event, error) {
 	if r.update {
 		return live
@@ -93,17 +93,17 @@ func (r *Recording) answer() (event.Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.answers) == 0 {
-		return event.Event{}, fmt.Errorf("%s: another answer of the model: %w", r.path, ErrNotRecorded)
+		return event.Event{}, fmt.Errorf("%s: the run asks for another answer of the model: %w", r.path, ErrNotRecorded)
 	}
 	answer := r.answers[0]
 	r.answers = r.answers[1:]
 	return answer, nil
 }
 
-// Tool stands in for live, a function that runs a tool. It answers with the recorded
-// result of the call, a part of type tool_result, found by call id. A call without a
-// recorded result returns ErrNotRecorded. With Options.Update it is live, which may
-// otherwise be nil.
+// Tool replaces live, a function that runs a tool. It returns the recorded result of
+// the call, a part of type tool_result, found by call id. For a call without a
+// recorded result it returns ErrNotRecorded. With Options.Update it returns live;
+// otherwise live may be nil.
 func (r *Recording) Tool(live func(ctx context.Context, call event.Part) (event.Part, error)) func(ctx context.Context, call event.Part) (event.Part, error) {
 	if r.update {
 		return live
@@ -128,8 +128,8 @@ func (r *Recording) result(call event.Part) (event.Part, error) {
 }
 
 // Check compares a session with the recording, as Compare does. With Options.Update
-// it writes the session to the recording's file instead: nothing is written if the
-// test has failed.
+// it writes the session to the file of the recording instead, unless the test has
+// failed.
 func (r *Recording) Check(t testing.TB, log *eventlog.Log, session string) {
 	t.Helper()
 	if !r.update {
@@ -149,9 +149,10 @@ func (r *Recording) Check(t testing.TB, log *eventlog.Log, session string) {
 	}
 }
 
-// Load reads a recorded session: an export of it (transfer.Export), or its file of a
-// jsonl store if it needs no blobs. Of several sessions it is the lineage of the last.
-// It ends the test if the file cannot be read or is damaged.
+// Load reads a recorded session: an export (transfer.Export), or the session's file
+// of a jsonl store if it needs no blobs. Of an export with several sessions it
+// returns the lineage of the last one. It ends the test if the file is unreadable or
+// damaged.
 func Load(t testing.TB, path string) iter.Seq2[event.Event, error] {
 	t.Helper()
 	return replay.Of(load(t, path)...)
@@ -166,7 +167,7 @@ func load(t testing.TB, path string) (events []event.Event) {
 	case err != nil:
 		t.Fatalf("load the recording %s: %v", path, err)
 	case len(events) == 0:
-		t.Fatalf("load the recording %s: it holds no events", path)
+		t.Fatalf("load the recording %s: it has no events; record it with Options.Update", path)
 	}
 	return events
 }

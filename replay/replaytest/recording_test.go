@@ -124,7 +124,7 @@ func TestChangedRunFails(t *testing.T) {
 	}
 }
 
-// What the recording does not hold is an error, and is not asked of a model.
+// A call that is not in the recording is an error, and does not reach a model.
 func TestNotRecorded(t *testing.T) {
 	recording := replaytest.Open(t, "testdata/order.jsonl")
 	ask := replaytest.Model(recording, noModel)

@@ -13,46 +13,46 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// place is where a JSON value stands in an event.
-type place struct {
+// location is the path of a JSON value in an event.
+type location struct {
 	path string
-	// name is that of the nearest member above, which is also that of the
-	// elements of an array.
+	// name is the name of the nearest member above. Elements of an array have the
+	// name of the array.
 	name string
-	// typed says that names mean what docs/FORMAT.md says: it is a payload of
-	// the vocabulary, and no value that a program or a model put into one.
+	// typed reports that names have the meaning of docs/FORMAT.md: the value is in a
+	// payload of the vocabulary, and not in a value of a program or a model.
 	typed bool
 }
 
-func (p place) member(name string) place {
-	typed := p.typed && !slices.Contains(foreign, name)
-	return place{path: p.path + "." + name, name: name, typed: typed}
+func (p location) member(name string) location {
+	typed := p.typed && !slices.Contains(opaque, name)
+	return location{path: p.path + "." + name, name: name, typed: typed}
 }
 
-func (p place) element(i int) place {
+func (p location) element(i int) location {
 	p.path += fmt.Sprintf("[%d]", i)
 	return p
 }
 
-// What the names of members of payloads mean.
+// The meaning of member names in payloads.
 var (
-	// foreign members hold values of programs, models and providers.
-	foreign = []string{"answer", "arguments", "detail", "extra", "labels", "patch", "result", "state", "value"}
-	// identities hold ids that differ between runs, whatever they look like.
+	// opaque members contain values of programs, models and providers.
+	opaque = []string{"answer", "arguments", "detail", "extra", "labels", "patch", "result", "state", "value"}
+	// identities contain ids that differ between runs, in any form.
 	identities = []string{"call_id", "calls", "child_session_id", "cleared", "group", "id", "idempotency_key", "key", "parent",
 		"response_id", "results", "session_id"}
 	positions = []string{"from", "seq", "seqs", "through", "to"} // seqs
-	moments   = []string{"expires_at", "until"}
+	times     = []string{"expires_at", "until"}
 	durations = []string{"duration_ms"}
 )
 
-// minted are texts that look like no person chose them.
-var minted = regexp.MustCompile(`^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}` +
+// generated matches ids that a program generates: ULIDs, UUIDs and hex digests.
+var generated = regexp.MustCompile(`^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}` +
 	`|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}` +
 	`|(?:sha256:)?[0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{40})$`)
 
 // values compares two JSON values.
-func (m *matcher) values(at place, recorded, got jsontext.Value) (*Divergence, error) {
+func (m *matcher) values(at location, recorded, got jsontext.Value) (*Divergence, error) {
 	if m.ignores(at) {
 		return nil, nil
 	}
@@ -71,12 +71,12 @@ func (m *matcher) values(at place, recorded, got jsontext.Value) (*Divergence, e
 	return &Divergence{Member: at.path, RecordedValue: string(recorded), GotValue: string(got)}, nil
 }
 
-func (m *matcher) ignores(at place) bool {
+func (m *matcher) ignores(at location) bool {
 	return slices.Contains(m.opts.IgnoreMembers, at.name) || slices.Contains(m.opts.IgnoreMembers, at.path) ||
 		at.typed && slices.Contains(durations, at.name)
 }
 
-func (m *matcher) objects(at place, recorded, got jsontext.Value) (*Divergence, error) {
+func (m *matcher) objects(at location, recorded, got jsontext.Value) (*Divergence, error) {
 	var want, have map[string]jsontext.Value
 	if err := unmarshal(recorded, &want, got, &have); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (m *matcher) objects(at place, recorded, got jsontext.Value) (*Divergence, 
 	return nil, nil
 }
 
-func (m *matcher) arrays(at place, recorded, got jsontext.Value) (*Divergence, error) {
+func (m *matcher) arrays(at location, recorded, got jsontext.Value) (*Divergence, error) {
 	var want, have []jsontext.Value
 	if err := unmarshal(recorded, &want, got, &have); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (m *matcher) arrays(at place, recorded, got jsontext.Value) (*Divergence, e
 	return nil, nil
 }
 
-// pair compares members or elements, of which one may be missing.
-func (m *matcher) pair(at place, recorded, got jsontext.Value) (*Divergence, error) {
+// pair compares members or elements. One of the two may be missing.
+func (m *matcher) pair(at location, recorded, got jsontext.Value) (*Divergence, error) {
 	if recorded != nil && got != nil {
 		return m.values(at, recorded, got)
 	}
@@ -120,7 +120,7 @@ func (m *matcher) pair(at place, recorded, got jsontext.Value) (*Divergence, err
 	return &Divergence{Member: at.path, RecordedValue: string(recorded), GotValue: string(got)}, nil
 }
 
-func (m *matcher) scalars(at place, recorded, got jsontext.Value) (alike bool, err error) {
+func (m *matcher) scalars(at location, recorded, got jsontext.Value) (alike bool, err error) {
 	if recorded.Kind() != jsontext.KindString || got.Kind() != jsontext.KindString {
 		if seq, known := m.seqIn(at, recorded); known {
 			return seq == string(got), nil
@@ -132,17 +132,17 @@ func (m *matcher) scalars(at place, recorded, got jsontext.Value) (alike bool, e
 		return false, err
 	}
 	switch {
-	case minted.MatchString(want) && minted.MatchString(have), at.typed && slices.Contains(identities, at.name):
+	case generated.MatchString(want) && generated.MatchString(have), at.typed && slices.Contains(identities, at.name):
 		return m.ids(want, have), nil
-	case at.typed && slices.Contains(moments, at.name):
+	case at.typed && slices.Contains(times, at.name):
 		return isTime(want) && isTime(have), nil
 	}
 	return want == have, nil
 }
 
-// seqIn is the seq of the run's event that stands in the place of the one whose
-// seq is recorded, if that is what the number is.
-func (m *matcher) seqIn(at place, recorded jsontext.Value) (seq string, known bool) {
+// seqIn returns the seq of the run for a recorded seq. known is false if the number
+// is no seq.
+func (m *matcher) seqIn(at location, recorded jsontext.Value) (seq string, known bool) {
 	if !at.typed || !slices.Contains(positions, at.name) {
 		return "", false
 	}

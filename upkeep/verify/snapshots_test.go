@@ -27,7 +27,7 @@ func TestVerifyNamesASnapshotThatLies(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	want := eventlog.Defect{Session: "s", Seq: 2, Offset: -1, Rule: verify.RuleSnapshot,
-		Detail: "info of session snapshot by hand to event 1: state is not that of a replay"}
+		Detail: "info of session snapshot by hand to event 1: state differs from a replay"}
 	if report.Defects[0] != want || report.Checked != 1 {
 		t.Errorf("found %+v of %d, want %+v", report.Defects[0], report.Checked, want)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// cart is a program's own state, of version 2. Version 1 called its items
-// things, version 0 was the list alone.
+// cart is a custom state of version 2. In version 1 the items were called things;
+// version 0 was a list.
 type cart struct {
 	Items []string       `json:"items"`
 	Total jsontext.Value `json:"total,omitzero"`
@@ -76,13 +76,13 @@ func TestTypedStates(t *testing.T) {
 					t.Errorf("%v, want %v", err, tt.err)
 				}
 				garden.Same(t, "state", tt.want, got)
-				garden.Same(t, "what is stored", tt.state, string(view.State.Get("cart").Raw()))
+				garden.Same(t, "stored state", tt.state, string(view.State.Get("cart").Raw()))
 			})
 		})
 	}
 }
 
-func TestTheStateThatNobodySet(t *testing.T) {
+func TestAStateWithoutPatches(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden.Garden{T: t, Log: log}
 		g.Append("s", event.UserMessage("hello"))
@@ -95,8 +95,8 @@ func TestTheStateThatNobodySet(t *testing.T) {
 	})
 }
 
-// The version of a state is that of the last patch that named one, and comes
-// out of a snapshot as it went in.
+// The version of a state is the version in the last patch that has one. A snapshot
+// keeps it.
 func TestTheVersionOfAState(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden.Garden{T: t, Log: log}
@@ -131,7 +131,8 @@ func TestTheVersionOfAState(t *testing.T) {
 	})
 }
 
-// A redacted patch leaves a state that says so, until it is replaced whole.
+// A state is incomplete after a patch is redacted, until a patch replaces the whole
+// state.
 func TestAStateOfARedactedPatch(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden.Garden{T: t, Log: log}
@@ -169,7 +170,7 @@ func TestAStateOfARedactedPatch(t *testing.T) {
 	})
 }
 
-// JSON that a program has already is taken as it is; bytes are data.
+// SetState copies JSON values unchanged and encodes bytes.
 func TestStatesOfJSON(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		const doc = `{"b":1.50,"a":[true]}`

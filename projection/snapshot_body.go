@@ -14,20 +14,20 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// bodyVersion is that of the form of a snapshot's body.
+// bodyVersion is the version of the format of a body with several parts.
 const bodyVersion = 1
 
-// inlineUpTo is how many bytes of a part's state stand in the event itself; a
-// longer one is a blob, so that equal parts of many snapshots are kept once and
-// a reader fetches only the parts that it asks for.
-const inlineUpTo = 4 << 10
+// partInline is the size up to which the state of a part is stored in the body. A
+// longer state is a blob: snapshots with equal parts share it, and a reader fetches
+// only the parts that it needs.
+const partInline = 4 << 10
 
-// bodyUpTo is how many bytes of parts stand in the event itself; more of them
-// are a blob. So the event needs none to be read: a snapshot that lost a blob can
-// be passed over.
-const bodyUpTo = 64 << 10
+// bodyInline is the size up to which a body is stored in the snapshot event. A longer
+// body is a blob. The event itself needs no blob, so a snapshot without its blobs can
+// be skipped.
+const bodyInline = 64 << 10
 
-// body is the state of a snapshot: a part for each projection, by name.
+// body is the states of a snapshot: a part for each projection, by name.
 type body map[string]part
 
 // part is the state of one projection, inline or as a blob.
@@ -37,7 +37,8 @@ type part struct {
 	Body    event.BlobRef  `json:"body,omitzero"`
 }
 
-// makeBody gives s the states of folds; digests are the blobs that they need.
+// makeBody sets the body of s to the states of folds. digests are the blobs of the
+// parts.
 func makeBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot, folds []fold) (digests []event.Digest, err error) {
 	parts := body{}
 	for _, f := range folds {
@@ -55,7 +56,7 @@ func makeBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot, folds [
 		return nil, err
 	}
 	s.BodyDigest = event.DigestOf(b)
-	s.State, s.Body, err = aside(ctx, log, b, bodyUpTo)
+	s.State, s.Body, err = inlineOrBlob(ctx, log, b, bodyInline)
 	return digests, err
 }
 
@@ -68,12 +69,13 @@ func makePart(ctx context.Context, log *eventlog.Log, f fold) (p part, err error
 		return p, fmt.Errorf("encode: %w", err)
 	}
 	p.Version = f.version()
-	p.State, p.Body, err = aside(ctx, log, state, inlineUpTo)
+	p.State, p.Body, err = inlineOrBlob(ctx, log, state, partInline)
 	return p, err
 }
 
-// aside keeps a long value as a blob, if the store can.
-func aside(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (jsontext.Value, event.BlobRef, error) {
+// inlineOrBlob stores a value longer than upTo as a blob, if the store has blobs, and
+// returns a shorter one as is.
+func inlineOrBlob(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (jsontext.Value, event.BlobRef, error) {
 	if len(v) <= upTo {
 		return v, event.BlobRef{}, nil
 	}
@@ -84,12 +86,12 @@ func aside(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (
 	case errors.Is(err, eventlog.ErrUnsupported):
 		return v, ref, nil
 	default:
-		return nil, ref, fmt.Errorf("keep: %w", err)
+		return nil, ref, fmt.Errorf("store as a blob: %w", err)
 	}
 }
 
-// readBody parses the body of a snapshot and checks it against its digest. read
-// is how many bytes of it are not in the event.
+// readBody reads and parses the body of a snapshot, and checks its digest. read is
+// the number of bytes that it read from a blob.
 func readBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot) (b body, read int64, err error) {
 	raw := s.State
 	if !s.Body.IsZero() {
@@ -107,27 +109,28 @@ func readBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot) (b body
 	return b, read, nil
 }
 
-// checkPast makes sure that a snapshot was taken of the events that stand before
-// it: mostly its own link of the hash chain tells. An event that has to be read
-// is counted.
-func checkPast(ctx context.Context, log *eventlog.Log, session string, e *event.Event, s *event.Snapshot, x *Explain) error {
+// checkCovered returns ErrOtherEvents if the snapshot was not made from the events
+// that are stored before it. A snapshot of the event directly before it needs no
+// read: its own link in the hash chain proves it. In other cases it reads the last
+// covered event, and adds it to x.
+func checkCovered(ctx context.Context, log *eventlog.Log, session string, e *event.Event, s *event.Snapshot, x *Explain) error {
 	if s.Seq == e.Seq-1 {
 		if e.Follows(s.Hash) {
 			return nil
 		}
-		return ErrOtherPast
+		return ErrOtherEvents
 	}
 	hash, err := hashOf(ctx, log, session, s.Seq, x)
 	if errors.Is(err, eventlog.ErrCorrupt) && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", ErrOtherPast, err)
+		return fmt.Errorf("%w: %w", ErrOtherEvents, err)
 	}
 	if err == nil && hash != s.Hash {
-		return ErrOtherPast
+		return ErrOtherEvents
 	}
 	return err
 }
 
-// hashOf is the hash of an event of the lineage; that of 0 is zero.
+// hashOf returns the hash of an event of the lineage. The hash of event 0 is zero.
 func hashOf(ctx context.Context, log *eventlog.Log, session string, seq int64, x *Explain) (h event.Hash, err error) {
 	if seq == 0 {
 		return h, nil
@@ -142,8 +145,9 @@ func hashOf(ctx context.Context, log *eventlog.Log, session string, seq int64, x
 	return h, nil
 }
 
-// serves reports whether b has a part for each fold of path scope.
-func serves[F fold](b body, folds []F) bool {
+// hasPathParts reports whether b has a part of the right version for each fold of
+// path scope.
+func hasPathParts[F fold](b body, folds []F) bool {
 	for _, f := range folds {
 		if p, ok := b[f.name()]; f.scope() != event.SessionScope && (!ok || p.Version != f.version()) {
 			return false
@@ -152,7 +156,7 @@ func serves[F fold](b body, folds []F) bool {
 	return true
 }
 
-// size is how many bytes the states of all parts have.
+// size is the size in bytes of the states of all parts.
 func (b body) size() (n int64) {
 	for _, p := range b {
 		n += int64(len(p.State)) + p.Body.Bytes
@@ -160,15 +164,16 @@ func (b body) size() (n int64) {
 	return n
 }
 
-// restore gives f the state that b has for it. ok is false, without an error,
-// when b has no part for it. read is how many bytes of blobs were read.
+// restore sets the state of f from its part of the body. ok is false, without an
+// error, if the body has no part for f. read is the number of bytes that it read from
+// blobs.
 func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, read int64, err error) {
 	p, found := b[f.name()]
 	if !found {
 		return false, 0, nil
 	}
 	if p.Version != f.version() {
-		return false, 0, fmt.Errorf("%w: version %d of %s, not %d", ErrOtherVersion, p.Version, f.name(), f.version())
+		return false, 0, fmt.Errorf("%w: %s has version %d, want %d", ErrOtherVersion, f.name(), p.Version, f.version())
 	}
 	state := p.State
 	if !p.Body.IsZero() {
@@ -186,8 +191,8 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 	return true, read, nil
 }
 
-// readBlob reads a blob, whose digest the log checks. Whatever keeps it from
-// being read makes the snapshot unreadable, unless nothing can be read any more.
+// readBlob reads a blob; the log checks its digest. An error is a reason to skip the
+// snapshot, except when the context is canceled or the log is closed.
 func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (_ jsontext.Value, err error) {
 	r, err := log.OpenBlob(ctx, d)
 	if err == nil {
@@ -207,9 +212,9 @@ func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (_ jsontex
 	}
 }
 
-// passes reports whether err says that a snapshot is to be passed over.
-func passes(err error) bool {
-	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrCopiedBody, ErrOffPath, ErrOtherPast} {
+// skippable reports whether err is a reason to skip a snapshot.
+func skippable(err error) bool {
+	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrCopiedBody, ErrOffPath, ErrOtherEvents} {
 		if errors.Is(err, target) {
 			return true
 		}

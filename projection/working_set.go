@@ -7,29 +7,29 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// workingSetSize is how many files a working set has at most.
+// workingSetSize is the largest number of files in a working set.
 const workingSetSize = 5
 
-// workingSetKind is the kind of the context that names the working set.
+// workingSetKind is the kind of the context that lists the working set.
 const workingSetKind = "working_set"
 
-// workingSet is the files that an agent was at when its history was compacted,
-// so that the model knows what to look at again. It is fixed until the next
-// compaction that says what it covers.
+// workingSet is the files that an agent used before a compaction. The history lists
+// them so that the model can read them again. It stays until the next compaction that
+// covers events.
 type workingSet struct {
 	Modified []string `json:"modified,omitzero"`
 	Read     []string `json:"read,omitzero"`
 }
 
-// newWorkingSet takes the last files of each list, modified ones before read
-// ones: agents list them in the order of use.
+// newWorkingSet returns the last files of the lists, modified files first. Agents
+// list files in the order of use.
 func newWorkingSet(read, modified []string) (w workingSet) {
 	w.Modified = lastOf(modified, nil, workingSetSize)
 	w.Read = lastOf(read, w.Modified, workingSetSize-len(w.Modified))
 	return w
 }
 
-// lastOf is the last n files that are not among others, each once, in order.
+// lastOf returns the last n files that are not in others, each once, in order.
 func lastOf(files, others []string, n int) (last []string) {
 	for _, f := range slices.Backward(files) {
 		if len(last) < n && f != "" && !slices.Contains(last, f) && !slices.Contains(others, f) {
@@ -42,7 +42,7 @@ func lastOf(files, others []string, n int) (last []string) {
 
 func (w workingSet) isZero() bool { return len(w.Modified)+len(w.Read) == 0 }
 
-// message is what the model is told of w.
+// message is the message that lists w for the model.
 func (w workingSet) message() event.Message {
 	var text strings.Builder
 	text.WriteString("Files in use before the conversation was compacted:")

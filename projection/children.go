@@ -6,8 +6,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// ChildList are the child runs of a session that have one of their own, in the
-// order they were first named.
+// ChildList is the child runs with a session of their own, in the order of their
+// first event.
 type ChildList struct {
 	Runs []ChildRun `json:"runs,omitzero"`
 }
@@ -17,12 +17,12 @@ type ChildRun struct {
 	ChildID   string           `json:"child_id"`
 	SessionID string           `json:"session_id"`
 	State     event.ChildState `json:"state"`
-	// Seq is that of its newest event.
+	// Seq is the seq of the child's newest event.
 	Seq int64 `json:"seq"`
 }
 
-// Children are the child runs of a session that have a session of their own. A
-// fork or a copy does not inherit them.
+// Children is the child runs of a session that have a session of their own. A fork or
+// a copy does not inherit them.
 func Children() Projection[ChildList] {
 	return Projection[ChildList]{
 		builtin: true, Name: "children", Version: 1, Scope: event.SessionScope, Apply: (*ChildList).apply, Digest: noDigest[ChildList],

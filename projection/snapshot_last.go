@@ -1,0 +1,66 @@
+package projection
+
+import "github.com/convlog/convlog/event"
+
+// lastSnapshot describes the newest snapshot on the path and the events after it. A
+// Live needs it to decide about the next snapshot.
+type lastSnapshot struct {
+	// event and snapshot are the newest snapshot, with a body or without.
+	event    event.Event
+	snapshot event.Snapshot
+	found    bool
+	// digest is the state digest of the set's newest snapshot.
+	digest event.Digest
+	// events counts the path's events after the newest snapshot. seen is the bytes of
+	// all events of the path that were read. Neither counts snapshots.
+	events int
+	seen   int64
+	// body is the seq of the set's newest usable body, and bodyBytes the size of its
+	// states. since is the bytes of the path's events after body.
+	body      int64
+	bodyBytes int64
+	since     int64
+	oldest    event.Event // the oldest event of the path that was read
+}
+
+// addEvent counts an event of the path that is no snapshot. The newest event comes
+// first.
+func (l *lastSnapshot) addEvent(e *event.Event) {
+	l.seen += eventBytes(e)
+	if l.body == 0 {
+		l.since = l.seen
+	}
+	if !l.found {
+		l.events++
+	}
+}
+
+// addSnapshot notes a snapshot of the path. The newest snapshot comes first.
+func (l *lastSnapshot) addSnapshot(e *event.Event, snap event.Snapshot, set string) {
+	if !l.found {
+		l.event, l.snapshot, l.found = *e, snap, true
+	}
+	if l.digest == "" && snap.Projection == set {
+		l.digest = snap.StateDigest
+	}
+}
+
+// addBody notes a usable body of the set. The newest body comes first.
+func (l *lastSnapshot) addBody(seq, size int64) {
+	if l.body == 0 {
+		l.body, l.bodyBytes, l.since = seq, size, l.seen
+	}
+}
+
+// dropBody reverses addBody for a body that is not usable after all.
+func (l *lastSnapshot) dropBody(seq int64) {
+	if l.body == seq {
+		l.body, l.bodyBytes, l.since = 0, 0, l.seen
+	}
+}
+
+// eventBytes is the size of an event: its line, and its payload if a blob holds it.
+func eventBytes(e *event.Event) int64 {
+	_, spilled, _ := e.Spilled()
+	return int64(len(e.Line())) + 1 + spilled
+}

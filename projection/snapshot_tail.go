@@ -1,0 +1,146 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// tailBuffer is how many bytes of events a tail keeps in memory. The load reads a
+// longer tail a second time.
+const tailBuffer = 8 << 20
+
+// tail is the events that the choice of snapshots read: the events that the load
+// folds on top of the snapshots.
+type tail struct {
+	events   []event.Event // newest first; nil after an overflow
+	bytes    int
+	limit    int // of bytes
+	overflow bool
+	path     []event.Stretch // of the active path, newest first
+}
+
+// add keeps an event in memory, up to the limit.
+func (t *tail) add(e *event.Event) {
+	if t.overflow {
+		return
+	}
+	t.bytes += len(e.Line()) + len(e.Data)
+	if t.bytes > t.limit {
+		t.events, t.overflow = nil, true
+		return
+	}
+	t.events = append(t.events, *e)
+}
+
+// addToPath adds an event to the path. The newest event comes first.
+func (t *tail) addToPath(seq int64) {
+	if n := len(t.path); n > 0 && t.path[n-1].From == seq+1 {
+		t.path[n-1].From = seq
+	} else {
+		t.path = append(t.path, event.Stretch{From: seq, To: seq})
+	}
+}
+
+// hasOnPath reports whether seq is on the path.
+func (t *tail) hasOnPath(seq int64) bool {
+	return slices.ContainsFunc(t.path, func(p event.Stretch) bool { return p.From <= seq && seq <= p.To })
+}
+
+// onPath is hasOnPath for calls in ascending order of seq: it removes the stretches
+// before seq.
+func (t *tail) onPath(seq int64) bool {
+	for n := len(t.path); n > 0; n-- {
+		switch p := t.path[n-1]; {
+		case seq > p.To:
+			t.path = t.path[:n-1]
+		default:
+			return seq >= p.From
+		}
+	}
+	return false
+}
+
+// foldTail folds the tail on top of the chosen snapshots, oldest event first.
+func (l *Loaded) foldTail(ctx context.Context, s *snapshotChoice) error {
+	if !s.tail.overflow {
+		for _, e := range slices.Backward(s.tail.events) {
+			if err := l.foldEvent(s, &e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, r := range s.ranges(l.Head.Seq) {
+		for e, err := range s.log.Read(ctx, l.Session, eventlog.Between(r.From, r.To)) {
+			if err != nil {
+				return fmt.Errorf("project session %q: %w", l.Session, err)
+			}
+			l.Explain.read(&e)
+			if err := l.foldEvent(s, &e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// foldEvent applies an event to each fold whose snapshot does not cover it.
+func (l *Loaded) foldEvent(s *snapshotChoice, e *event.Event) error {
+	onPath, e := s.tail.onPath(e.Seq), e.Effective()
+	for i, f := range s.folds {
+		if e.Seq <= f.covers || !inScope(f.scope(), e.Type, onPath) {
+			continue
+		}
+		if err := f.apply(e); err != nil {
+			return err
+		}
+		l.Explain.Parts[i].Folded++
+	}
+	return nil
+}
+
+// ranges returns the ranges of seqs to fold, oldest first. No two overlap.
+func (s *snapshotChoice) ranges(head int64) (r []event.Stretch) {
+	add := func(from, to int64) {
+		if from > to {
+			return
+		}
+		if n := len(r); n > 0 && from <= r[n-1].To+1 {
+			r[n-1].To = max(r[n-1].To, to)
+			return
+		}
+		r = append(r, event.Stretch{From: from, To: to})
+	}
+	path, hasPath := s.lowestCovers(false)
+	all, hasAll := s.lowestCovers(true)
+	if !hasAll {
+		all = head
+	}
+	if hasPath {
+		for n := len(s.tail.path); n > 0; n-- {
+			p := s.tail.path[n-1]
+			add(max(p.From, path+1), min(p.To, all))
+		}
+	}
+	add(all+1, head)
+	return r
+}
+
+// lowestCovers is the lowest seq that a snapshot of a fold of session scope, or of
+// path scope, covers: all later events are needed. ok is false if no fold has the
+// scope.
+func (s *snapshotChoice) lowestCovers(session bool) (seq int64, ok bool) {
+	for _, f := range s.folds {
+		if (f.scope() == event.SessionScope) == session {
+			if !ok || f.covers < seq {
+				seq = f.covers
+			}
+			ok = true
+		}
+	}
+	return seq, ok
+}
