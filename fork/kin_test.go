@@ -130,7 +130,12 @@ func TestRemoveIsRefusedWhileForksNeedIt(t *testing.T) {
 // its beginning, and reading all of it reads each event once.
 func TestDeepForks(t *testing.T) {
 	everywhere(t, func(t *bench) {
-		const depth = 1000
+		depth := 1000
+		if testing.Short() {
+			depth = 200
+		}
+		bound := int64(3 * depth)
+		half := depth / 2
 		name := func(i int) string { return fmt.Sprint("s", i) }
 		t.add(name(0), user("root"))
 		for i := 1; i <= depth; i++ {
@@ -158,7 +163,7 @@ func TestDeepForks(t *testing.T) {
 				}
 			}
 		})
-		within("all of it", 3*depth, func() {
+		within("all of it", bound, func() {
 			n := 0
 			for _, err := range t.log.Read(t.ctx, last, eventlog.All()) {
 				t.must(err)
@@ -168,17 +173,17 @@ func TestDeepForks(t *testing.T) {
 				t.Errorf("the lineage has %d events", n)
 			}
 		})
-		within("the lineage", 3*depth, func() {
+		within("the lineage", bound, func() {
 			line, err := lineage(t.ctx, t.log, last)
 			t.must(err)
 			if len(line) != depth || line[depth-1].Session != name(0) {
 				t.Errorf("the lineage has %d sessions", len(line))
 			}
 		})
-		within("comparing its ends", 10*depth, func() {
-			d, err := fork.Diff(t.ctx, t.log, fork.Tip{Session: last}, fork.Tip{Session: name(500)})
+		within("comparing its ends", 4*bound, func() {
+			d, err := fork.Diff(t.ctx, t.log, fork.Tip{Session: last}, fork.Tip{Session: name(half)})
 			t.must(err)
-			if d.Ancestor != (fork.Tip{Session: name(500), Seq: 501}) || d.A.Len() != 500 || d.B.Len() != 0 {
+			if d.Ancestor != (fork.Tip{Session: name(half), Seq: int64(half + 1)}) || d.A.Len() != int64(half) || d.B.Len() != 0 {
 				t.Errorf("the difference is %+v", d)
 			}
 		})

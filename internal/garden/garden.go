@@ -322,8 +322,9 @@ func Same(t Failer, what string, want, got any) {
 
 // OnGardens checks a property on random logs of each store.
 func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
-	for name, open := range Backends {
+	for name, open := range backendsOfLaws() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
 				log := eventlog.Open(open(t.TempDir()))
 				defer func() { _ = log.Close() }()
@@ -331,6 +332,14 @@ func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 			})
 		})
 	}
+}
+
+// backendsOfLaws are the stores of random scripts: all, or one in a short test.
+func backendsOfLaws() map[string]func(dir string) eventlog.Store {
+	if testing.Short() {
+		return map[string]func(dir string) eventlog.Store{"jsonl": Backends["jsonl"]}
+	}
+	return Backends
 }
 
 // OnGarden runs a test on a garden with an empty log of each store.

@@ -55,8 +55,9 @@ var DrawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
 
 // OnLives checks a property on random lives in each store.
 func OnLives(t *testing.T, law func(r *rapid.T, l *Life)) {
-	for name, open := range Backends {
+	for name, open := range backendsOfLaws() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
 				log := eventlog.Open(open(t.TempDir()))
 				defer func() { _ = log.Close() }()

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	flag.Parse()
+	if testing.Short() {
+		*killsFlag, *stepsFlag, *incidentsFlag = min(*killsFlag, 8), min(*stepsFlag, 15), min(*incidentsFlag, 4)
+	}
 	os.Exit(m.Run())
 }
 

@@ -37,6 +37,9 @@ func TestCutAnywhere(t *testing.T) {
 		if !*thorough && cut < p.start[all-1] && random.IntN(40) > 0 && p.completeLines(cut) == p.completeLines(cut-1) {
 			continue
 		}
+		if testing.Short() && cut%5 != 0 {
+			continue
+		}
 		cuts++
 		p.restore()
 		p.damage(p.main[:cut])
@@ -75,6 +78,9 @@ func TestFlips(t *testing.T) {
 		session, isSession := strings.CutSuffix(name, extension)
 		flips := 0
 		for at := range content {
+			if testing.Short() && at%7 != 0 {
+				continue
+			}
 			for _, bit := range bitsOf(random) {
 				flips++
 				damaged := bytes.Clone(content)

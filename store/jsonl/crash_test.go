@@ -316,7 +316,10 @@ func TestCrash(t *testing.T) {
 				w.crashes = total
 				w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 				steps := 25
-				if *crashSeeds == 0 {
+				switch {
+				case testing.Short():
+					steps = 6
+				case *crashSeeds == 0:
 					steps = 18
 				}
 				for range steps {
@@ -330,7 +333,10 @@ func TestCrash(t *testing.T) {
 
 // TestCrash with concurrent appends.
 func TestCrashConcurrent(t *testing.T) {
-	total := new(crashes)
+	total, steps := new(crashes), 6
+	if testing.Short() {
+		steps = 2
+	}
 	workloads(t, 1, func(t *testing.T, seed uint64) {
 		w := newSimulation(t, seed, jsonl.Always, 2)
 		w.crashes = total
@@ -340,7 +346,7 @@ func TestCrashConcurrent(t *testing.T) {
 			own := &author{Rand: rand.New(rand.NewPCG(seed, uint64(i+10))), model: w.model, made: i * 1000, appendsOnly: true}
 			log := w.writers[i%2].log
 			wg.Go(func() {
-				for range 6 {
+				for range steps {
 					a := own.next()
 					w.model.begin(a)
 					if err := a.run(t.Context(), log); err != nil {

@@ -30,6 +30,9 @@ func TestAdoptAfterTornTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	for cut := range whole.Len() {
+		if testing.Short() && cut%17 != 0 {
+			continue
+		}
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "s.jsonl"), whole.Bytes()[:cut], 0o600); err != nil {
 			t.Fatal(err)

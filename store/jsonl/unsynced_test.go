@@ -28,6 +28,9 @@ func afterCrashes(t *testing.T, disk *crashfs.Disk, check func(log *eventlog.Log
 
 func afterManyCrashes(t *testing.T, disk *crashfs.Disk, n uint64, check func(log *eventlog.Log) error) {
 	t.Helper()
+	if testing.Short() {
+		n /= 20
+	}
 	for seed := range n {
 		if err := check(startWriter(disk.Crash(seed), jsonl.Always).log); err != nil {
 			t.Fatalf("crash %d: %v", seed, err)
