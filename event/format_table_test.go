@@ -103,7 +103,7 @@ var memberPattern = regexp.MustCompile(`^(?:and one of:? )?([a-z_]+)(?: \{([^}]*
 func parseMembers(list string) (members []formatMember) {
 	for _, item := range splitTop(strings.ReplaceAll(list, ";", ",")) {
 		m := memberPattern.FindStringSubmatch(item)
-		if m == nil || strings.HasPrefix(item, "or none") || strings.HasPrefix(item, "only what") {
+		if m == nil || strings.HasPrefix(item, "or none") {
 			continue
 		}
 		member := formatMember{name: m[1]}
