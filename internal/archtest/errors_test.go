@@ -2,9 +2,7 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,24 +49,7 @@ func TestGuideListsTheErrors(t *testing.T) {
 // exportedErrors returns the Err… variables and the error types of all packages for
 // users, as package.Name.
 func exportedErrors(t *testing.T, root string) (names []string) {
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (slices.Contains([]string{"internal", "cmd", "examples", "testdata"}, d.Name()) || strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err == nil {
-			names = append(names, errorsOf(file)...)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eachUserFile(t, root, func(file *ast.File) { names = append(names, errorsOf(file)...) })
 	return names
 }
 
