@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// qualified matches package.Name at the beginning of a code span or of a later word.
-var qualified = regexp.MustCompile("\\b([a-z]+)\\.([A-Z]\\w*)")
+// qualified matches package.Name anywhere in a line.
+var qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)`)
 
 // Every package.Name in docs/GUIDE.md and README.md exists.
 func TestGuideNamesWhatExists(t *testing.T) {
