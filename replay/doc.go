@@ -1,6 +1,6 @@
 // Package replay checks a sequence of events and folds it into a state.
 //
-//	events := log.ActivePath(ctx, "order-42")
+//	events := log.Read(ctx, "order-42", eventlog.All().OnPath())
 //	n, err := replay.Replay(events, 0, func(n *int, e *event.Event) error {
 //		*n++
 //		return nil
@@ -8,15 +8,14 @@
 //
 // # Sequences
 //
-// All functions take an iterator of events: Log.Read in either direction,
-// Log.ActivePath, or events in memory (Of). The package does not write, and no watcher
-// sees a replay.
+// All functions take an iterator of events: Log.Read in either direction, or events in
+// memory (Of). The package does not write, and no watcher sees a replay.
 //
 // # Checks
 //
 // Check yields the events of a sequence. It ends the sequence with a typed error at an
 // event of another lineage, a missing event, an event out of order, or a payload
-// version newer than this program. It does not compute the hash chain: Log.Verify does.
+// version newer than this program. It does not compute the hash chain: verify.Session does.
 // Replay, Replayer and ActivePath check the events that they read.
 //
 // # Folding

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -16,13 +17,14 @@ import (
 // speakers counts the messages of each role on the active path.
 var speakers = projection.Projection[map[event.Role]int]{
 	Name: "shop:speakers", Version: 1,
+	New: func() map[event.Role]int { return map[event.Role]int{} },
 	Apply: func(state *map[event.Role]int, e *event.Event) error {
 		m, ok, err := event.Decode[event.Message](e)
+		if errors.Is(err, event.ErrRedacted) {
+			return nil
+		}
 		if !ok || err != nil {
 			return err
-		}
-		if *state == nil {
-			*state = map[event.Role]int{}
 		}
 		(*state)[m.Role]++
 		return nil

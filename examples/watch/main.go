@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -35,7 +36,7 @@ func run(ctx context.Context, dir, session string, n int) error {
 			return err
 		}
 		m, ok, err := event.Decode[event.Message](&e)
-		if err != nil {
+		if err != nil && !errors.Is(err, event.ErrRedacted) {
 			return err
 		}
 		if ok {
