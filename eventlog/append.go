@@ -17,6 +17,9 @@ import (
 //	batch.go     the leader validates a batch of requests and writes it
 //	state.go     the leader's memory of a session: its tail, and the staged batch
 //	history.go   the rules that need older events: tool calls, moves and forks
+//
+// Package internal/line makes the bytes of a line (write.go). Store.Append writes them,
+// for example in store/jsonl/append.go.
 
 // Append adds events to a session, all or none, in order, and returns the head
 // after them. The events are durable when Append returns, as the sync policy of the

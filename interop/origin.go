@@ -54,7 +54,8 @@ func (o *Origin) value() (jsontext.Value, error) {
 // part of the event's id. Equal records of a session differ by their occurrence.
 type Key [10]byte
 
-// RecordKey is the key of an event made from a record. occurrence numbers equal
+// RecordKey is the key of an event made from a record. digest is the importer's digest
+// of the content, which may differ from Record.Digest. occurrence numbers equal
 // records of the session from 0, and part numbers the events of one record from 0.
 func RecordKey(session string, digest event.Digest, occurrence, part int) Key {
 	b := append(append(make([]byte, 0, 384), session...), 0)

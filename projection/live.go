@@ -287,8 +287,6 @@ func (v *Live) event(ctx context.Context, s *event.Snapshot, withBody bool) (e e
 			return e, err
 		}
 	}
-	if e = event.New(*s); err != nil {
-		return e, err
-	}
+	e = event.New(*s)
 	return e, e.AddBlobs(digests...)
 }

@@ -28,7 +28,7 @@ func (t *tail) add(e *event.Event) {
 	if t.overflow {
 		return
 	}
-	t.bytes += len(e.Line()) + len(e.Data)
+	t.bytes += int(eventBytes(e))
 	if t.bytes > t.limit {
 		t.events, t.overflow = nil, true
 		return

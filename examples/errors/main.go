@@ -21,7 +21,7 @@ func main() {
 	fmt.Println(add(ctx, l, os.Args[2], event.UserMessage("hello")))
 }
 
-// add appends e, and says what a person should do if it cannot.
+// add appends e. It returns "stored", or the remedy.
 func add(ctx context.Context, l *eventlog.Log, session string, e event.Event) string {
 	for {
 		_, err := l.Append(ctx, session, eventlog.Any(), e)

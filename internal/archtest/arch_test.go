@@ -13,8 +13,8 @@ import (
 
 const module = "github.com/convlog/convlog"
 
-// room is a row of the table: what a package may import besides the standard
-// library. A name ending in /... stands for a folder and all below it.
+// room is a row of the table: the imports that a package may have besides the
+// standard library. A name with the end /... is a folder with all folders in it.
 type room struct {
 	rooms   []string // packages of this module
 	modules []string // modules of others
@@ -30,7 +30,7 @@ var (
 	testRooms   = []string{"event", "eventlog/...", "store/...", "replay/..."}
 )
 
-// table is the policy: arrows point down only. A row may stand here before
+// table is the policy: arrows point down only. The table may have a row before
 // its package does.
 var table = map[string]room{
 	"event":                  {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
@@ -198,7 +198,7 @@ func moduleRoot(t *testing.T) string {
 	}
 }
 
-// load reads the imports of every Go file in dir, whatever its build tags. It
+// load reads the imports of every Go file in dir, with any build tags. It
 // uses go/build and not the go command, so that the test cache knows which
 // files the outcome depends on.
 func load(t *testing.T, dir string) (build.Package, bool) {
@@ -214,7 +214,7 @@ func load(t *testing.T, dir string) (build.Package, bool) {
 	return *pkg, true
 }
 
-// check says what a package imports that its row does not allow.
+// check lists the imports of a package that its row does not allow.
 func check(dir string, pkg build.Package) []string {
 	row, ok := rowOf(dir)
 	if !ok {
@@ -263,7 +263,7 @@ func (r room) allowsInTests(imported string) bool {
 	return slices.ContainsFunc(append(slices.Clone(testRooms), r.tests...), func(pattern string) bool { return within(inside, pattern) })
 }
 
-// within reports whether dir matches a pattern such as "fork", "store/..." or "...".
+// within reports whether dir matches a pattern, for example "fork", "store/..." or "...".
 func within(dir, pattern string) bool {
 	folder, tree := strings.CutSuffix(pattern, "...")
 	folder = strings.TrimSuffix(folder, "/")

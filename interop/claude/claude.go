@@ -48,7 +48,7 @@
 // path or the clock. A second import, a longer version of the file, or a copy of it adds
 // only new events. A line whose parent is missing or null follows the line before it. If
 // the parent of a session's first line is missing, another file may begin the session:
-// its lines are left for a second import after the other files.
+// Declare names the parent, and that file is imported first.
 //
 // # Code
 //

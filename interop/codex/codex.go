@@ -52,8 +52,10 @@
 //
 // # Repeated imports
 //
-// The id of an event is made of the session id and the payload. A second import, a
-// longer version of the file, or a copy of it adds only new events.
+// The id of an event has the time of the record and a hash: of the session id, the
+// record's type and payload, the number of equal records before it, and the part of the
+// record. Only the hash is compared. A second import, a longer version of the file, or a
+// copy of it adds only new events.
 //
 // # Code
 //

@@ -22,11 +22,11 @@
 //   - tail.go finds the end of the last complete append. hole.go finds holes:
 //     blocks that never reached the disk and read as NULs. Complete appends may
 //     follow a hole; they belong to the torn tail.
-//   - Readers stop there. They change nothing.
+//   - Readers (read.go) stop there. They change nothing.
 //   - recovery.go runs before the next append: it saves the torn tail to
 //     <name>.torn-<offset>, truncates the file, and refuses appends until an
 //     event names the cut.
-//   - torntail.go lists, truncates and retires torn tails on request.
+//   - tailkeeper.go lists, truncates and retires torn tails on request.
 //
 // A file with complete appends after a bad line has no torn tail: it is damaged, and
 // nothing is truncated.

@@ -16,8 +16,8 @@ const (
 )
 
 // Lock implements eventlog.Locker with a flock on <dir>/.lock. A waiting exclusive
-// caller also locks <dir>/.lock-next, so that new shared callers wait until it has had
-// its turn. A read-only store takes a shared lock if the file exists, and creates
+// caller also locks <dir>/.lock-next, so that new shared callers wait for it, at
+// most half a second. A read-only store takes a shared lock if the file exists, and creates
 // nothing.
 func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
 	if err := s.checkOpen("lock", s.dir); err != nil {
