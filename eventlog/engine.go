@@ -26,8 +26,12 @@ func (e logEngine) LockStore(ctx context.Context, exclusive bool) (context.Conte
 	return e.log.lockStore(ctx, exclusive)
 }
 
-func (e logEngine) Append(ctx context.Context, session string, after event.Head, events []event.Event) (stored []event.Event, err error) {
-	head, err := e.log.append(ctx, session, At(after), &stored, events)
+func (e logEngine) Append(ctx context.Context, session string, after event.Head, durable bool, events ...event.Event) (stored []event.Event, err error) {
+	expect := At(after)
+	if durable {
+		expect = expect.Durable()
+	}
+	head, err := e.log.append(ctx, session, expect, &stored, events)
 	if err != nil {
 		return nil, err
 	}

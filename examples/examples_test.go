@@ -145,7 +145,7 @@ func TestRequest(t *testing.T) {
 
 func TestOwnEvent(t *testing.T) {
 	t.Parallel()
-	same(t, "true old 100\ntrue A1 250", output(t, build(t, "ownevent")))
+	same(t, "true A0 100 <nil>\ntrue A1 250 <nil>", output(t, build(t, "ownevent")))
 }
 
 // Errors tells a person about damage, a bad session id and a missing permission.

@@ -87,7 +87,7 @@ func (v *Live) Append(ctx context.Context, events ...event.Event) (event.Head, e
 	if err := v.refresh(ctx); err != nil {
 		return event.Head{}, err
 	}
-	stored, err := engine.Of(v.log).Append(ctx, v.Session, v.Head, events)
+	stored, err := engine.Of(v.log).Append(ctx, v.Session, v.Head, false, events...)
 	if err != nil {
 		return event.Head{}, err
 	}
@@ -239,14 +239,11 @@ func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, appen
 	if err != nil {
 		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
 	}
-	expect := eventlog.At(v.Head)
-	if r.Durable {
-		expect = expect.Durable()
-	}
-	if _, err := v.log.Append(ctx, v.Session, expect, e); err != nil {
+	stored, err := engine.Of(v.log).Append(ctx, v.Session, v.Head, r.Durable, e)
+	if err != nil {
 		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
 	}
-	return s, true, v.Follow(ctx)
+	return s, true, v.Fold(ctx, stored...)
 }
 
 // opportunity describes the current moment to the policies.

@@ -159,8 +159,8 @@ func await(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("%s never contained %q", args[0], args[1])
 }
 
-// head NAME FILE: set $NAME to the SEQ:HASH at the end of what append printed,
-// and $NAME_SHORT to the same head with a short hash.
+// head NAME FILE: set $NAME to the SEQ:HASH at the end of append's output in FILE, and
+// $NAME_SHORT to the same head with a short hash.
 func head(ts *testscript.TestScript, args []string) {
 	words := strings.Fields(ts.ReadFile(args[1]))
 	if len(words) != 2 || !strings.Contains(words[1], ":") {

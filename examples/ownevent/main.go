@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -13,7 +14,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// OrderPlaced is version 2 of the payload: version 1 had the amount as a text.
+// OrderPlaced is version 2 of the payload: version 1 had whole euros.
 type OrderPlaced struct {
 	Order string `json:"order"`
 	Cents int    `json:"cents"`
@@ -22,10 +23,16 @@ type OrderPlaced struct {
 // EventType has a colon, as every type of a program's own.
 func (OrderPlaced) EventType() event.Type { return "shop:order_placed/2" }
 
-// upcast makes version 2 of version 1 on read. The stored bytes stay.
 var upcast = event.Upcaster{From: "shop:order_placed", To: "shop:order_placed/2",
 	Cast: func(data jsontext.Value) (jsontext.Value, error) {
-		return jsontext.Value(`{"order":"old","cents":100}`), nil
+		var old struct {
+			Order string `json:"order"`
+			Euros int    `json:"euros"`
+		}
+		if err := json.Unmarshal(data, &old); err != nil {
+			return nil, err
+		}
+		return json.Marshal(OrderPlaced{Order: old.Order, Cents: 100 * old.Euros})
 	}}
 
 func main() {
@@ -37,7 +44,7 @@ func main() {
 func run(ctx context.Context) error {
 	l := eventlog.Open(memory.New(), eventlog.Options{Upcasters: []event.Upcaster{upcast}})
 	defer l.Close()
-	old := event.Event{Type: "shop:order_placed", Data: jsontext.Value(`{"total":"1.00"}`)}
+	old := event.Event{Type: "shop:order_placed", Data: jsontext.Value(`{"order":"A0","euros":1}`)}
 	if _, err := l.Append(ctx, "s", eventlog.New(), old, event.New(OrderPlaced{Order: "A1", Cents: 250})); err != nil {
 		return err
 	}
@@ -46,10 +53,7 @@ func run(ctx context.Context) error {
 			return err
 		}
 		order, ok, err := event.Decode[OrderPlaced](&e)
-		if err != nil {
-			return err
-		}
-		fmt.Println(ok, order.Order, order.Cents)
+		fmt.Println(ok, order.Order, order.Cents, err)
 	}
 	return nil
 }

@@ -38,9 +38,9 @@ type Engine interface {
 	// log that get locked do not take the lock again.
 	LockStore(ctx context.Context, exclusive bool) (locked context.Context, unlock func(), err error)
 
-	// Append is Log.Append at an expected head. It returns the stored events, with data
-	// and upcast.
-	Append(ctx context.Context, session string, after event.Head, events []event.Event) (stored []event.Event, err error)
+	// Append is Log.Append at an expected head, durable under any sync policy if durable
+	// is true. It returns the stored events, with data and upcast.
+	Append(ctx context.Context, session string, after event.Head, durable bool, events ...event.Event) (stored []event.Event, err error)
 
 	// Exclusively runs fn while this process appends nothing to the session. The log
 	// forgets its memory of the session, and watchers read the store.

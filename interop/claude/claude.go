@@ -98,8 +98,8 @@ func isRecord(h head.Head) bool {
 	return kind != "" && (h.Has("sessionId") || (h.Has("leafUuid") || h.Has("messageId")) && slices.Contains(bookkeeping, kind))
 }
 
-// Import appends the records that the log does not have yet. After an error, the events
-// added so far stay in the log, except those of the session with the error.
+// Import appends the records that the log does not have yet. After an error, the
+// appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
 	err := im.result.Take(interop.Records(src), im.record)

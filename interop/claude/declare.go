@@ -6,9 +6,9 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The ids of a file beside those of its sessions. beginID: the file has a line that
-// begins the session. rootID: the parent of that line, if it has one, comes before
-// it. lineID: the file has the line; More lists these.
+// A file owns more ids than its session ids. It owns beginID if it has a line that
+// begins the session, and rootID if that line has no parent or follows its parent. It
+// owns lineID of each line; More lists these ids.
 func beginID(session string) string { return "claude:begin/" + session }
 
 func rootID(session string) string { return "claude:root/" + session }
@@ -125,7 +125,7 @@ func (d *declaration) add(f *facts) *declared {
 	return s
 }
 
-// has reports whether a line is among those that were read.
+// has reports whether a line with that uuid was read.
 func (d *declaration) has(uuid string) bool {
 	n := 0
 	for line, err := range interop.Lines(d.src) {

@@ -104,8 +104,8 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	return im.result, err
 }
 
-// run imports all records. After an error, the events added so far stay in the log,
-// except those of the session with the error.
+// run imports all records. After an error, the appended events stay, and a second
+// import appends the missing ones.
 func (im *importer) run(src interop.Source) error {
 	for rec, err := range interop.Values(src) {
 		var refused *interop.RecordError

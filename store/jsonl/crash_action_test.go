@@ -154,8 +154,7 @@ func (w *author) append(session string, appends ...[]textEvent) *action {
 	return a
 }
 
-// appendRest retries several appends of which the first is stored: it adds the missing
-// ones.
+// appendRest retries several appends, of which some are stored. It adds the others.
 func appendRest(ctx context.Context, log *eventlog.Log, session string, durable bool, each [][]event.Event) error {
 	expect := eventlog.Any()
 	if durable {

@@ -79,7 +79,7 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 	return wrap("remove blobs", s.scrub(ctx))
 }
 
-// blobRemovals removes those of its blobs that exist.
+// blobRemovals removes blobs. A missing blob is not an error.
 type blobRemovals []event.Digest
 
 func (r blobRemovals) apply(w *writer) error {

@@ -22,7 +22,7 @@ func Begins(head []byte) Head {
 	return Object(head)
 }
 
-// Object parses an object whose end may be missing; nil if there is none.
+// Object parses an object that may be truncated. It is nil for any other value.
 func Object(head []byte) Head {
 	head = Trim(head)
 	d := jsontext.NewDecoder(bytes.NewBuffer(head), jsontext.AllowInvalidUTF8(true))
