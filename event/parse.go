@@ -31,14 +31,20 @@ func Parse(text []byte, session string) (Event, error) {
 	if err := l.Parse(text, line.Strings{Session: session, Types: knownTypes}); err != nil {
 		return Event{}, parseError(err)
 	}
+	return FromLine(&l), nil
+}
+
+// FromLine returns the event of a line that was parsed or rendered by this module. It
+// shares the bytes of the line.
+func FromLine(l *line.Line) Event {
 	e := Event{
 		Seq: l.Seq, ID: l.ID, SessionID: l.Session, Type: Type(l.Type), Timestamp: l.Timestamp, Cost: Cost(l.Cost),
 		Metadata: l.Metadata, Data: l.Data, line: l.Canonical(), hash: l.HashOffset(), more: l.More,
 	}
 	if l.HasRareMembers() {
-		e.rare = rareOf(&l)
+		e.rare = rareOf(l)
 	}
-	return e, nil
+	return e
 }
 
 func rareOf(l *line.Line) *rare {

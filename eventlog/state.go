@@ -169,13 +169,9 @@ func (s *stagedEvents) begin(head event.Head, single bool) {
 }
 
 // add makes the line of an event that follows prev, and stages the event.
-func (s *stagedEvents) add(l *line.Line, prev event.Hash, salt [16]byte) error {
-	start := len(s.buf)
+func (s *stagedEvents) add(l *line.Line, prev event.Hash, salt [16]byte) {
 	s.buf = l.Append(s.buf, line.Hash(prev), salt)
-	e, err := event.Parse(s.buf[start:len(s.buf):len(s.buf)], l.Session)
-	if err != nil {
-		return fmt.Errorf("parse the new line: %w", err)
-	}
+	e := event.FromLine(l)
 	s.head = e.Head()
 	if len(s.events) > 0 || l.More > 0 || !s.single { // else no other id can repeat it
 		if s.ids == nil {
@@ -184,7 +180,6 @@ func (s *stagedEvents) add(l *line.Line, prev event.Hash, salt [16]byte) error {
 		s.ids[e.ID] = e.Seq
 	}
 	s.events = append(s.events, e)
-	return nil
 }
 
 // stagedMark is a point that reset returns to.

@@ -64,6 +64,34 @@ func TestLineRoundTrip(t *testing.T) {
 	}
 }
 
+// TestRenderedLine compares a line after Append with the same line parsed: all fields
+// and offsets are equal, also behind other bytes and without the optional members.
+func TestRenderedLine(t *testing.T) {
+	variants := map[string]func(*Line){
+		"all members":      func(*Line) {},
+		"no metadata":      func(l *Line) { l.Metadata = nil },
+		"empty metadata":   func(l *Line) { l.Metadata = []byte{} },
+		"no extras":        func(l *Line) { l.Extras = nil },
+		"neither":          func(l *Line) { l.Metadata, l.Extras = nil, nil },
+		"no blobs, no cut": func(l *Line) { l.Blobs, l.Cut = nil, Cut{} },
+		"local time":       func(l *Line) { l.Timestamp = l.Timestamp.In(time.FixedZone("east", 3600)) },
+		"now":              func(l *Line) { l.Timestamp = time.Now() },
+		"spilled":          func(l *Line) { l.Digest, l.Bytes, l.Data = "sha256:"+strings.Repeat("a", 64), 70_000, nil },
+	}
+	for name, change := range variants {
+		t.Run(name, func(t *testing.T) {
+			l := sample()
+			change(&l)
+			before := []byte("other bytes")
+			text := l.Append(before, Hash{5}, sampleSalt)[len(before):]
+			want := parse(t, text)
+			if diff := cmp.Diff(want, l, cmp.AllowUnexported(Line{}, offsets{})); diff != "" {
+				t.Fatalf("the rendered line is not the parsed one (-parsed +rendered):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestChainBytes computes the chain again, directly from FORMAT.md.
 func TestChainBytes(t *testing.T) {
 	line := string(sampleLine())

@@ -10,10 +10,12 @@ import (
 
 // Append appends the rendered line to dst, without newline. prev is the hash of the
 // previous line. Data and metadata must be compact, and blobs must be sorted. A
-// redacted line keeps its commit and ignores salt.
+// redacted line keeps its commit and ignores salt. Any other line is then the same as
+// if it were parsed from the new bytes: it shares them.
 func (l *Line) Append(dst []byte, prev Hash, salt [16]byte) []byte {
 	start := len(dst)
 	dst = l.appendHeader(append(dst, `{"crc":"00000000",`...))
+	at := offsets{headerEnd: uint32(len(dst) - start)}
 	header := Hash(sha256.Sum256(dst[start+bodyStart:]))
 	if l.Redacted {
 		c := l.Commit()
@@ -21,16 +23,43 @@ func (l *Line) Append(dst []byte, prev Hash, salt [16]byte) []byte {
 	}
 	dst = appendHex(dst, `,"salt":"`, salt[:])
 	dst = append(dst, `,"hash":"`...)
-	hashAt := len(dst)
+	at.hash = uint32(len(dst) - start)
 	dst = append(dst, zeroHex...)
 	dst = append(dst, '"')
 	dst = appendBlobs(dst, l.Blobs)
+	at.metaStart = uint32(len(dst) - start)
 	dst, meta := l.appendMeta(dst)
+	at.metaEnd = uint32(len(dst) - start)
 	dst = l.appendPayload(dst)
 	dst = append(dst, '}')
 	h := Link{header, commit(salt, meta, l.dataHash())}.After(prev)
-	hex.Encode(dst[hashAt:], h[:])
-	return finish(dst, start)
+	hex.Encode(dst[start+int(at.hash):], h[:])
+	dst = finish(dst, start)
+	l.share(dst[start:len(dst):len(dst)], at)
+	return dst
+}
+
+// share makes the line refer to its rendered bytes.
+func (l *Line) share(raw []byte, at offsets) {
+	if at.metaEnd > at.metaStart {
+		at.metaStart++ // the comma is not hashed
+	}
+	l.raw, l.at, l.Timestamp = raw, at, l.Timestamp.Round(0).UTC()
+	metaData := len(`"metadata":`) + int(at.metaStart)
+	l.Metadata = part(raw, metaData, metaData+len(l.Metadata))
+	l.Extras = part(raw, int(at.metaEnd)-len(l.Extras), int(at.metaEnd))
+	if l.Digest == "" {
+		end := len(raw) - 1
+		l.Data = part(raw, end-len(l.Data), end)
+	}
+}
+
+// part is raw[start:end], or nil if that is empty.
+func part(raw []byte, start, end int) []byte {
+	if start == end {
+		return nil
+	}
+	return raw[start:end:end]
 }
 
 // Reseal renders a parsed line again after prev, with the same salt. Use it after
