@@ -13,7 +13,10 @@ type ApprovalRequest struct {
 	EffectID    string `json:"effect_id,omitzero"`
 	CallID      string `json:"call_id,omitzero"`
 	Name        string `json:"name,omitzero"`
-	// ArgumentsDigest binds the answer to these arguments.
+	// Nonce is 32 random hex digits, as NewNonce makes them.
+	Nonce string `json:"nonce,omitzero"`
+	// ArgumentsDigest is ArgumentsDigest(Nonce, arguments). It binds the answer to these
+	// arguments.
 	ArgumentsDigest Digest `json:"arguments_digest,omitzero"`
 	Boundary        string `json:"boundary,omitzero"`
 	Operation       string `json:"operation,omitzero"`
@@ -33,7 +36,7 @@ func (a ApprovalRequest) EventType() Type { return ApprovalRequested }
 func (a ApprovalRequest) Validate() error {
 	return firstError(
 		require("interrupt_id", a.InterruptID),
-		requireDigest("arguments_digest", a.ArgumentsDigest),
+		requireNonce(a.Nonce, a.ArgumentsDigest),
 		requireExtra(a.Extra),
 	)
 }
@@ -49,8 +52,9 @@ const (
 
 // ApprovalResolution is the payload of approval_resolved.
 type ApprovalResolution struct {
-	InterruptID     string   `json:"interrupt_id"`
-	EffectID        string   `json:"effect_id,omitzero"`
+	InterruptID string `json:"interrupt_id"`
+	EffectID    string `json:"effect_id,omitzero"`
+	// ArgumentsDigest is the digest of the request.
 	ArgumentsDigest Digest   `json:"arguments_digest,omitzero"`
 	Decision        Decision `json:"decision"`
 	// By is the person or program that decided.

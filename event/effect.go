@@ -38,7 +38,11 @@ type EffectIntent struct {
 	Name    string      `json:"name,omitzero"`
 	Class   EffectClass `json:"class"`
 	Attempt int         `json:"attempt,omitzero"`
-	// ArgumentsDigest must be the same when the turn is run again.
+	// Nonce is 32 random hex digits, as NewNonce makes them. Without them nobody can guess
+	// the arguments from ArgumentsDigest.
+	Nonce string `json:"nonce,omitzero"`
+	// ArgumentsDigest is ArgumentsDigest(Nonce, arguments). It must be the same when the
+	// turn is run again.
 	ArgumentsDigest Digest `json:"arguments_digest,omitzero"`
 	// Arguments are any JSON value, verbatim.
 	Arguments jsontext.Value `json:"arguments,omitzero"`
@@ -56,7 +60,7 @@ func (x EffectIntent) Validate() error {
 		requireOrdinal(x.Ordinal),
 		requireOneOf("class", x.Class, EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce),
 		requireMin("attempt", x.Attempt, 0),
-		requireDigest("arguments_digest", x.ArgumentsDigest),
+		requireNonce(x.Nonce, x.ArgumentsDigest),
 		requireExtra(x.Extra),
 	)
 }

@@ -61,6 +61,8 @@ func keptMember(t Type, members []rawjson.Member, name string) (jsontext.Value, 
 		return keptCallIDs(members, ToolResultPart)
 	case t == CompactionTriggered && name == "entries":
 		return keptReferences(members)
+	case t == SessionStarted && name == "source":
+		return keptFormat(members)
 	}
 	value, _ := rawjson.Value(members, name)
 	return withoutExtra(value)
@@ -108,6 +110,23 @@ func keptReferences(members []rawjson.Member) (jsontext.Value, error) {
 		}
 	}
 	return marshalList(references)
+}
+
+// keptFormat keeps the format of a session's source: a second import looks for it.
+func keptFormat(members []rawjson.Member) (jsontext.Value, error) {
+	source, ok := rawjson.Value(members, "source")
+	if !ok {
+		return nil, nil
+	}
+	members, err := rawjson.Members(source)
+	if err != nil {
+		return nil, err
+	}
+	format, ok := rawjson.Value(members, "format")
+	if !ok {
+		return nil, nil
+	}
+	return rawjson.Object([]rawjson.Member{{Name: "format", Value: format}}), nil
 }
 
 // marshalList is nil for an empty list: an absent member means the same.

@@ -1,9 +1,13 @@
 package event
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"hash"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/line"
 )
 
 // RedactionNote is the payload of redacted: it names the events with erased content.
@@ -12,8 +16,9 @@ type RedactionNote struct {
 	Reason string  `json:"reason,omitzero"`
 	// By is the person or program that erased the content.
 	By string `json:"by,omitzero"`
-	// Blobs are the digests of the blobs that were erased with it.
-	Blobs []Digest `json:"blobs,omitzero"`
+	// Kept is the digest of what redaction kept of the session's own events in Seqs: see
+	// KeptDigest. So the hash chain covers it.
+	Kept Digest `json:"kept,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
@@ -31,12 +36,31 @@ func (r RedactionNote) Validate() error {
 			return err
 		}
 	}
-	for _, d := range r.Blobs {
-		if err := firstError(require("blobs", d), requireDigest("blobs", d)); err != nil {
-			return err
-		}
+	return firstError(requireDigest("kept", r.Kept), requireExtra(r.Extra))
+}
+
+// KeptDigest computes RedactionNote.Kept.
+type KeptDigest struct {
+	sum   hash.Hash
+	empty bool
+}
+
+// NewKeptDigest begins a digest.
+func NewKeptDigest() *KeptDigest { return &KeptDigest{sum: sha256.New(), empty: true} }
+
+// Add adds what redaction kept of the next event.
+func (k *KeptDigest) Add(kept jsontext.Value) {
+	k.empty = false
+	k.sum.Write(kept)
+	k.sum.Write([]byte{'\n'})
+}
+
+// Digest is the digest of all events so far; empty if there was none.
+func (k *KeptDigest) Digest() Digest {
+	if k.empty {
+		return ""
 	}
-	return requireExtra(r.Extra)
+	return Digest(line.Digest(line.Hash(k.sum.Sum(nil))))
 }
 
 // AccountingFlush is the payload of accounting_flushed: costs were handed to a

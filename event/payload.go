@@ -100,7 +100,7 @@ func (e *Event) Payload() (Payload, error) {
 	if err := e.decodable(); err != nil {
 		return nil, err
 	}
-	p, err := info.decode(e.Type, e.Data)
+	p, err := info.decode(e.Type, e.content())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInvalidPayload, e.Type, err)
 	}
@@ -109,7 +109,8 @@ func (e *Event) Payload() (Payload, error) {
 
 // Decode reads e's payload as a T. ok is false, without an error, if e is of
 // another type. A payload version that this program does not know is a
-// *VersionError, erased content ErrRedacted, anything else ErrInvalidPayload.
+// *VersionError, erased content ErrRedacted, anything else ErrInvalidPayload. Tree and
+// control events are decoded from the members that redaction kept.
 //
 // For a payload of your own, T is a struct, not a pointer. Read older versions
 // with an Upcaster.
@@ -145,7 +146,7 @@ func decode[T Payload](e *Event) (payload T, err error) {
 	if want := payload.EventType(); !e.Type.Known() && want != e.Type {
 		return payload, fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, versionOf(e.Type, want))
 	}
-	if err := json.Unmarshal(e.Data, &payload); err != nil {
+	if err := json.Unmarshal(e.content(), &payload); err != nil {
 		return payload, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
 	}
 	setType(&payload, e.Type)
@@ -165,10 +166,18 @@ func (e *Event) decodable() error {
 	if err := e.Type.CheckVersion(); err != nil {
 		return err
 	}
-	if e.Redacted() {
+	if e.Redacted() && !e.Type.control() {
 		return fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, ErrRedacted)
 	}
 	return nil
+}
+
+// content is the payload, or what redaction kept of it.
+func (e *Event) content() jsontext.Value {
+	if e.Redacted() {
+		return e.Kept()
+	}
+	return e.Data
 }
 
 // DecodeKept decodes the members of T from the payload of an event, or from the
@@ -181,10 +190,7 @@ func DecodeKept[T any](e *Event) (payload T, err error) {
 	if err := e.Type.CheckVersion(); err != nil {
 		return payload, err
 	}
-	data := e.Data
-	if e.Redacted() {
-		data = e.Kept()
-	}
+	data := e.content()
 	if len(data) == 0 {
 		setType(&payload, e.Type)
 		return payload, nil

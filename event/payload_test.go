@@ -24,8 +24,8 @@ func TestSeldomPayloads(t *testing.T) {
 			`{"from_agent":"a","to_agent":"b","input":{"n":9007199254740993}}`},
 		{EscalationRetried, Escalation{Agent: "a", Scope: "turn", Attempt: 2, Error: "busy"}, Escalation{Attempt: -1},
 			`{"agent":"a","scope":"turn","attempt":2,"error":"busy"}`},
-		{Redacted, RedactionNote{Seqs: []int64{3, 4}, Reason: "asked", By: "dpo", Blobs: []Digest{digest}}, RedactionNote{Reason: "asked"},
-			`{"seqs":[3,4],"reason":"asked","by":"dpo","blobs":["` + string(digest) + `"]}`},
+		{Redacted, RedactionNote{Seqs: []int64{3, 4}, Reason: "asked", By: "dpo", Kept: digest}, RedactionNote{Reason: "asked"},
+			`{"seqs":[3,4],"reason":"asked","by":"dpo","kept":"` + string(digest) + `"}`},
 		{AccountingFlushed, AccountingFlush{Ledger: "month", Through: 7, Total: 1_500_000_000, Entries: []jsontext.Value{jsontext.Value(`{"seq":7}`)}},
 			AccountingFlush{Through: 7}, `{"ledger":"month","through":7,"total":1.5,"entries":[{"seq":7}]}`},
 	} {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPayloadRules(t *testing.T) {
+	nonce := strings.Repeat("0a", 16)
 	id := ulid.MustParse(sampleID)
 	text := []Part{Text("t")}
 	result := ToolResult("1", "n")
@@ -75,7 +76,8 @@ func TestPayloadRules(t *testing.T) {
 		{ToolStart{CallID: "1"}, ErrInvalidPayload, "name"},
 		{ToolCompletion{IdempotencyKey: "k", Name: "n", Content: []Part{{}}}, ErrInvalidPayload, "type"},
 		{ApprovalRequest{}, ErrInvalidPayload, "interrupt_id"},
-		{ApprovalRequest{InterruptID: "i", ArgumentsDigest: "x"}, ErrInvalidPayload, "arguments_digest"},
+		{ApprovalRequest{InterruptID: "i", ArgumentsDigest: DigestOf(nil)}, ErrInvalidPayload, "nonce"},
+		{ApprovalRequest{InterruptID: "i", Nonce: nonce, ArgumentsDigest: "x"}, ErrInvalidPayload, "arguments_digest"},
 		{ApprovalResolution{InterruptID: "i", Decision: "maybe"}, ErrInvalidPayload, "decision"},
 		{ApprovalCancelation{}, ErrInvalidPayload, "interrupt_id"},
 		{Wait{}, ErrInvalidPayload, "wait_id"},
@@ -87,6 +89,8 @@ func TestPayloadRules(t *testing.T) {
 		{Abort{Extra: extra}, ErrInvalidPayload, "extra"},
 		{EffectIntent{Class: EffectPure}, ErrInvalidPayload, "key"},
 		{EffectIntent{Key: "k"}, ErrInvalidPayload, "class"},
+		{EffectIntent{Key: "k", Class: EffectPure, ArgumentsDigest: DigestOf(nil)}, ErrInvalidPayload, "nonce"},
+		{EffectIntent{Key: "k", Class: EffectPure, Nonce: "AB"}, ErrInvalidPayload, "nonce"},
 		{EffectIntent{Key: "k", Class: EffectPure, Ordinal: "0..2"}, ErrInvalidPayload, "ordinal"},
 		{EffectIntent{Key: "k", Class: EffectPure, Ordinal: "a"}, ErrInvalidPayload, "ordinal"},
 		{EffectCompletion{}, ErrInvalidPayload, "key"},
@@ -120,7 +124,7 @@ func TestPayloadRules(t *testing.T) {
 		{Fork{Parent: "p", EventID: id}, ErrInvalidTree, "event_id"},
 		{RedactionNote{}, ErrInvalidPayload, "seqs"},
 		{RedactionNote{Seqs: []int64{0}}, ErrInvalidPayload, "seqs"},
-		{RedactionNote{Seqs: []int64{1}, Blobs: []Digest{""}}, ErrInvalidPayload, "blobs"},
+		{RedactionNote{Seqs: []int64{1}, Kept: "x"}, ErrInvalidPayload, "kept"},
 		{AccountingFlush{}, ErrInvalidPayload, "ledger"},
 		{AccountingFlush{Ledger: "l", Total: -1}, ErrInvalidCost, "negative"},
 		{Loss{}, ErrInvalidPayload, "reason"},

@@ -16,7 +16,7 @@ type typeInfo struct {
 	name    Type
 	version int // the highest payload version
 	scope   Scope
-	fixed   bool     // cannot be redacted, and is never spilled
+	control bool     // is decoded from what redaction kept, and is never spilled
 	kept    []string // members that redaction keeps, in the table's order
 	goType  reflect.Type
 
@@ -34,12 +34,19 @@ func (t Type) Known() bool {
 	return known
 }
 
-// Erasable reports whether redaction may erase the content of events of type t.
-// Control and tree events keep theirs, and are never spilled to a blob: readers
-// need them without their content.
-func (t Type) Erasable() bool {
+// Erasable reports whether redaction may erase the content of events of type t. Only
+// lost events have none.
+func (t Type) Erasable() bool { return t.Name() != Lost }
+
+// Spillable reports whether the data of events of type t may be in a blob. Readers
+// need control and tree events without a blob.
+func (t Type) Spillable() bool { return !t.control() }
+
+// control reports whether t is a control or tree type, or lost. A redacted event of
+// such a type is decoded from the members that redaction kept.
+func (t Type) control() bool {
 	info, known := vocabulary[t.Name()]
-	return !known || !info.fixed
+	return known && info.control
 }
 
 // CheckVersion returns a *VersionError for a known type with a newer payload version
@@ -87,10 +94,10 @@ func typeOf[T Payload](name Type, scope Scope, kept ...string) *typeInfo {
 	}
 }
 
-// fixedType describes a type that cannot be redacted.
-func fixedType[T Payload](name Type, scope Scope) *typeInfo {
-	info := typeOf[T](name, scope)
-	info.fixed = true
+// controlType describes a control or tree type.
+func controlType[T Payload](name Type, scope Scope, kept ...string) *typeInfo {
+	info := typeOf[T](name, scope, kept...)
+	info.control = true
 	return info
 }
 
@@ -107,19 +114,19 @@ func conversationTypes() []*typeInfo {
 
 func lifecycleTypes() []*typeInfo {
 	return []*typeInfo{
-		typeOf[Session](SessionStarted, SessionScope, "agent", "parent"),
+		typeOf[Session](SessionStarted, SessionScope, "agent", "source", "parent"),
 		typeOf[Session](SessionUpdated, SessionScope, "agent"),
 		typeOf[TurnStart](TurnStarted, PathScope, "agent", "index", "snapshot_id", "input_id"),
 		typeOf[TurnCompletion](TurnCompleted, SessionScope, "turn_id", "status", "stop_reason", "steps", "usage", "duration_ms"),
 		typeOf[TurnHibernation](TurnHibernated, PathScope, "turn_id", "cursor", "snapshot_id"),
 		typeOf[TurnResumption](TurnResumed, SessionScope, "turn_id", "cursor_id", "snapshot_id"),
-		typeOf[StepStart](StepStarted, PathScope, "step", "turn_id", "agent", "provider", "model", "prompt_cache", "request_digest"),
+		typeOf[StepStart](StepStarted, PathScope, "step", "turn_id", "agent", "provider", "model"),
 		typeOf[StepCompletion](StepCompleted, PathScope, "step", "turn_id", "agent", "provider", "model", "response_id", "stop_reason", "usage"),
 		typeOf[ToolStart](ToolStarted, PathScope, "call_id", "name", "idempotency_key"),
 		typeOf[ToolCompletion](ToolCompleted, PathScope, "call_id", "name", "idempotency_key", "is_error", "duration_ms"),
 		typeOf[ApprovalRequest](ApprovalRequested, SessionScope, "interrupt_id", "effect_id",
-			"call_id", "name", "arguments_digest", "boundary", "operation", "expires_at"),
-		typeOf[ApprovalResolution](ApprovalResolved, SessionScope, "interrupt_id", "effect_id", "arguments_digest", "decision"),
+			"call_id", "name", "boundary", "operation", "expires_at"),
+		typeOf[ApprovalResolution](ApprovalResolved, SessionScope, "interrupt_id", "effect_id", "decision"),
 		typeOf[ApprovalCancelation](ApprovalCanceled, SessionScope, "interrupt_id"),
 		typeOf[Wait](WaitStarted, PathScope, "wait_id", "external_id", "until"),
 		typeOf[Wait](WaitResolved, PathScope, "wait_id", "external_id"),
@@ -130,10 +137,10 @@ func lifecycleTypes() []*typeInfo {
 
 func effectTypes() []*typeInfo {
 	return []*typeInfo{
-		fixedType[RunClaim](RunClaimed, SessionScope),
-		fixedType[RunRelease](RunReleased, SessionScope),
-		fixedType[Abort](AbortRequested, SessionScope),
-		typeOf[EffectIntent](EffectIntended, SessionScope, "key", "turn_id", "ordinal", "kind", "name", "class", "attempt", "arguments_digest"),
+		controlType[RunClaim](RunClaimed, SessionScope, "epoch", "runner", "lease"),
+		controlType[RunRelease](RunReleased, SessionScope, "epoch"),
+		controlType[Abort](AbortRequested, SessionScope, "turn_id"),
+		typeOf[EffectIntent](EffectIntended, SessionScope, "key", "turn_id", "ordinal", "kind", "name", "class", "attempt"),
 		typeOf[EffectCompletion](EffectCompleted, SessionScope, "key", "turn_id", "ordinal", "attempt", "usage"),
 	}
 }
@@ -151,17 +158,17 @@ func stateTypes() []*typeInfo {
 		typeOf[Artifact](ArtifactRecorded, PathScope, "artifact_id", "kind", "media_type", "child_id", "session_id"),
 		typeOf[CustomPatch](CustomPatched, PathScope, "name", "state_version"),
 		typeOf[Snapshot](ProjectionSnapshotted, PathScope, "projection", "version", "snapshot_id",
-			"parent_snapshot_id", "state_digest", "body_digest", "index", "turn_index", "trigger", "reason", "seq", "hash"),
+			"parent_snapshot_id", "index", "turn_index", "trigger", "reason", "seq", "hash"),
 	}
 }
 
 func upkeepTypes() []*typeInfo {
 	return []*typeInfo{
-		fixedType[Fork](SessionForked, TreeScope),
-		fixedType[HeadMove](HeadMoved, TreeScope),
-		fixedType[RedactionNote](Redacted, SessionScope),
+		controlType[Fork](SessionForked, TreeScope, "parent", "seq", "event_id", "hash"),
+		controlType[HeadMove](HeadMoved, TreeScope, "to"),
+		controlType[RedactionNote](Redacted, SessionScope, "seqs", "kept"),
 		typeOf[AccountingFlush](AccountingFlushed, SessionScope, "ledger", "through", "total"),
-		fixedType[Loss](Lost, PathScope),
+		controlType[Loss](Lost, PathScope),
 	}
 }
 

@@ -48,7 +48,7 @@ var samples = map[Type][]string{
 	StepCompleted: {`{"step":1,"turn_id":"ID","agent":"a","provider":"p","model":"m","response_id":"r","stop_reason":"s",USAGE,"error":"e","extra":{"z":1}}`},
 	ToolStarted:   {`{"call_id":"1","name":"n","arguments":{"b":1,"a":2e0},"idempotency_key":"k","extra":{"z":1}}`},
 	ToolCompleted: {`{"call_id":"1","name":"n","idempotency_key":"k","content":PARTS,"is_error":true,"error":"e","duration_ms":3,"extra":{"z":1}}`},
-	ApprovalRequested: {`{"interrupt_id":"i","effect_id":"e","call_id":"1","name":"n","arguments_digest":"DIGEST","boundary":"b","operation":"o",` +
+	ApprovalRequested: {`{"interrupt_id":"i","effect_id":"e","call_id":"1","name":"n","nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST","boundary":"b","operation":"o",` +
 		`"prompt":"p","expires_at":"2026-11-20T19:05:00.5Z","detail":[1],"extra":{"z":1}}`},
 	ApprovalResolved: {`{"interrupt_id":"i","effect_id":"e","arguments_digest":"DIGEST","decision":"denied","by":"b","reason":"r","answer":"a","extra":{"z":1}}`},
 	ApprovalCanceled: {`{"interrupt_id":"i","reason":"r","extra":{"z":1}}`},
@@ -61,7 +61,7 @@ var samples = map[Type][]string{
 	RunClaimed:     {`{"epoch":1,"runner":"r","lease":"l","extra":{"z":1}}`},
 	RunReleased:    {`{"epoch":1,"reason":"r","extra":{"z":1}}`},
 	AbortRequested: {`{"turn_id":"ID","by":"b","reason":"r","extra":{"z":1}}`},
-	EffectIntended: {`{"key":"k","turn_id":"ID","ordinal":"0.2","kind":"tool","name":"n","class":"unsafe_once","attempt":1,"arguments_digest":"DIGEST",` +
+	EffectIntended: {`{"key":"k","turn_id":"ID","ordinal":"0.2","kind":"tool","name":"n","class":"unsafe_once","attempt":1,"nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST",` +
 		`"arguments":{"n":9007199254740993},"extra":{"z":1}}`},
 	EffectCompleted: {
 		`{"key":"k","turn_id":"ID","ordinal":"0.2","attempt":1,"result":null,USAGE,"extra":{"z":1}}`,
@@ -88,7 +88,7 @@ var samples = map[Type][]string{
 		`{"parent":"s","seq":4,"event_id":"ID","hash":"HASH","label":"l","reason":"r","extra":{"z":1}}`,
 		`{"parent":"s","seq":0,"hash":"` + Hash{}.String() + `"}`},
 	HeadMoved:         {`{"to":0,"label":"l","reason":"r","extra":{"z":1}}`},
-	Redacted:          {`{"seqs":[3,4],"reason":"r","by":"b","blobs":["DIGEST"],"extra":{"z":1}}`},
+	Redacted:          {`{"seqs":[3,4],"reason":"r","by":"b","kept":"DIGEST","extra":{"z":1}}`},
 	AccountingFlushed: {`{"ledger":"l","through":7,"total":0.000000001,"entries":[{"b":1.0},2],"extra":{"z":1}}`},
 	Lost:              {`{"reason":"r","source":{"session_id":"s","offset":0,"bytes":9},"extra":{"z":1}}`},
 }
@@ -207,8 +207,11 @@ func TestVocabularyIsTheTableOfTheFormat(t *testing.T) {
 		if got := name.Scope().String(); got != row.scope {
 			t.Errorf("%s: scope is %s, the table says %s", name, got, row.scope)
 		}
-		if info.fixed != row.fixed || row.control && !info.fixed {
-			t.Errorf("%s: fixed %v, the table says fixed %v and control %v", name, info.fixed, row.fixed, row.control)
+		if want := row.control || row.scope == "tree" || name == Lost; info.control != want || name.Spillable() == want {
+			t.Errorf("%s: control is %v, the table says %v", name, info.control, want)
+		}
+		if name.Erasable() == row.fixed {
+			t.Errorf("%s: Erasable is %v, the table says fixed %v", name, name.Erasable(), row.fixed)
 		}
 		if diff := cmp.Diff(row.kept, info.kept, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: kept members differ (-docs/FORMAT.md +vocabulary):\n%s", name, diff)

@@ -40,7 +40,7 @@ type (
 	}
 
 	// Eraser removes stored bytes for good: nobody can recover them from the store's
-	// own files.
+	// own files. The caller holds the exclusive store lock.
 	Eraser interface {
 		// Rewrite replaces lines of a session and appends the events of add, as one
 		// durable operation with the expectation of Append.
@@ -50,6 +50,11 @@ type (
 		// any other session. If damage prevents the comparison, RemoveSession returns
 		// a *CorruptError.
 		RemoveSession(ctx context.Context, session string, expect event.Head) error
+		// SetErasing records, durably, the blobs that an erasure is about to remove, so
+		// that it can be finished if it is interrupted. No digests end the record.
+		SetErasing(ctx context.Context, digests []event.Digest) error
+		// Erasing returns what a running or interrupted erasure is to do.
+		Erasing(ctx context.Context) (Erasing, error)
 	}
 
 	// TailKeeper belongs to stores in which an unfinished write may leave a torn tail:
@@ -100,6 +105,13 @@ type (
 		// Mentioned yields the digests of the blobs that saved torn tails and backup
 		// copies refer to. A digest may repeat, and its blob may be missing.
 		Mentioned(ctx context.Context) iter.Seq2[event.Digest, error]
+	}
+
+	// ByteFinder finds byte strings in the files of the store, to prove that erased
+	// content is gone.
+	ByteFinder interface {
+		// FindBytes yields each place in a file that has one of the needles.
+		FindBytes(ctx context.Context, needles [][]byte) iter.Seq2[FilePlace, error]
 	}
 
 	// Checker finds damage outside the listed sessions, for example in an index. A
@@ -167,6 +179,32 @@ type BlobInfo struct {
 type Leftover struct {
 	Path  string
 	Bytes int64
+}
+
+// FilePlace is a place in a file of a store.
+type FilePlace struct {
+	Path   string
+	Offset int64
+}
+
+// Erasing is what a running or interrupted erasure is to do.
+type Erasing struct {
+	// Blobs are the blobs to remove, if no event needs them.
+	Blobs []event.Digest
+	// Bytes says that the store's files may have bytes of replaced lines. Sweeper.Sweep
+	// erases them.
+	Bytes bool
+}
+
+// Done reports whether nothing is to be done.
+func (e Erasing) Done() bool { return len(e.Blobs) == 0 && !e.Bytes }
+
+func (e Erasing) String() string {
+	text := fmt.Sprintf("an erasure is not finished: %d blobs may have to be removed", len(e.Blobs))
+	if e.Bytes {
+		text += ", and the files may have erased bytes"
+	}
+	return text
 }
 
 // TornTail locates the bytes after the last complete append of a session. Readers

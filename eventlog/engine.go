@@ -83,7 +83,7 @@ func (e logEngine) Mint(p event.Payload) event.Event {
 
 func (e logEngine) Now() time.Time { return e.log.opts.Now() }
 
-func (e logEngine) Rewrite(ctx context.Context, session string, note event.Event, lines func(ctx context.Context) ([]event.Event, error)) error {
+func (e logEngine) Rewrite(ctx context.Context, session string, note event.Event, lines []event.Event) error {
 	l := e.log
 	return l.exclusively(ctx, session, func(ctx context.Context, st *sessionState) error {
 		defer st.forget()
@@ -106,7 +106,7 @@ type rewriting struct {
 	session string
 	st      *sessionState
 	note    entry
-	lines   func(ctx context.Context) ([]event.Event, error)
+	lines   []event.Event
 
 	refused refusals
 	unknown error // an earlier try had an unknown outcome
@@ -131,12 +131,8 @@ func (w *rewriting) try(ctx context.Context) (done bool, err error) {
 	if err := st.seal(ctx, &note, false); err != nil {
 		return false, err
 	}
-	replace, err := w.lines(ctx)
-	if err != nil {
-		return false, err
-	}
-	if eraser, ok := As[Eraser](l.store); len(replace) > 0 && ok {
-		err = eraser.Rewrite(ctx, w.session, st.tail.head, replace, st.staged.events)
+	if eraser, ok := As[Eraser](l.store); len(w.lines) > 0 && ok {
+		err = eraser.Rewrite(ctx, w.session, st.tail.head, w.lines, st.staged.events)
 	} else {
 		err = l.store.Append(ctx, w.session, st.tail.head, st.staged.events, true)
 	}

@@ -166,7 +166,7 @@ func (l *Log) spillAll(ctx context.Context, entries []entry) error {
 
 // spills reports whether the event's data is over the threshold.
 func (l *Log) spills(e *event.Event) bool {
-	return l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver && e.Type.Erasable()
+	return l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver && e.Type.Spillable()
 }
 
 // largestInline is the entry with the largest data on its line; nil if no data is
@@ -174,7 +174,7 @@ func (l *Log) spills(e *event.Event) bool {
 func largestInline(entries []entry) (largest *entry) {
 	for i := range entries {
 		en := &entries[i]
-		if !en.spilled.IsZero() || len(en.Data) <= engine.MinSpill || !en.Type.Erasable() {
+		if !en.spilled.IsZero() || len(en.Data) <= engine.MinSpill || !en.Type.Spillable() {
 			continue
 		}
 		if largest == nil || len(en.Data) > len(largest.Data) {

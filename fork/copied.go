@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // accounted are the types with usage or a total: it counts in the original only.
@@ -21,14 +22,19 @@ var accounted = map[event.Type]bool{
 // copyOf is the copy of an event, with a new id.
 func copyOf(e *event.Event, r *renaming) (fresh event.Event, err error) {
 	fresh = event.Event{Type: e.Type, Data: e.Data, Timestamp: e.Timestamp, Cost: e.Cost}
+	if e.Redacted() && !e.Type.Spillable() { // readers need what was kept
+		if fresh.Data, err = keptPayload(e); err != nil {
+			return fresh, err
+		}
+	}
 	switch {
-	case e.Redacted():
+	case fresh.Data == nil && e.Redacted():
 		fresh, err = lostCopyOf(e, r)
 	case e.Type.Name() == event.SessionForked && e.Seq == 1:
 		// As the first event of the copy it would make the copy a fork.
 		fresh.Type = "copy:" + e.Type
 	default:
-		fresh.Data, err = r.apply(e.Type, e.Data)
+		fresh.Data, err = r.apply(e.Type, fresh.Data)
 	}
 	fresh.ID, fresh.Metadata = r.id(e.ID), e.Metadata
 	if err == nil {
@@ -38,6 +44,15 @@ func copyOf(e *event.Event, r *renaming) (fresh event.Event, err error) {
 		return fresh, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	return fresh, nil
+}
+
+// keptPayload is what redaction kept of the payload of a tree or control event.
+func keptPayload(e *event.Event) (jsontext.Value, error) {
+	members, err := rawjson.Members(e.Kept())
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Object(slices.DeleteFunc(members, func(m rawjson.Member) bool { return m.Name == "metadata" })), nil
 }
 
 // copyRest copies the blobs and the unknown members of e, and marks the origin.

@@ -120,7 +120,7 @@ func (c *copier) checkID(ctx context.Context) error {
 
 // add adds the copy of an event to the batch.
 func (c *copier) add(ctx context.Context, e *event.Event, through int64) error {
-	if e.Redacted() {
+	if e.Redacted() && e.Type.Spillable() {
 		c.erased = append(c.erased, e.Seq)
 	}
 	fresh, err := copyOf(e, &c.renaming)

@@ -250,6 +250,16 @@ func (f *failing) Rewrite(ctx context.Context, session string, expect event.Head
 	return eraser.Rewrite(ctx, session, expect, replace, add)
 }
 
+func (f *failing) SetErasing(ctx context.Context, digests []event.Digest) error {
+	eraser, _ := eventlog.As[eventlog.Eraser](f.counting)
+	return eraser.SetErasing(ctx, digests)
+}
+
+func (f *failing) Erasing(ctx context.Context) (eventlog.Erasing, error) {
+	eraser, _ := eventlog.As[eventlog.Eraser](f.counting)
+	return eraser.Erasing(ctx)
+}
+
 func (f *failing) RemoveSession(ctx context.Context, session string, expect event.Head) error {
 	if f.keeps {
 		return errBroken

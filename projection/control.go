@@ -65,6 +65,7 @@ type OpenApproval struct {
 	EffectID        string       `json:"effect_id,omitzero"`
 	CallID          string       `json:"call_id,omitzero"`
 	Name            string       `json:"name,omitzero"`
+	Nonce           string       `json:"nonce,omitzero"`
 	ArgumentsDigest event.Digest `json:"arguments_digest,omitzero"`
 	ExpiresAt       time.Time    `json:"expires_at,omitzero"`
 }
@@ -80,6 +81,7 @@ type OpenEffect struct {
 	Name            string            `json:"name,omitzero"`
 	Class           event.EffectClass `json:"class,omitzero"`
 	Attempt         int               `json:"attempt,omitzero"`
+	Nonce           string            `json:"nonce,omitzero"`
 	ArgumentsDigest event.Digest      `json:"arguments_digest,omitzero"`
 	// Inherited reports that the effect was open at the fork point: do not run it
 	// again in this session.
@@ -198,7 +200,7 @@ func (s *ControlState) effect(e *event.Event) error {
 	intent := s.effects.remove(&s.Effects, p.Key)
 	if e.Type.Name() == event.EffectIntended {
 		s.effects.add(&s.Effects, OpenEffect{Seq: e.Seq, Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Kind: p.Kind,
-			Name: p.Name, Class: p.Class, Attempt: p.Attempt, ArgumentsDigest: p.ArgumentsDigest})
+			Name: p.Name, Class: p.Class, Attempt: p.Attempt, Nonce: p.Nonce, ArgumentsDigest: p.ArgumentsDigest})
 		return nil
 	}
 	s.done.remove(&s.Done, p.Key)
@@ -216,7 +218,7 @@ func (s *ControlState) approval(e *event.Event) error {
 	s.approvals.remove(&s.Approvals, p.InterruptID)
 	if e.Type.Name() == event.ApprovalRequested {
 		s.approvals.add(&s.Approvals, OpenApproval{Seq: e.Seq, InterruptID: p.InterruptID, EffectID: p.EffectID, CallID: p.CallID,
-			Name: p.Name, ArgumentsDigest: p.ArgumentsDigest, ExpiresAt: p.ExpiresAt})
+			Name: p.Name, Nonce: p.Nonce, ArgumentsDigest: p.ArgumentsDigest, ExpiresAt: p.ExpiresAt})
 	}
 	return nil
 }

@@ -149,9 +149,8 @@ func argumentsOf(e *event.Event, callID string) (jsontext.Value, error) {
 // findEffect sets the effect of the call. used are the keys of the effects of earlier
 // calls.
 func (c *PendingCall) findEffect(s *ControlState, used map[string]bool) {
-	digest := event.DigestOf(c.Arguments)
 	for _, x := range s.Effects {
-		same := x.Name != "" && x.Name == c.Name && x.ArgumentsDigest == digest && c.Arguments != nil
+		same := x.Name != "" && x.Name == c.Name && hasArguments(&x, c.Arguments)
 		if !used[x.Key] && (x.Key == c.CallID || same) {
 			c.Intended, used[x.Key] = clone(&x), true
 			return
@@ -203,4 +202,13 @@ func (s *ControlState) since(ctx context.Context, log *eventlog.Log, l *Loaded, 
 		}
 	}
 	return ended, resumed, nil
+}
+
+// hasArguments reports whether the effect was intended with the arguments.
+func hasArguments(x *OpenEffect, arguments jsontext.Value) bool {
+	if arguments == nil || x.ArgumentsDigest == "" {
+		return false
+	}
+	digest, err := event.ArgumentsDigest(x.Nonce, arguments)
+	return err == nil && digest == x.ArgumentsDigest
 }

@@ -144,7 +144,7 @@ func (s *snapshotChoice) visitSnapshot(ctx context.Context, e *event.Event, onPa
 // tryRestore starts the folds that need a snapshot from this one, or skips it with a
 // reason. A snapshot without a body (a mark) is ignored.
 func (s *snapshotChoice) tryRestore(ctx context.Context, e *event.Event, snap event.Snapshot, onPath bool) error {
-	if e.Redacted() && snap.BodyDigest != "" {
+	if e.Redacted() {
 		return s.skip(e, snap, ErrRedactedBody)
 	}
 	if snap.IsMark() {

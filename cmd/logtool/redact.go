@@ -15,38 +15,63 @@ import (
 )
 
 func (a *app) redactCommand() *cobra.Command {
-	var reason string
-	var dry bool
+	r := redactRun{app: a}
 	cmd := &cobra.Command{
-		Use:   "redact SESSION SEQ...",
+		Use:   "redact SESSION SEQ... | --match TEXT [SESSION...]",
 		Short: "Erase the content of events for good; the chain still verifies",
 		Long: `Erase data, metadata and unshared bodies of events. SEQ is a number or a range like
-5-9. The place, type, hash and structure of each event remain. Later snapshots that
-may contain the content are erased too, here and in forks, and so are the saved torn
-tails and the backup copies of the session in the store.
+5-9. The place, type, hash and structure of each event remain. Some events are erased
+along, here and in forks: later snapshots, raw records and titles that repeat the
+content. So are the saved torn tails and the backup copies of the session in the store.
+
+With --match or --regexp, redact erases every event that has the text anywhere: in
+members that search does not read, in names, in bodies, with JSON's escapes, in base64.
+It searches the named sessions or all sessions, ignores case as search does, and then
+looks for the text in the store's files. It reports the places that no redaction erases.
 
 redact does not ask. It lists the erased events, and the events that may repeat the
-content and were not touched. Try --dry-run first.`,
-		Example: "  logtool redact order-42 7 12-14 --reason 'a password' --dry-run",
-		Args:    between(2, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			picked, err := parseSeqs(args[1:])
-			if err != nil {
-				return err
-			}
-			m := forChanging
-			if dry {
-				m = forReading
-			}
-			r := redactRun{app: a, printer: a.printer(), reason: reason, dry: dry}
-			return a.session(cmd.Context(), m, args[0], func(log *eventlog.Log, session string) error {
-				return r.run(cmd.Context(), log, session, picked)
-			})
-		},
+content and were not touched. Full session ids are required. Try --dry-run first.`,
+		Annotations: map[string]string{exitCodes: "0 done, 1 failed, nothing found, or the text is left, 2 wrong usage."},
+		Example: `  logtool redact order-42 7 12-14 --reason 'a password' --dry-run
+  logtool redact --match 'hunter2' --dry-run`,
+		Args: between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error { return r.command(cmd, args) },
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the event that records the redaction")
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list the events, and erase nothing")
+	cmd.Flags().StringVar(&r.reason, "reason", "", "why, for the event that records the redaction")
+	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "list the events, and erase nothing")
+	cmd.Flags().StringArrayVar(&r.texts, "match", nil, "erase all events that have this text; may be repeated")
+	cmd.Flags().StringVar(&r.expression, "regexp", "", "erase all events that match this regular expression")
 	return cmd
+}
+
+// command runs redact for seqs or for a pattern.
+func (r *redactRun) command(cmd *cobra.Command, args []string) error {
+	m := forChanging
+	if r.dry {
+		m = forReading
+	}
+	r.printer = r.app.printer()
+	if len(r.texts) > 0 || r.expression != "" {
+		pattern, err := r.pattern()
+		if err != nil {
+			return usagef("%v", err)
+		}
+		return r.app.with(m, func(log *eventlog.Log) error { return r.match(cmd.Context(), log, pattern, args) })
+	}
+	if len(args) < 2 {
+		return usagef("too few arguments: logtool %s", cmd.Use)
+	}
+	picked, err := parseSeqs(args[1:])
+	if err != nil {
+		return err
+	}
+	return r.app.with(m, func(log *eventlog.Log) error {
+		session, err := exactly(cmd.Context(), log, args[0])
+		if err != nil {
+			return err
+		}
+		return r.run(cmd.Context(), log, session, picked)
+	})
 }
 
 // seqRange is a range of seqs, both ends in it.
@@ -84,12 +109,14 @@ func within(picked []seqRange, last int64) ([]int64, error) {
 	return seqs, nil
 }
 
-// redacting is one run of redact.
+// redactRun is one run of redact.
 type redactRun struct {
 	app *app
 	*printer
-	reason string
-	dry    bool
+	reason     string
+	dry        bool
+	texts      []string // of --match
+	expression string   // of --regexp
 }
 
 func (r *redactRun) run(ctx context.Context, log *eventlog.Log, session string, picked []seqRange) error {
@@ -118,6 +145,8 @@ func redactError(err error) error {
 	switch {
 	case errors.Is(err, eventlog.ErrUnknownOutcome):
 		return fmt.Errorf("%w; run the same redaction again: it completes it", err)
+	case errors.Is(err, erase.ErrUnfinished):
+		return fmt.Errorf("%w; end the other process, then run logtool gc: it completes the redaction", err)
 	case errors.Is(err, event.ErrInvalidType):
 		return fmt.Errorf("%w: it has no content to erase; leave it out", err)
 	}
@@ -166,7 +195,7 @@ func tailText(t eventlog.TornTail) string {
 
 // redactionRow is a redaction with --json.
 type redactionRow struct {
-	Session   string       `json:"session"`
+	Session   string       `json:"session,omitzero"`
 	DryRun    bool         `json:"dry_run,omitzero"`
 	Erased    []eventRef   `json:"erased"`
 	Blobs     []garbageRow `json:"blobs"`

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // app is one run of logtool: its input and output, and its global flags.
@@ -168,6 +169,10 @@ func (at place) with(m mode, f func(*eventlog.Log) error) error {
 	log, err := at.open(m)
 	if err != nil {
 		return err
+	}
+	if m != forReading && at.exists() == nil {
+		// A failure does not concern the command; verify reports it.
+		_ = erase.Finish(context.Background(), log)
 	}
 	err = f(log)
 	if closing := log.Close(); closing != nil {

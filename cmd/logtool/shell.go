@@ -26,6 +26,8 @@ func (a *app) complete(root *cobra.Command) {
 			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, unknownShell
 		}
 		switch _, args, _ := strings.Cut(cmd.Use, " "); {
+		case strings.HasPrefix(args, "SESSION SEQ"):
+			cmd.ValidArgsFunction = a.completeSession(0)
 		case strings.Contains(args, "SESSION...") || args == "A B":
 			cmd.ValidArgsFunction = a.completeSessions
 		case strings.HasPrefix(args, "TEXT [SESSION]"):

@@ -111,10 +111,6 @@ func modelErases(s *modelSession, seqs []int64) (erased []*modelEvent, err error
 			return nil, event.ErrInvalidTree
 		}
 		e := s.own[seq-1-int64(len(s.shared))]
-		switch e.Type {
-		case event.HeadMoved, event.SessionForked, event.Redacted:
-			return nil, event.ErrInvalidType
-		}
 		if e.Data != nil {
 			erased = append(erased, e)
 		}

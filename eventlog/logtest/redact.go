@@ -1,6 +1,7 @@
 package logtest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/convlog/convlog/event"
@@ -39,9 +40,15 @@ var redactCases = []testCase{
 	},
 	{
 		Name:        "rejected redactions",
-		Explanation: "Tree and control types and missing seqs are rejected, and nothing changes.",
+		Explanation: "Lost events and missing seqs are rejected, and nothing changes.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactRefused,
+	},
+	{
+		Name:        "tree and control events",
+		Explanation: "Redacted tree and control events lose people's words, and readers still find the parent, the path and the claims.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedactTree,
 	},
 	{
 		Name:        "structure",
@@ -90,7 +97,8 @@ func testRedact(t *env) {
 		_, _, err := event.Decode[event.Message](&events[1])
 		t.WantErr(event.ErrRedacted, err)
 		t.WantEqual("type of the redaction event", event.Redacted, events[3].Type)
-		t.WantEqual("data of the redaction event", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
+		kept := event.DigestOf(append(events[1].Kept(), '\n'))
+		t.WantEqual("data of the redaction event", `{"seqs":[2],"reason":"asked for","kept":"`+string(kept)+`"}`, string(events[3].Data))
 		t.WantVerified(l, "a")
 	})
 }
@@ -108,22 +116,55 @@ func testRedactRefused(t *env) {
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.WantErr(eventlog.ErrNotFound, err)
 	t.Append(l, "a", eventlog.New(), suite.User("secret"), suite.Note(2))
-	t.Append(l, "a", eventlog.Any(), suite.HeadMove(1))
-	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.RunClaimed, `{"epoch":1,"runner":"r"}`))
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.Lost, `{"reason":"damage"}`))
 	before := t.Lines(l, "a")
-	for _, seq := range []int64{3, 4} {
-		_, err := erase.Redact(t.Ctx, l, "a", []int64{1, seq}, erase.RedactOptions{Reason: "test"})
-		t.WantErr(event.ErrInvalidType, err)
-	}
-	for _, seq := range []int64{0, 5, -1} {
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{1, 3}, erase.RedactOptions{Reason: "test"})
+	t.WantErr(event.ErrInvalidType, err)
+	for _, seq := range []int64{0, 4, -1} {
 		_, err := erase.Redact(t.Ctx, l, "a", []int64{1, seq}, erase.RedactOptions{Reason: "test"})
 		t.WantErr(eventlog.ErrEventNotFound, err)
 	}
 	t.WantEqual("lines", before, t.Lines(l, "a"))
-	_, err = erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+}
+
+// testRedactTree redacts each kind of tree and control event, and the redacted event
+// itself.
+func testRedactTree(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Note(1), suite.Note(2))
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.HeadMoved, `{"to":1,"label":"`+secret+`","reason":"`+secret+`","extra":{"x":"`+secret+`"}}`))
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.RunClaimed, `{"epoch":7,"runner":"r","lease":"l","extra":{"x":"`+secret+`"}}`))
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.RunReleased, `{"epoch":7,"reason":"`+secret+`"}`))
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.AbortRequested, `{"by":"`+secret+`","reason":"`+secret+`"}`))
+	at := t.Read(l, "a", eventlog.Between(2, 2))[0]
+	t.Append(l, "b", eventlog.New(),
+		suite.NewEvent(event.SessionForked, fmt.Sprintf(`{"parent":"a","seq":2,"event_id":"%s","hash":"%s","label":%q}`, at.ID, at.Hash(), secret)), suite.Note(4))
+	_, err := erase.Redact(t.Ctx, l, "a", []int64{3, 4, 5, 6}, erase.RedactOptions{Reason: secret})
 	t.Must(err)
-	_, err = erase.Redact(t.Ctx, l, "a", []int64{5}, erase.RedactOptions{Reason: "test"})
-	t.WantErr(event.ErrInvalidType, err)
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{7}, erase.RedactOptions{Reason: "a reason that tells"})
+	t.Must(err)
+	_, err = erase.Redact(t.Ctx, l, "b", []int64{3}, erase.RedactOptions{Reason: "a label that tells"})
+	t.Must(err)
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
+		t.WantEqual("the words are still stored", false, strings.Contains(strings.Join(append(t.Lines(l, "a"), t.Lines(l, "b")...), ""), secret))
+		events := t.Read(l, "a", eventlog.All())
+		move, _, err := event.Decode[event.HeadMove](&events[2])
+		t.Must(err)
+		t.WantEqual("move", event.HeadMove{To: 1}, move)
+		claim, _, err := event.Decode[event.RunClaim](&events[3])
+		t.Must(err)
+		t.WantEqual("claim", event.RunClaim{Epoch: 7, Runner: "r", Lease: "l"}, claim)
+		note, _, err := event.Decode[event.RedactionNote](&events[6])
+		t.Must(err)
+		t.WantEqual("the redaction's seqs", []int64{3, 4, 5, 6}, note.Seqs)
+		path, err := l.Path(t.Ctx, "b", 0)
+		t.Must(err)
+		t.WantEqual("length of the fork's path", int64(5), path.Len())
+		t.WantVerified(l, "a")
+		t.WantVerified(l, "b")
+	})
+	t.Close()
+	t.WantErased(secret)
 }
 
 func testRedactKept(t *env) {

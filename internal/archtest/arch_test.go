@@ -51,7 +51,7 @@ var table = map[string]room{
 		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "search"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
 	"upkeep/internal/adopt": {rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given},
@@ -79,14 +79,15 @@ var table = map[string]room{
 	"eventlog/logtest": {
 		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite"}, modules: append(testModules, given...),
 	},
-	"internal/suite": {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
+	"internal/suite":  {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
+	"internal/needle": {},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"upkeep/...", "search"},
 	},

@@ -46,10 +46,9 @@ type Engine interface {
 	// forgets its memory of the session, and watchers read the store.
 	Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error
 
-	// Rewrite appends note to a session and replaces lines of it, as one operation. It
-	// calls lines for each try; lines may return no events. A retry after an unknown
-	// outcome finds note by its id.
-	Rewrite(ctx context.Context, session string, note event.Event, lines func(ctx context.Context) ([]event.Event, error)) error
+	// Rewrite appends note to a session and replaces lines of it, as one operation.
+	// There may be no lines. A retry after an unknown outcome finds note by its id.
+	Rewrite(ctx context.Context, session string, note event.Event, lines []event.Event) error
 
 	// Spills reports whether the log spills the event's data to a blob.
 	Spills(e *event.Event) bool

@@ -51,7 +51,7 @@ func TraceOf(name string, scope event.Scope) projection.Projection[Trace] {
 // traceLine describes an event in one line. A copy of the event has the same line.
 func traceLine(e *event.Event) string {
 	name := event.Type(strings.TrimPrefix(string(e.Type.Name()), "copy:"))
-	if e.Redacted() {
+	if e.Redacted() && e.Type.Spillable() {
 		return fmt.Sprintf("%d gone", e.Seq)
 	}
 	if name == event.MessageAdded || name == event.CustomPatched || name == event.ExternalInput {

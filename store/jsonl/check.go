@@ -13,10 +13,11 @@ import (
 var _ eventlog.Checker = (*Store)(nil)
 
 // Check implements eventlog.Checker. It reports entries that have the name of a session
-// file but are not regular files, and sessions that have only a torn tail.
+// file but are not regular files, sessions that have only a torn tail, and interrupted
+// erasures.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
-		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted} {
+		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted, s.checkErasing} {
 			if err := check(ctx, yield); errors.Is(err, errStop) {
 				return
 			} else if err != nil {

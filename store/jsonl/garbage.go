@@ -174,7 +174,7 @@ func (s *Store) hasName(file File, name string) (bool, error) {
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
 		names, err := s.listFiles(".", func(name string) bool {
-			return name != lockName && name != gateName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
+			return name != lockName && name != gateName && name != erasingName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
 		})
 		for i := 0; i < len(names) && err == nil; i++ {
 			err = s.yieldDigests(ctx, names[i], yield)

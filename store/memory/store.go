@@ -64,6 +64,7 @@ type data struct {
 	blobs    map[event.Digest]blob
 	copies   map[string][][]byte // lines that Replace replaced, by path
 	version  uint64
+	erasing  []event.Digest
 	lock     *storeLock
 }
 
@@ -187,6 +188,27 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 	found.all = all
 	s.data.add(found, add)
 	return nil
+}
+
+// SetErasing implements eventlog.Eraser.
+func (s *Store) SetErasing(ctx context.Context, digests []event.Digest) error {
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	s.data.erasing = slices.Clone(digests)
+	return nil
+}
+
+// Erasing implements eventlog.Eraser.
+func (s *Store) Erasing(ctx context.Context) (eventlog.Erasing, error) {
+	if err := s.usable(ctx); err != nil {
+		return eventlog.Erasing{}, err
+	}
+	s.data.mu.RLock()
+	defer s.data.mu.RUnlock()
+	return eventlog.Erasing{Blobs: slices.Clone(s.data.erasing)}, nil
 }
 
 // RemoveSession implements eventlog.Eraser.

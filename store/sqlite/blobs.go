@@ -83,6 +83,9 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 type blobRemovals []event.Digest
 
 func (r blobRemovals) apply(w *writer) error {
+	if err := w.noteBytes(); err != nil {
+		return err
+	}
 	for _, d := range r {
 		if err := (blobRemoval{d}).apply(w); err != nil {
 			return err

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 const canary = "canary-7c1f"
@@ -144,6 +146,71 @@ func TestRewriteWaitsForReader(t *testing.T) {
 	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
+}
+
+// While another process reads the write-ahead log, a redaction and a removal report that
+// the bytes are still there, verify reports it too, and the next open for writing, or
+// Finish, erases them.
+func TestErasureBesideAReader(t *testing.T) {
+	for name, change := range map[string]func(l *eventlog.Log) error{
+		"redact": func(l *eventlog.Log) error {
+			_, err := erase.Redact(t.Context(), l, "a", []int64{1})
+			return err
+		},
+		"remove": func(l *eventlog.Log) error { return erase.Remove(t.Context(), l, "a") },
+	} {
+		for _, by := range []string{"open", "Finish", "gc"} {
+			t.Run(name+" and "+by, func(t *testing.T) {
+				path := tempPath(t)
+				s := New(path, Options{LockTimeout: 200 * time.Millisecond})
+				l := eventlog.Open(s)
+				_, err := l.Append(t.Context(), "a", eventlog.New(), event.UserMessage(canary))
+				must(t, err)
+				reader, err := dial(path, "mode=ro")
+				must(t, err)
+				must(t, reader.run("BEGIN"))
+				_, err = reader.number("SELECT count(*) FROM events")
+				must(t, err)
+				if err := change(l); !errors.Is(err, erase.ErrUnfinished) && !errors.Is(err, eventlog.ErrUnknownOutcome) {
+					t.Fatalf("%s beside a reader: %v", name, err)
+				}
+				if rules := unfinished(t, s); !slices.Equal(rules, []string{"erasing"}) {
+					t.Errorf("verify finds %q", rules)
+				}
+				want(t, erase.ErrUnfinished, erase.Finish(t.Context(), l))
+				must(t, errors.Join(reader.run("COMMIT"), reader.close()))
+				switch by {
+				case "open":
+					must(t, l.Close())
+					s = New(path)
+					l = eventlog.Open(s)
+					_, err = l.Append(t.Context(), "b", eventlog.New(), event.UserMessage("other"))
+				case "Finish":
+					err = erase.Finish(t.Context(), l)
+				case "gc":
+					_, err = erase.Collect(t.Context(), l)
+				}
+				must(t, err)
+				if n := countCanary(t, path); n > 0 {
+					t.Errorf("the canary is there %d times", n)
+				}
+				if rules := unfinished(t, s); len(rules) > 0 {
+					t.Errorf("verify finds %q", rules)
+				}
+				must(t, l.Close())
+			})
+		}
+	}
+}
+
+// unfinished lists the rules of what Check finds.
+func unfinished(t *testing.T, s *Store) (rules []string) {
+	t.Helper()
+	for d, err := range s.Check(t.Context()) {
+		must(t, err)
+		rules = append(rules, d.Rule)
+	}
+	return rules
 }
 
 // An error locates a damaged page. The rest of the file stays readable.

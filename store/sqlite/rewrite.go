@@ -57,11 +57,16 @@ func (s *Store) erase(ctx context.Context, op operation) error {
 	return nil
 }
 
-// scrub empties the write-ahead log. It waits for readers of the log.
+// scrub empties the write-ahead log, and ends the record of erased bytes. It waits for
+// readers of the log.
 func (s *Store) scrub(ctx context.Context) error {
-	return withTimeout(ctx, s.options.LockTimeout, func(ctx context.Context) error {
+	err := withTimeout(ctx, s.options.LockTimeout, func(ctx context.Context) error {
 		return retryBusy(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, standalone: true}) })
 	})
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, bytesErased{}, true)
 }
 
 // rewriteOp replaces lines and appends events.
@@ -80,6 +85,9 @@ func (r *rewriteOp) apply(w *writer) error {
 	}
 	grown, err := r.growth(w, key)
 	if err != nil {
+		return err
+	}
+	if err := w.noteBytes(); err != nil {
 		return err
 	}
 	if err := w.unindex(key, seqsOf(r.replace)); err != nil {
@@ -138,6 +146,9 @@ func (r *removeOp) apply(w *writer) error {
 		return rejection{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
 	}
 	delete(w.keys, r.session)
+	if err := w.noteBytes(); err != nil {
+		return err
+	}
 	if err := w.unindexSession(key); err != nil {
 		return err
 	}

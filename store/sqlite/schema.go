@@ -13,12 +13,12 @@ const applicationID = 0x63766c67
 
 // schemaVersion is the version that this program writes and the newest it reads. The
 // file has it as PRAGMA user_version.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // migrations has the statements from each schema version to the next. The first entry
 // creates version 1 in an empty file. Released entries never change; a new version is
 // a new entry.
-var migrations = [schemaVersion]string{schema1, schema2}
+var migrations = [schemaVersion]string{schema1, schema2, schema3}
 
 // schema1 creates version 1.
 //
@@ -82,6 +82,9 @@ CREATE TABLE search_state (
 INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
 `
 
+// schema3 adds the record of a running erasure (erasing.go).
+const schema3 = `CREATE TABLE erasing (digest TEXT PRIMARY KEY) WITHOUT ROWID;`
+
 const makeSearch = `
 CREATE VIRTUAL TABLE search USING fts5(grams, content='', columnsize=0, detail=none, tokenize='ascii');
 INSERT INTO search (search, rank) VALUES ('secure-delete', 1);
@@ -143,7 +146,7 @@ func (k fileKind) check() error {
 }
 
 // oldestReadable is the oldest version that is readable without a migration. Version 1
-// only lacks the text index.
+// only lacks the text index and the record of erasures.
 const oldestReadable = 1
 
 // errNoSchema is the error of a file without tables. Another process is creating the

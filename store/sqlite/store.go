@@ -151,6 +151,9 @@ func (s *Store) open(ctx context.Context) error {
 		return s.openError(err)
 	}
 	s.opened.Store(true)
+	if !s.options.ReadOnly {
+		return s.finishScrub(ctx)
+	}
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (p *plan) copiesIn(ctx context.Context, session string, known map[eventKey]
 		if e.Redacted() || e.Type.Name() == event.Lost {
 			continue // its content is erased, but it may have been copied before
 		}
-		p.report.Untouched = append(p.report.Untouched, EventRef{session, e.Seq, e.Type})
+		p.list(session, e.Seq, e.Type)
 	}
 	return found, nil
 }

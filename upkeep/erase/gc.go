@@ -76,6 +76,11 @@ func Collect(ctx context.Context, log *eventlog.Log, opts ...CollectOptions) (Ga
 		return Garbage{}, err
 	}
 	defer unlock()
+	if !c.opts.DryRun {
+		if err := finish(ctx, log); err != nil {
+			return Garbage{}, fmt.Errorf("collect garbage: %w", err)
+		}
+	}
 	if err := c.run(ctx); err != nil {
 		return c.garbage, fmt.Errorf("collect garbage: %w", err)
 	}

@@ -40,9 +40,23 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 		return err
 	}
 	defer unlock()
+	if err := finish(ctx, log); err != nil {
+		return err
+	}
 	if err := removable(ctx, log, session, opts); err != nil {
 		return fmt.Errorf("remove session %q: %w", session, err)
 	}
+	if err := removeSession(ctx, log, eraser, session); err != nil {
+		return err
+	}
+	if err := erased(ctx, log, nil); err != nil {
+		return fmt.Errorf("remove session %q: %w", session, err)
+	}
+	return nil
+}
+
+func removeSession(ctx context.Context, log *eventlog.Log, eraser eventlog.Eraser, session string) error {
+	e := engine.Of(log)
 	return e.Exclusively(ctx, session, func(ctx context.Context) error {
 		head, err := log.Head(ctx, session)
 		switch {

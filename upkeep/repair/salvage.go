@@ -214,7 +214,7 @@ func unreadable(ctx context.Context, log *eventlog.Log, e *event.Event, l *line.
 	}
 	d, _, spilled := e.Spilled()
 	switch {
-	case spilled && !e.Type.Erasable():
+	case spilled && !e.Type.Spillable():
 		return errSpilled, nil
 	case e.Data != nil:
 		return line.CheckData(e.Data), nil

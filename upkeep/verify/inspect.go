@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
@@ -21,12 +23,13 @@ type inspection struct {
 	faults []fault
 	broken []string // rules that an import broke
 	erased bool
+	kept   jsontext.Value // of an erased event
 	// Of the payload:
-	outline event.Outline
-	moves   bool  // a head_moved
-	to      int64 // of a head_moved
-	fork    *event.Fork
-	note    *event.RedactionNote // unless it is a copy
+	outline   event.Outline
+	moves     bool  // a head_moved
+	to        int64 // of a head_moved
+	fork      *event.Fork
+	redaction *event.RedactionNote // unless it is a copy
 }
 
 // fault is something wrong with one event.
@@ -78,12 +81,17 @@ func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) 
 }
 
 func (i *inspector) erased(e *event.Event, n *inspection) {
-	n.erased = true
+	n.erased, n.kept = true, e.Kept().Clone()
 	o, _, err := event.OutlineOf(e)
 	if err != nil {
 		n.fault(RulePayload, err.Error())
 	}
 	n.outline = o
+	if p, err := e.Payload(); err == nil {
+		n.note(e, p)
+	} else if !errors.Is(err, event.ErrRedacted) {
+		n.fault(ruleOf(err), err.Error())
+	}
 }
 
 // needs checks e's blobs, and fetches its data. readable is false if the data is
@@ -142,6 +150,11 @@ func (i *inspector) payload(e *event.Event, n *inspection) {
 	if err != nil {
 		n.fault(ruleOf(err), err.Error())
 	}
+	n.note(e, p)
+}
+
+// note notes what the other checks need of a payload.
+func (n *inspection) note(e *event.Event, p event.Payload) {
 	switch p := p.(type) {
 	case event.Message:
 		n.outline = p.Outline()
@@ -153,7 +166,7 @@ func (i *inspector) payload(e *event.Event, n *inspection) {
 		n.outline, _, _ = event.OutlineOf(e)
 	case event.RedactionNote:
 		if !e.Copied() { // a copy speaks of the original
-			n.note = &p
+			n.redaction = &p
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/line"
@@ -30,10 +32,10 @@ type checker struct {
 	gap   gap
 	alien bool // the last line was of another session
 
-	damaged bool // a piece could not be read
-	erased  map[int64]bool
-	named   map[int64]bool // events that redacted events name
-	lost    map[int64]bool // lost events
+	damaged bool                     // a piece could not be read
+	erased  map[int64]jsontext.Value // what redaction kept of the erased events
+	named   map[int64]bool           // events that redacted events name
+	lost    map[int64]bool           // lost events
 	missing map[event.Digest]bool
 	talk    conversation
 
@@ -47,7 +49,7 @@ type gap struct {
 }
 
 func (v *Verifier) checker(session string) *checker {
-	return &checker{v: v, report: Report{Session: session}, erased: map[int64]bool{},
+	return &checker{v: v, report: Report{Session: session}, erased: map[int64]jsontext.Value{},
 		named: map[int64]bool{}, lost: map[int64]bool{}, missing: map[event.Digest]bool{}, inspector: v.inspector()}
 }
 
@@ -271,22 +273,43 @@ func (c *checker) forked(ctx context.Context, e *event.Event, n *inspection) err
 // erasure notes erased events, and checks the events that a redacted event names.
 func (c *checker) erasure(ctx context.Context, e *event.Event, n *inspection) {
 	if n.erased {
-		c.erased[e.Seq] = true
+		c.erased[e.Seq] = n.kept
 	}
 	if e.Type.Name() == event.Lost {
 		c.lost[e.Seq] = true
 	}
-	if n.note == nil {
+	if n.redaction == nil {
 		return
 	}
-	for _, seq := range n.note.Seqs {
+	for _, seq := range n.redaction.Seqs {
 		c.named[seq] = true
 		if seq < c.from {
 			continue // the parent's
 		}
-		if !c.erased[seq] && !c.lost[seq] && !c.damaged && !c.erasedNow(ctx, seq) {
+		if c.erased[seq] == nil && !c.lost[seq] && !c.damaged && !c.erasedNow(ctx, seq) {
 			c.defect(e.Seq, RuleRedaction, fmt.Sprintf("it names event %d, whose content is still there", seq))
 		}
+	}
+	c.keptMembers(e, n.redaction)
+}
+
+// keptMembers compares the members that a redaction kept with the redacted event.
+func (c *checker) keptMembers(e *event.Event, note *event.RedactionNote) {
+	if note.Kept == "" || c.damaged {
+		return
+	}
+	h := event.NewKeptDigest()
+	for _, seq := range note.Seqs {
+		if seq < c.from {
+			continue
+		}
+		if c.erased[seq] == nil {
+			return // lost, or reported already
+		}
+		h.Add(c.erased[seq])
+	}
+	if h.Digest() != note.Kept {
+		c.defect(e.Seq, RuleRedaction, "the members that it kept of the erased events were changed afterwards")
 	}
 }
 

@@ -192,7 +192,7 @@ func (a *adoption) compareShorter(ctx context.Context, last event.Head) error {
 
 // checkContent checks the JSON of the line, the blobs, and the rules of payloads.
 func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Event) error {
-	if _, _, spilled := e.Spilled(); spilled && !e.Type.Erasable() {
+	if _, _, spilled := e.Spilled(); spilled && !e.Type.Spillable() {
 		return a.damaged(e.Seq, errSpilled)
 	}
 	if a.salvaged {

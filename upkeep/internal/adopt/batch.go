@@ -71,7 +71,7 @@ func (b *batcher) largestOpen() (largest *event.Event) {
 	for i := range b.open {
 		e := &b.open[i]
 		_, _, spilled := e.Spilled()
-		if spilled || len(e.Data) <= engine.MinSpill || !e.Type.Erasable() {
+		if spilled || len(e.Data) <= engine.MinSpill || !e.Type.Spillable() {
 			continue
 		}
 		if largest == nil || len(e.Data) > len(largest.Data) {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+// pattern is the pattern of --match or --regexp.
+func (r *redactRun) pattern() (search.Pattern, error) {
+	switch {
+	case len(r.texts) > 0 && r.expression != "":
+		return search.Pattern{}, errors.New("give --match or --regexp, not both")
+	case r.expression != "":
+		return search.Regexp(r.expression)
+	}
+	return search.Literal(r.texts...)
+}
+
+// match erases all events with the pattern.
+func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search.Pattern, args []string) error {
+	sessions, err := findEach(args, func(arg string) (string, error) { return exactly(ctx, log, arg) })
+	if err != nil {
+		return err
+	}
+	done, err := erase.Match(ctx, log, pattern, sessions, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+	if err != nil {
+		return redactError(err)
+	}
+	if r.app.json {
+		err = r.value(newMatchedRow(&done, r.dry))
+	} else {
+		r.matched(&done)
+	}
+	if err = errors.Join(err, r.flush()); err != nil {
+		return err
+	}
+	switch {
+	case len(done.Left)+len(done.Files) > 0:
+		return errTextLeft
+	case len(done.Places) == 0:
+		return errNothingToErase
+	}
+	return nil
+}
+
+var (
+	errTextLeft       = errors.New("the text is left in the places above; remove the session or the file, or copy the session without them")
+	errNothingToErase = errors.New("nothing found to erase")
+)
+
+func (r *redactRun) matched(done *erase.Matched) {
+	for _, p := range done.Places {
+		r.printf("found in %s\n", placeText(p))
+	}
+	r.report(&done.Redaction)
+	for _, p := range done.Left {
+		r.printf("%s %s: redaction keeps the headers, the structure of events and lost events\n", r.paint(yellow, "left in"), placeText(p))
+	}
+	for _, f := range done.Files {
+		r.printf("%s the file %s, at byte %d\n", r.paint(yellow, "left in"), clean(f.Path), f.Offset)
+	}
+}
+
+// placeText names a place of stored text.
+func placeText(p search.Place) string {
+	text := reference(erase.EventRef{Session: p.Session, Seq: p.Seq, Type: p.Type})
+	switch {
+	case p.Blob != "":
+		return fmt.Sprintf("%s, body %s", text, p.Blob)
+	case p.Member != "":
+		return fmt.Sprintf("%s, %s", text, clean(p.Member))
+	}
+	return text + ", header"
+}
+
+// matchedRow is a redaction of a pattern with --json.
+type matchedRow struct {
+	redactionRow
+	Places []placeRow `json:"places"`
+	Left   []placeRow `json:"left"`
+	Files  []fileRow  `json:"files"`
+}
+
+// placeRow is a place of stored text with --json.
+type placeRow struct {
+	eventRef
+	Member string `json:"member,omitzero"`
+	Blob   string `json:"blob,omitzero"`
+}
+
+// fileRow is a place in a file with --json.
+type fileRow struct {
+	Path   string `json:"path"`
+	Offset int64  `json:"offset"`
+}
+
+func newMatchedRow(done *erase.Matched, dry bool) matchedRow {
+	row := matchedRow{redactionRow: newRedactionRow(&done.Redaction, dry), Places: placeRows(done.Places), Left: placeRows(done.Left)}
+	for _, f := range done.Files {
+		row.Files = append(row.Files, fileRow(f))
+	}
+	return row
+}
+
+func placeRows(places []search.Place) (rows []placeRow) {
+	for _, p := range places {
+		rows = append(rows, placeRow{eventRef{p.Session, p.Seq, p.Type}, p.Member, string(p.Blob)})
+	}
+	return rows
+}

@@ -1,0 +1,272 @@
+package search
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+)
+
+// Pattern is what Stored looks for: a text or a regular expression.
+type Pattern struct {
+	given []string // the texts of Literal
+	texts []string // the same, folded; one of them is enough
+	re    *regexp.Regexp
+}
+
+var errEmptyPattern = fmt.Errorf("%w: every text contains the pattern", ErrInvalidQuery)
+
+// Literal is a pattern of one or more texts; one of them is enough. Like a query, it
+// ignores case, and takes all white space for the same. A text without characters is
+// ErrInvalidQuery.
+func Literal(texts ...string) (p Pattern, err error) {
+	for _, text := range texts {
+		folded := event.Fold(event.CleanText(text))
+		if folded == "" {
+			return Pattern{}, errEmptyPattern
+		}
+		p.given, p.texts = append(p.given, text), append(p.texts, folded)
+	}
+	if len(p.texts) == 0 {
+		return p, errEmptyPattern
+	}
+	return p, nil
+}
+
+// Regexp is a pattern of a regular expression (package regexp). It distinguishes case
+// unless it begins with (?i). A malformed expression, or one that matches the empty
+// text, is ErrInvalidQuery.
+func Regexp(expression string) (Pattern, error) {
+	re, err := regexp.Compile(expression)
+	if err != nil {
+		return Pattern{}, fmt.Errorf("%w: %w", ErrInvalidQuery, err)
+	}
+	if re.MatchString("") {
+		return Pattern{}, errEmptyPattern
+	}
+	return Pattern{re: re}, nil
+}
+
+// Texts are the texts of a Literal, as they were given.
+func (p *Pattern) Texts() []string { return slices.Clone(p.given) }
+
+// matches reports whether a text has the pattern as it is. match is the text that
+// matched a regular expression.
+func (p *Pattern) matches(text string) (match string, ok bool) {
+	if p.re != nil {
+		at := p.re.FindStringIndex(text)
+		if at == nil {
+			return "", false
+		}
+		return text[at[0]:at[1]], true
+	}
+	folded := event.Fold(event.CleanText(text))
+	for _, t := range p.texts {
+		if strings.Contains(folded, t) {
+			return "", true
+		}
+	}
+	return "", false
+}
+
+// maxUnescapes bounds how often a text is unescaped: JSON in a string in JSON.
+const maxUnescapes = 4
+
+// in reports whether a text has the pattern as it is, behind JSON's escapes, or in
+// base64.
+func (p *Pattern) in(text string) (match string, ok bool) {
+	for range maxUnescapes {
+		if match, ok = p.matches(text); ok {
+			return match, true
+		}
+		if match, ok = p.inBase64(text); ok {
+			return match, true
+		}
+		plain, escaped := unescape(text)
+		if !escaped {
+			break
+		}
+		text = plain
+	}
+	return "", false
+}
+
+// unescape resolves JSON's escapes anywhere in a text. ok is false if it has none.
+func unescape(text string) (plain string, ok bool) {
+	if !strings.Contains(text, `\`) {
+		return "", false
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if r, n := escapeAt(text[i:]); n > 0 {
+			b.WriteString(r)
+			i += n
+			ok = true
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String(), ok
+}
+
+// escapeAt is the text of the escape that s begins with, and its length; 0 if it begins
+// with none.
+func escapeAt(s string) (text string, n int) {
+	if s[0] != '\\' || len(s) < 2 {
+		return "", 0
+	}
+	n = 2
+	if s[1] == 'u' {
+		n = 6
+		if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' && (s[2] == 'd' || s[2] == 'D') {
+			n = 12
+		}
+	}
+	if len(s) < n {
+		return "", 0
+	}
+	plain, err := jsontext.AppendUnquote(nil, `"`+s[:n]+`"`)
+	if err != nil {
+		return "", 0
+	}
+	return string(plain), n
+}
+
+// minBase64 is the length of the shortest string that is tried as base64.
+const minBase64 = 8
+
+// inBase64 reports whether runs of base64 in a text have the pattern.
+func (p *Pattern) inBase64(text string) (match string, ok bool) {
+	for len(text) > 0 {
+		start := strings.IndexFunc(text, isBase64)
+		if start < 0 {
+			break
+		}
+		end := start
+		for end < len(text) && isBase64(rune(text[end])) {
+			end++
+		}
+		if run := text[start:end]; len(run) >= minBase64 {
+			if match, ok = p.inEncoded(run); ok {
+				return match, true
+			}
+		}
+		text = text[end:]
+	}
+	return "", false
+}
+
+func isBase64(r rune) bool {
+	return r < utf8.RuneSelf && (r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("+/-_\r\n=", r))
+}
+
+var toStandard = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", "=", "")
+
+// inEncoded decodes a run of base64 of either alphabet. The run may begin with up to
+// three characters that do not belong to it.
+func (p *Pattern) inEncoded(run string) (match string, ok bool) {
+	run = toStandard.Replace(run)
+	for i := range min(4, len(run)) {
+		encoded := run[i:]
+		if len(encoded)%4 == 1 {
+			encoded = encoded[:len(encoded)-1]
+		}
+		content, err := base64.RawStdEncoding.DecodeString(encoded)
+		if err != nil {
+			continue
+		}
+		if match, ok = p.matches(string(content)); ok {
+			return match, true
+		}
+	}
+	return "", false
+}
+
+// placeFinder finds the pattern in the values of an event.
+type placeFinder struct {
+	pattern   Pattern
+	place     Place
+	structure jsontext.Value // what a redaction would keep of the data
+	found     []Place
+}
+
+func (f *placeFinder) add(member string, kept bool, match string) {
+	p := f.place
+	p.Member, p.Kept, p.Match = member, kept, match
+	f.found = append(f.found, p)
+}
+
+// value finds the pattern in a JSON value. Text that is no JSON is one string.
+func (f *placeFinder) value(path string, value jsontext.Value, kept bool) {
+	if len(value) == 0 {
+		return
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if f.walk(dec, path, kept) {
+		return
+	}
+	if match, ok := f.pattern.in(string(value)); ok {
+		f.add(path, kept, match)
+	}
+}
+
+// walk reads one value. It returns false for malformed JSON.
+func (f *placeFinder) walk(dec *jsontext.Decoder, path string, kept bool) bool {
+	token, err := dec.ReadToken()
+	if err != nil {
+		return false
+	}
+	switch token.Kind() {
+	case '{':
+		return f.object(dec, path, kept)
+	case '[':
+		for i := 0; dec.PeekKind() != ']'; i++ {
+			if !f.walk(dec, fmt.Sprintf("%s[%d]", path, i), kept) {
+				return false
+			}
+		}
+		_, err := dec.ReadToken()
+		return err == nil
+	case '"', '0':
+		text := token.String()
+		if match, ok := f.pattern.in(text); ok {
+			f.add(path, kept || f.keeps(text), match)
+		}
+	}
+	return true
+}
+
+func (f *placeFinder) object(dec *jsontext.Decoder, path string, kept bool) bool {
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := token.String()
+		if match, ok := f.pattern.in(name); ok {
+			f.add(path+"."+name+" (name)", kept, match)
+		}
+		if !f.walk(dec, path+"."+name, kept) {
+			return false
+		}
+	}
+	_, err := dec.ReadToken()
+	return err == nil
+}
+
+// keeps reports whether a redaction keeps the text in the event's structure.
+func (f *placeFinder) keeps(text string) bool {
+	if len(f.structure) == 0 {
+		return false
+	}
+	quoted, err := jsontext.AppendQuote(nil, text)
+	return err == nil && bytes.Contains(f.structure, quoted)
+}

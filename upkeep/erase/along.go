@@ -1,0 +1,274 @@
+package erase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// along examines the other events of the sessions with requested events, of their
+// forks, and of their child sessions.
+func (p *plan) along(ctx context.Context) error {
+	forks, err := p.log.Forks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range slices.Clone(p.requests) {
+		x := along{plan: p, request: r}
+		if err := x.readTexts(ctx); err != nil {
+			return err
+		}
+		holders := []eventlog.ForkInfo{{Session: r.session, Seq: math.MaxInt64}}
+		for i := 0; i < len(holders); i++ {
+			h := holders[i]
+			if err := x.session(ctx, h.Session); err != nil {
+				return err
+			}
+			if i > 0 {
+				p.inform(h, r.seqs)
+			}
+			for _, f := range forks.ByParent[h.Session] {
+				if f.Seq >= r.first {
+					holders = append(holders, eventlog.ForkInfo{Session: f.Session, Seq: min(f.Seq, h.Seq)})
+				}
+			}
+		}
+		if err := x.childSessions(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inform notes the requested events that a fork shares: it gets a redacted event that
+// names them, so that readers of the fork learn of the erasure.
+func (p *plan) inform(f eventlog.ForkInfo, requested []int64) {
+	n := 0
+	for n < len(requested) && requested[n] <= f.Seq {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	p.shared[f.Session] = append(p.shared[f.Session], requested[:n]...)
+	if p.seqs[f.Session] == nil && !slices.Contains(p.informed, f.Session) {
+		p.informed = append(p.informed, f.Session)
+	}
+}
+
+// along finds what goes along with the requested events of one session.
+type along struct {
+	*plan
+	request  request
+	texts    []string // the requested events' texts, cleaned and folded
+	children []string // child sessions
+	reader   event.TextReader
+}
+
+// minShared is the length of the shortest text that other events are searched for, in
+// bytes. A shorter one is in too many events by chance.
+const minShared = 8
+
+// readTexts reads the texts of the requested events.
+func (x *along) readTexts(ctx context.Context) error {
+	x.reader.Open = x.log.OpenBlob
+	if x.exact {
+		return nil
+	}
+	for _, seq := range x.request.seqs {
+		e, err := ownEvent(ctx, x.log, x.request.session, seq)
+		if err != nil {
+			return err
+		}
+		texts, err := x.textsOf(ctx, &e)
+		if err != nil {
+			return err
+		}
+		for _, text := range texts {
+			if text = event.Fold(event.CleanText(text)); len(text) >= minShared {
+				x.texts = append(x.texts, text)
+			}
+		}
+	}
+	return nil
+}
+
+// textsOf are the texts of an event: each part of a message, or the whole text of any
+// other event. Lost data has none.
+func (x *along) textsOf(ctx context.Context, e *event.Event) ([]string, error) {
+	if err := x.engine.Fetch(ctx, e); err != nil {
+		return nil, unlessLost(err)
+	}
+	if m, ok, err := event.Decode[event.Message](e); ok && err == nil {
+		return partTexts(nil, m.Parts), nil
+	}
+	text, err := x.textOf(ctx, e)
+	return []string{text}, err
+}
+
+// partTexts appends the texts of parts.
+func partTexts(to []string, parts []event.Part) []string {
+	for i := range parts {
+		to = partTexts(append(to, parts[i].Text, string(parts[i].Arguments)), parts[i].Content)
+	}
+	return to
+}
+
+// textOf is the text that a person reads of an event, and the text of a raw record that
+// repeats another event.
+func (x *along) textOf(ctx context.Context, e *event.Event) (string, error) {
+	if err := x.engine.Fetch(ctx, e); err != nil {
+		return "", unlessLost(err)
+	}
+	plain := *e
+	if e.Repeats() {
+		plain.Metadata = nil // the reader skips what repeats
+	}
+	text, err := x.reader.Read(ctx, &plain)
+	if errors.Is(err, event.ErrInvalidData) {
+		return string(e.Data), nil
+	}
+	return string(text), unlessLost(err)
+}
+
+// unlessLost is err unless it says that data is lost or damaged.
+func unlessLost(err error) error {
+	if errors.Is(err, eventlog.ErrBlobNotFound) || errors.Is(err, eventlog.ErrCorrupt) {
+		return nil
+	}
+	return err
+}
+
+// session examines the own events of one session. Behind an interrupted redaction
+// there may be no request left; then it finds the sessions that are to be synced.
+func (x *along) session(ctx context.Context, session string) error {
+	for e, err := range x.log.Store().Read(ctx, session, eventlog.Span{}) {
+		if err != nil {
+			return err
+		}
+		if e.Type.Name() == event.Redacted && e.Seq > x.request.first && !slices.Contains(x.earlier, session) {
+			x.earlier = append(x.earlier, session)
+		}
+		if len(x.request.seqs) == 0 || e.Redacted() || x.picked[eventKey{session, e.Seq}] {
+			continue
+		}
+		if err := x.event(ctx, &e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event erases or lists an event, or does neither.
+func (x *along) event(ctx context.Context, e *event.Event) error {
+	stored := *e
+	if e.Seq > x.request.seqs[0] {
+		switch derived, err := x.derived(ctx, e); {
+		case err != nil:
+			return err
+		case derived:
+			x.erase(&stored)
+			return nil
+		case e.Type.Name() == event.CompactionTriggered:
+			x.list(e.SessionID, e.Seq, e.Type)
+			return nil
+		}
+	}
+	if child, ok, err := event.Decode[event.Child](e); ok && err == nil && child.ChildSessionID != "" {
+		x.children = append(x.children, child.ChildSessionID)
+	}
+	if len(x.texts) == 0 {
+		return nil
+	}
+	if x.begins(ctx, e) {
+		x.erase(&stored)
+		return nil
+	}
+	return x.shares(ctx, &stored)
+}
+
+// derived reports whether an event has a digest or a state that is computed from the
+// events before it.
+func (x *along) derived(ctx context.Context, e *event.Event) (bool, error) {
+	switch e.Type.Name() {
+	case event.ProjectionSnapshotted:
+		return true, nil
+	case event.StepStarted:
+		if err := x.engine.Fetch(ctx, e); err != nil {
+			return true, unlessLost(err)
+		}
+		step, ok, err := event.Decode[event.StepStart](e)
+		return !ok || err != nil || step.RequestDigest != "" || step.PromptCache != (event.PromptCache{}), nil
+	}
+	return false, nil
+}
+
+// begins reports whether an event is a title that begins an erased text.
+func (x *along) begins(ctx context.Context, e *event.Event) bool {
+	if name := e.Type.Name(); name != event.SessionStarted && name != event.SessionUpdated {
+		return false
+	}
+	if x.engine.Fetch(ctx, e) != nil {
+		return false
+	}
+	s, _, err := event.Decode[event.Session](e)
+	title := event.Fold(event.CleanText(s.Title))
+	title = strings.TrimRight(cmp.Or(strings.TrimSuffix(title, "…"), title), ". ")
+	if err != nil || len(title) < minShared {
+		return false
+	}
+	return slices.ContainsFunc(x.texts, func(text string) bool { return strings.HasPrefix(text, title) })
+}
+
+// shares erases a raw record that repeats one of the texts, and lists any other event
+// with one of them.
+func (x *along) shares(ctx context.Context, e *event.Event) error {
+	stored := *e
+	text, err := x.textOf(ctx, e)
+	if err != nil {
+		return err
+	}
+	folded := event.Fold(event.CleanText(text))
+	switch shared := slices.ContainsFunc(x.texts, func(t string) bool { return strings.Contains(folded, t) }); {
+	case shared && e.Repeats():
+		x.erase(&stored)
+	case shared:
+		x.list(e.SessionID, e.Seq, e.Type)
+	}
+	return nil
+}
+
+// childSessions lists events of child sessions with one of the texts.
+func (x *along) childSessions(ctx context.Context) error {
+	if len(x.texts) == 0 {
+		return nil
+	}
+	slices.Sort(x.children)
+	for _, child := range slices.Compact(x.children) {
+		for e, err := range x.log.Store().Read(ctx, child, eventlog.Span{}) {
+			if errors.Is(err, eventlog.ErrNotFound) {
+				break
+			}
+			if errors.Is(err, eventlog.ErrCorrupt) {
+				x.noteUnread(child)
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if e.Redacted() || x.picked[eventKey{child, e.Seq}] {
+				continue
+			}
+			if err := x.shares(ctx, &e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
