@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 func (a *app) importCommand() *cobra.Command {
@@ -61,6 +62,7 @@ Files are imported in the order in which they need each other.`,
 	cmd.Flags().StringVar(&x.format, "format", anyFormat, "the format of the files: "+strings.Join(formatNames(), ", "))
 	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders of programs that exist")
 	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the files to import, and import nothing")
+	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events here that are redacted in an export of logtool")
 	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
 	return cmd
 }
@@ -83,6 +85,7 @@ type importRun struct {
 	known   bool
 	dry     bool
 	verbose bool
+	own     transfer.ImportOptions
 }
 
 func (x *importRun) run(ctx context.Context) error {
@@ -144,7 +147,7 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	var table interop.Table
 	var failed []error
 	for _, file := range in.own {
-		row := file.adopt(ctx, log)
+		row := file.adopt(ctx, log, x.own)
 		if row.Err != nil {
 			failed = append(failed, streamError{fmt.Errorf("import %s: %w", file, row.Err)})
 		}

@@ -67,7 +67,7 @@ func beginning(path string) ([]byte, error) {
 }
 
 // adopt imports the export up to the first bad line.
-func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
+func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer.ImportOptions) interop.Row {
 	row := interop.Row{Path: f.name, Format: ownFormat}
 	in := f.in
 	if in == nil {
@@ -79,8 +79,8 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
 		defer file.Close()
 		in = file
 	}
-	adopted, err := transfer.Import(ctx, log, in)
-	row.Err = err
+	adopted, err := transfer.Import(ctx, log, in, opts)
+	row.Err = redactionHint(err)
 	for _, s := range adopted {
 		row.Records += int(s.Read)
 		row.Imported += int(s.Stored)
@@ -89,6 +89,15 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
 		row.Touch(s.Session)
 	}
 	return row
+}
+
+// redactionHint says how to obey the redactions of an export.
+func redactionHint(err error) error {
+	var order *transfer.RedactionError
+	if errors.As(err, &order) {
+		return fmt.Errorf("%w; to erase them here too, import with --apply-redactions", err)
+	}
+	return err
 }
 
 // candidate is the export in the list of --dry-run.

@@ -17,7 +17,7 @@ import (
 func (a *app) redactCommand() *cobra.Command {
 	r := redactRun{app: a}
 	cmd := &cobra.Command{
-		Use:   "redact SESSION SEQ... | --match TEXT [SESSION...]",
+		Use:   "redact SESSION SEQ... | --match TEXT [SESSION...] | --from STORE",
 		Short: "Erase the content of events for good; the chain still verifies",
 		Long: `Erase data, metadata and unshared bodies of events. SEQ is a number or a range like
 5-9. The place, type, hash and structure of each event remain. Some events are erased
@@ -29,17 +29,22 @@ members that search does not read, in names, in bodies, with JSON's escapes, in 
 It searches the named sessions or all sessions, ignores case as search does, and then
 looks for the text in the store's files. It reports the places that no redaction erases.
 
+With --from, redact repeats the redactions of another store: of a store that this one
+was copied from, or of a copy.
+
 redact does not ask. It lists the erased events, and the events that may repeat the
 content and were not touched. Full session ids are required. Try --dry-run first.`,
 		Annotations: map[string]string{exitCodes: "0 done, 1 failed, nothing found, or the text is left, 2 wrong usage."},
 		Example: `  logtool redact order-42 7 12-14 --reason 'a password' --dry-run
-  logtool redact --match 'hunter2' --dry-run`,
+  logtool redact --match 'hunter2' --dry-run
+  logtool --store backup.db redact --from log`,
 		Args: between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.command(cmd, args) },
 	}
 	cmd.Flags().StringVar(&r.reason, "reason", "", "why, for the event that records the redaction")
 	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "list the events, and erase nothing")
 	cmd.Flags().StringArrayVar(&r.texts, "match", nil, "erase all events that have this text; may be repeated")
+	cmd.Flags().StringVar(&r.from, "from", "", "repeat the redactions of this store")
 	cmd.Flags().StringVar(&r.expression, "regexp", "", "erase all events that match this regular expression")
 	return cmd
 }
@@ -57,6 +62,9 @@ func (r *redactRun) command(cmd *cobra.Command, args []string) error {
 			return usagef("%v", err)
 		}
 		return r.app.with(m, func(log *eventlog.Log) error { return r.match(cmd.Context(), log, pattern, args) })
+	}
+	if r.from != "" {
+		return r.repeat(cmd.Context(), m, args)
 	}
 	if len(args) < 2 {
 		return usagef("too few arguments: logtool %s", cmd.Use)
@@ -117,6 +125,24 @@ type redactRun struct {
 	dry        bool
 	texts      []string // of --match
 	expression string   // of --regexp
+	from       string   // of --from
+}
+
+// repeat repeats the redactions of another store.
+func (r *redactRun) repeat(ctx context.Context, m mode, args []string) error {
+	if len(args) > 0 {
+		return usagef("--from takes no sessions: it repeats all redactions of the store")
+	}
+	at, err := r.app.placeNamed(r.from)
+	if err != nil {
+		return err
+	}
+	return r.app.with(m, func(log *eventlog.Log) error {
+		return at.with(forReading, func(from *eventlog.Log) error {
+			done, err := erase.From(ctx, log, from, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+			return r.print(&done, err)
+		})
+	})
 }
 
 func (r *redactRun) run(ctx context.Context, log *eventlog.Log, session string, picked []seqRange) error {
@@ -129,13 +155,18 @@ func (r *redactRun) run(ctx context.Context, log *eventlog.Log, session string, 
 		return fmt.Errorf("redact in session %q: %w", session, err)
 	}
 	done, err := erase.Redact(ctx, log, session, seqs, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+	return r.print(&done, err)
+}
+
+// print prints the outcome of a redaction.
+func (r *redactRun) print(done *erase.Redaction, err error) error {
 	if err != nil {
 		return redactError(err)
 	}
 	if r.app.json {
-		err = r.value(newRedactionRow(&done, r.dry))
+		err = r.value(newRedactionRow(done, r.dry))
 	} else {
-		r.report(&done)
+		r.report(done)
 	}
 	return errors.Join(err, r.flush())
 }

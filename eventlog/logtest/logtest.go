@@ -33,6 +33,7 @@ func groups() []group {
 		{Name: "watch", Cases: watchCases},
 		{Name: "hostile", Cases: hostileCases},
 		{Name: "redact", Cases: redactCases},
+		{Name: "travel", Cases: travelCases},
 		{Name: "remove", Cases: removeCases},
 		{Name: "search", Cases: searchCases},
 		{Name: "garbage", Cases: garbageCases},

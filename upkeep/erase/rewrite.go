@@ -19,10 +19,8 @@ func (r *redaction) run(ctx context.Context) error {
 	if err := r.plan.complete(ctx); err != nil || r.opts.DryRun {
 		return err
 	}
-	if digests := r.plan.erasedBlobs(); len(digests) > 0 {
-		if err := r.eraser.SetErasing(ctx, digests); err != nil {
-			return err
-		}
+	if err := r.record(ctx); err != nil {
+		return err
 	}
 	// The session itself comes last: as long as its events are not redacted, an
 	// interrupted redaction can be asked for again, and does the rest.
@@ -37,6 +35,15 @@ func (r *redaction) run(ctx context.Context) error {
 		}
 	}
 	return erased(ctx, r.log, r.plan.erasedBlobs())
+}
+
+// record records the blobs to remove.
+func (r *redaction) record(ctx context.Context) error {
+	digests := r.plan.erasedBlobs()
+	if len(digests) == 0 {
+		return nil
+	}
+	return r.eraser.SetErasing(ctx, digests)
 }
 
 // rewrite replaces the lines of a session's events by redacted ones and appends

@@ -186,7 +186,7 @@ func (r *repairer) rescue(ctx context.Context, torn eventlog.TornTail) error {
 	if r.opts.DryRun {
 		return nil
 	}
-	adopted, err := adopt.Events(ctx, r.into, as, r.stream(ctx, as), true)
+	adopted, err := adopt.Events(ctx, r.into, as, r.stream(ctx, as), adopt.Options{Salvaged: true})
 	r.report.Stored = adopted.Stored
 	return err
 }

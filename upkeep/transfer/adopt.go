@@ -8,6 +8,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
@@ -26,33 +28,59 @@ type Result struct {
 // JSON, the rules of payloads, and that blobs and a fork's parent exist, before it
 // stores anything. It iterates events twice.
 //
+// Adopt does not obey a redaction: if an event of the stream is redacted and the
+// session has it in full, Adopt stores nothing, and fails with a *RedactionError.
+//
 // Adopt skips events that the session has already. A session with another history
 // is a *eventlog.ConflictError; damage in events is a *eventlog.CorruptError. Data
 // over the log's threshold is spilled, which changes no hash.
 func Adopt(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error]) (Result, error) {
-	adopted, err := adopt.Events(ctx, log, session, events, false)
+	adopted, err := adopt.Events(ctx, log, session, events, adopt.Options{})
 	if err != nil {
 		return Result{}, fmt.Errorf("adopt: %w", ofSession(session, err))
 	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, nil
 }
 
+// RedactionError reports redactions of a stream that were not obeyed: events that are
+// redacted in the stream, and not in the log. Nothing of the session was stored.
+type RedactionError = adopt.RedactionError
+
+// source yields finished events of one session. It may be called several times.
+type source func(ctx context.Context, yield func(event.Event, error) bool)
+
 // adoptHeld is Adopt under the store lock of log, which the context of events holds
-// too. Its errors do not name the session.
-func adoptHeld(ctx context.Context, log *eventlog.Log, session string, events func(ctx context.Context, yield func(event.Event, error) bool)) (Result, error) {
+// too. If obeys is true, it obeys redactions. Its errors do not name the session.
+func adoptHeld(ctx context.Context, log *eventlog.Log, session string, obeys bool, events source) (Result, error) {
 	var adopted adopt.Result
-	err := log.Hold(ctx, func(ctx context.Context) (err error) {
-		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) { events(ctx, yield) }, false)
+	try := func(ctx context.Context, opts adopt.Options) (err error) {
+		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) { events(ctx, yield) }, opts)
 		return err
-	})
+	}
+	err := log.Hold(ctx, func(ctx context.Context) error { return try(ctx, adopt.Options{}) })
+	var order *RedactionError
+	if obeys && errors.As(err, &order) {
+		err = alone(ctx, log, func(ctx context.Context) error { return try(ctx, adopt.Options{Redact: erase.Adopted{Log: log}}) })
+	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
+}
+
+// alone calls fn under the exclusive store lock.
+func alone(ctx context.Context, log *eventlog.Log, fn func(ctx context.Context) error) error {
+	ctx, unlock, err := engine.Of(log).LockStore(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return fn(ctx)
 }
 
 // ofSession names the session in err, unless err names it already.
 func ofSession(session string, err error) error {
 	var conflict *eventlog.ConflictError
 	var corrupt *eventlog.CorruptError
-	if errors.As(err, &conflict) && conflict.Session == session ||
+	var order *RedactionError
+	if errors.As(err, &order) || errors.As(err, &conflict) && conflict.Session == session ||
 		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
 		return err
 	}

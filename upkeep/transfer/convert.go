@@ -34,7 +34,9 @@ var errTail = errors.New("the bytes after the last complete append may hold even
 
 // Convert copies the named sessions of src into dst, or all sessions if no session is
 // named. It copies lines and blobs verbatim, the parents of a fork before the fork, and
-// the parents of a named fork too. It skips events that dst has already. Other programs
+// the parents of a named fork too. It skips events that dst has already. It obeys the
+// redactions of src: an event that is redacted there is redacted in dst, with what goes
+// along. An event that is redacted in dst stays redacted, and its blobs are not copied. Other programs
 // may append to src at the same time: Convert copies each session up to the end of an
 // append, with all events that were acknowledged before it read the session. It holds
 // the store lock of src, shared. A loop over Convert must not redact or remove in src.
@@ -153,8 +155,8 @@ func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Resul
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
-	c := sessionCopy{dst: dst, src: src, session: session, existing: head, blobs: map[event.Digest]bool{}}
-	adopted, err := adoptHeld(ctx, dst, session, c.events)
+	c := sessionCopy{src: src, bodies: newBodies(dst, session, head, func(ctx context.Context, d event.Digest) error { return CopyBlob(ctx, dst, src, d) })}
+	adopted, err := adoptHeld(ctx, dst, session, true, c.events)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):
@@ -174,28 +176,17 @@ func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Resul
 // sessionCopy is the copy of one session: it yields the lines twice, and copies their
 // blobs.
 type sessionCopy struct {
-	dst, src *eventlog.Log
-	session  string
-	existing event.Head // in dst
-	blobs    map[event.Digest]bool
-	span     eventlog.Span // the events of the first iteration, for the second
-	cause    error         // the error of src
+	src *eventlog.Log
+	*bodies
+	span  eventlog.Span // the events of the first iteration, for the second
+	cause error         // the error of src
 }
 
 func (c *sessionCopy) events(ctx context.Context, yield func(event.Event, error) bool) {
 	last := int64(0)
 	for e, err := range c.src.Store().Read(ctx, c.session, c.span) {
-		c.cause = err
-		for _, d := range e.Blobs() {
-			if err != nil || c.blobs[d] {
-				continue
-			}
-			c.blobs[d] = true
-			if e.Seq > c.existing.Seq || !hasBlob(ctx, c.dst, d) {
-				err = CopyBlob(ctx, c.dst, c.src, d)
-			}
-		}
-		if err == nil {
+		if c.cause = err; err == nil {
+			err = c.copyOf(ctx, &e)
 			last = e.Seq
 		}
 		if !yield(e, err) || err != nil {
@@ -234,11 +225,6 @@ func CopyBlob(ctx context.Context, dst, src *eventlog.Log, d event.Digest) error
 		return &SourceError{Cause: source.err}
 	}
 	return err
-}
-
-func hasBlob(ctx context.Context, log *eventlog.Log, d event.Digest) bool {
-	body, err := log.OpenBlob(ctx, d)
-	return err == nil && body.Close() == nil
 }
 
 // failureReader remembers the error of a reader.

@@ -22,7 +22,11 @@ import (
 // before the bad session stay stored, and Import returns their Results. The error names
 // the number of the bad line: a *eventlog.CorruptError for damage, event.ErrForeign, a
 // *event.VersionError or event.ErrInvalidBlob.
-func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]Result, error) {
+//
+// An event that is redacted in the log stays redacted. An event that is redacted in the
+// export only is a *RedactionError, unless ImportOptions.ApplyRedactions is true: nobody
+// can erase with a forged export. Import uses the first ImportOptions only.
+func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportOptions) ([]Result, error) {
 	if err := engine.Of(log).Ready(ctx); err != nil {
 		return nil, err
 	}
@@ -30,6 +34,10 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]Result, erro
 		return nil, fmt.Errorf("%w: the reader of Import", event.ErrNilArgument)
 	}
 	m := importer{log: log, in: bufio.NewReaderSize(r, 1<<20)}
+	if len(opts) > 0 {
+		m.opts = opts[0]
+	}
+	defer m.spool.close()
 	for {
 		text, err := m.in.ReadBytes('\n')
 		if len(text) > 0 && !(err != nil && !errors.Is(err, io.EOF)) {
@@ -48,8 +56,17 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]Result, erro
 	}
 }
 
+// ImportOptions configure Import.
+type ImportOptions struct {
+	// ApplyRedactions redacts the events that are redacted in the export, with what goes
+	// along.
+	ApplyRedactions bool
+}
+
 type importer struct {
 	log     *eventlog.Log
+	opts    ImportOptions
+	spool   spool
 	in      *bufio.Reader
 	number  int   // of the line
 	offset  int64 // of the line
@@ -64,7 +81,7 @@ func (m *importer) line(ctx context.Context, text []byte) error {
 		return nil
 	}
 	if bytes.HasPrefix(text, []byte(`{"blob":`)) {
-		if err := m.blob(ctx, text); err != nil {
+		if err := m.blob(text); err != nil {
 			return fmt.Errorf("line %d: %w", m.number, err)
 		}
 		return nil
@@ -88,7 +105,7 @@ func (m *importer) line(ctx context.Context, text []byte) error {
 
 var errBlobDamaged = errors.New("the blob's bytes do not have its digest")
 
-func (m *importer) blob(ctx context.Context, text []byte) error {
+func (m *importer) blob(text []byte) error {
 	var b blobLine
 	if err := json.Unmarshal(text, &b); err != nil {
 		return fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
@@ -100,8 +117,7 @@ func (m *importer) blob(ctx context.Context, text []byte) error {
 	if event.DigestOf(body) != b.Blob || int64(len(body)) != b.Bytes {
 		return &eventlog.CorruptError{Path: "blob " + line.Clip(string(b.Blob)), Offset: -1, Cause: errBlobDamaged}
 	}
-	_, err = m.log.PutBlob(ctx, bytes.NewReader(body))
-	return err
+	return m.spool.add(b.Blob, body)
 }
 
 // adopt stores the session of the lines so far.
@@ -109,9 +125,14 @@ func (m *importer) adopt(ctx context.Context) error {
 	if len(m.events) == 0 {
 		return nil
 	}
-	adopted, err := adoptHeld(ctx, m.log, m.session, func(_ context.Context, yield func(event.Event, error) bool) {
+	head, err := m.log.Head(ctx, m.session)
+	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+		return fmt.Errorf("line %d: %w", m.lines[0], err)
+	}
+	b := newBodies(m.log, m.session, head, m.put)
+	adopted, err := adoptHeld(ctx, m.log, m.session, m.opts.ApplyRedactions, func(ctx context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
-			if !yield(e, nil) {
+			if err := b.copyOf(ctx, &e); !yield(e, err) || err != nil {
 				return
 			}
 		}
@@ -124,13 +145,26 @@ func (m *importer) adopt(ctx context.Context) error {
 	return nil
 }
 
+// put stores a blob of the export. A blob that the export lacks may be in the log.
+func (m *importer) put(ctx context.Context, d event.Digest) error {
+	body, ok := m.spool.open(d)
+	if !ok {
+		return nil
+	}
+	_, err := m.log.PutBlob(ctx, body)
+	return err
+}
+
 // lineOf is the number of the bad event's line if err names the event, else the number
 // of the session's first line.
 func (m *importer) lineOf(err error) int {
 	seq := int64(0)
 	var corrupt *eventlog.CorruptError
 	var conflict *eventlog.ConflictError
+	var order *RedactionError
 	switch {
+	case errors.As(err, &order):
+		seq = order.Seqs[0]
 	case errors.As(err, &corrupt) && corrupt.Session == m.session:
 		seq = corrupt.Seq
 	case errors.As(err, &conflict):

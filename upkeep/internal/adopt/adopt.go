@@ -35,16 +35,18 @@ var (
 // rules of payloads, and that blobs and a fork's parent exist. It stores nothing
 // before the whole stream is verified, so it iterates events twice.
 //
+// An event that is redacted in the stream and not in the log is redacted by
+// Options.Redact; without it, Events fails with a *RedactionError. The other way round,
+// the event stays redacted.
+//
 // A session with another history is a *eventlog.ConflictError; damage in the stream
 // is a *eventlog.CorruptError. Errors do not name the session.
-//
-// If salvaged is true, blobs may be missing, and a fork's parent may be damaged.
-func Events(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error], salvaged bool) (Result, error) {
+func Events(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error], opts Options) (Result, error) {
 	a, err := newAdoption(ctx, log, session, events)
 	if err != nil {
 		return Result{}, err
 	}
-	a.salvaged = salvaged
+	a.opts = opts
 	ctx, unlock, err := a.engine.LockStore(ctx, false)
 	if err != nil {
 		return Result{}, err
@@ -66,7 +68,7 @@ func CheckSalvaged(ctx context.Context, log *eventlog.Log, session string, event
 	if err != nil {
 		return err
 	}
-	a.salvaged = true
+	a.opts.Salvaged = true
 	return a.verify(ctx)
 }
 
@@ -87,7 +89,9 @@ type adoption struct {
 	engine   engine.Engine
 	session  string
 	events   iter.Seq2[event.Event, error]
-	salvaged bool
+	opts     Options
+	ours     *stored       // the events of the session before the adoption
+	redacted []event.Event // events of the stream to replace the session's
 	read     int64
 	stored   int64
 	head     event.Head // of the session after the adoption
@@ -101,6 +105,8 @@ func (a *adoption) verify(ctx context.Context) error {
 		return err
 	}
 	a.existing = existing
+	a.ours = newStored(ctx, a.log, a.session, existing)
+	defer a.ours.stop()
 	var s line.Sequence
 	for e, err := range a.events {
 		if err == nil {
@@ -118,7 +124,13 @@ func (a *adoption) verify(ctx context.Context) error {
 		return a.damaged(s.Seq, err)
 	}
 	a.head = event.Head{Seq: s.Seq, Hash: event.Hash(s.Hash)}
-	return a.compareShorter(ctx, a.head)
+	if a.head.Seq > 0 && a.head.Seq < a.existing.Seq { // the stream ends before the session
+		a.head = a.existing
+	}
+	if len(a.redacted) > 0 && a.opts.Redact == nil {
+		return &RedactionError{Session: a.session, Seqs: seqsOf(a.redacted)}
+	}
+	return nil
 }
 
 // check checks the next event of the stream.
@@ -138,13 +150,11 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 	if err := s.Next(l.Seq, l.More, l.Link(), l.Hash()); err != nil {
 		return a.damaged(s.Seq+1, err)
 	}
-	if err := a.checkContent(ctx, &l, e); err != nil {
+	erased, err := a.compare(e)
+	if err != nil || erased {
 		return err
 	}
-	if e.Seq == a.existing.Seq && e.Hash() != a.existing.Hash {
-		return &eventlog.ConflictError{Session: a.session, Expected: e.Head(), Actual: a.existing}
-	}
-	return nil
+	return a.checkContent(ctx, &l, e)
 }
 
 // begin checks the first event of the stream against its predecessor.
@@ -163,7 +173,7 @@ func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Eve
 		return a.damaged(first.Seq, errFirst)
 	}
 	s.Seq, s.Hash = f.Seq, line.Hash(f.Hash)
-	if a.salvaged {
+	if a.opts.Salvaged {
 		return nil
 	}
 	if err := a.engine.CheckFork(ctx, a.session, &f); err != nil {
@@ -172,30 +182,12 @@ func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Eve
 	return a.engine.Sync(ctx, f.Parent)
 }
 
-// compareShorter returns a conflict if the stream ends before the session, and the
-// session does not begin with the stream.
-func (a *adoption) compareShorter(ctx context.Context, last event.Head) error {
-	if last.Seq == 0 || last.Seq >= a.existing.Seq {
-		return nil
-	}
-	for e, err := range a.log.Store().Read(ctx, a.session, eventlog.Span{From: last.Seq, To: last.Seq}) {
-		if err != nil {
-			return err
-		}
-		if e.Head() == last {
-			a.head = a.existing
-			return nil
-		}
-	}
-	return &eventlog.ConflictError{Session: a.session, Expected: last, Actual: a.existing}
-}
-
 // checkContent checks the JSON of the line, the blobs, and the rules of payloads.
 func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Event) error {
 	if _, _, spilled := e.Spilled(); spilled && !e.Type.Spillable() {
 		return a.damaged(e.Seq, errSpilled)
 	}
-	if a.salvaged {
+	if a.opts.Salvaged {
 		return nil
 	}
 	for _, d := range e.Blobs() {
@@ -232,14 +224,22 @@ func (a *adoption) damaged(seq int64, cause error) error {
 	return &eventlog.CorruptError{Session: a.session, Offset: -1, Seq: seq, Cause: cause}
 }
 
-// store writes the events that the session does not have yet, in whole appends.
+// store writes the events that the session does not have yet, in whole appends, and
+// redacts the events that the stream redacts.
 func (a *adoption) store(ctx context.Context) error {
-	if a.read == 0 {
+	switch {
+	case a.read == 0:
 		return nil
-	}
-	if a.head.Seq <= a.existing.Seq {
+	case len(a.redacted) > 0:
+		return a.redact(ctx)
+	case a.head.Seq <= a.existing.Seq:
 		return a.engine.Sync(ctx, a.session)
 	}
+	return a.append(ctx)
+}
+
+// append writes the new events. The first write replaces the redacted ones too.
+func (a *adoption) append(ctx context.Context) error {
 	return a.engine.Exclusively(ctx, a.session, func(ctx context.Context) error {
 		b := batcher{adoption: a, head: a.existing}
 		for e, err := range a.events {

@@ -85,7 +85,7 @@ func (b *batcher) flush(ctx context.Context) error {
 	if len(b.ready) == 0 {
 		return nil
 	}
-	err := b.log.Store().Append(ctx, b.session, b.head, b.ready, false)
+	err := b.write(ctx)
 	var conflict *eventlog.ConflictError
 	if errors.As(err, &conflict) && conflict.Cut != nil && conflict.Actual == b.head {
 		err = b.forgetCut(ctx)
@@ -93,6 +93,7 @@ func (b *batcher) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.redacted = nil
 	b.head = b.ready[len(b.ready)-1].Head()
 	b.stored += int64(len(b.ready))
 	b.ready, b.size = b.ready[:0], 0
@@ -109,7 +110,19 @@ func (b *batcher) forgetCut(ctx context.Context) error {
 	if err := tails.ForgetCut(ctx, b.session, b.head); err != nil {
 		return err
 	}
-	return b.log.Store().Append(ctx, b.session, b.head, b.ready, false)
+	return b.write(ctx)
+}
+
+// write appends the ready events. The first write replaces the redacted events too.
+func (b *batcher) write(ctx context.Context) error {
+	if len(b.redacted) == 0 {
+		return b.log.Store().Append(ctx, b.session, b.head, b.ready, false)
+	}
+	eraser, ok := eventlog.As[eventlog.Eraser](b.log.Store())
+	if !ok {
+		return fmt.Errorf("redact: %w", eventlog.ErrUnsupported)
+	}
+	return eraser.Rewrite(ctx, b.session, b.head, b.redacted, b.ready)
 }
 
 // spill moves the data of a finished event into a blob. No hash changes.

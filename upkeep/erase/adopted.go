@@ -1,0 +1,52 @@
+package erase
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Adopted redacts events because another copy of their session has them redacted.
+// Package transfer calls it under the exclusive store lock.
+type Adopted struct{ Log *eventlog.Log }
+
+// Outside erases what goes along with the events in the forks of the session, and
+// records what is to be removed. The caller then replaces the lines of the session by
+// those of the other copy, and calls finish.
+func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (finishing func(ctx context.Context) error, err error) {
+	r, err := newRedaction(a.Log, []RedactOptions{{Reason: adoptedReason}})
+	if err != nil {
+		return nil, err
+	}
+	if err := finish(ctx, a.Log); err != nil {
+		return nil, err
+	}
+	if err := r.plan.ask(ctx, session, seqs); err != nil {
+		return nil, err
+	}
+	if err := r.plan.complete(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.record(ctx); err != nil {
+		return nil, err
+	}
+	for _, holder := range slices.Concat(r.plan.order, r.plan.informed) {
+		if holder == session {
+			continue
+		}
+		if err := r.rewrite(ctx, holder); err != nil {
+			return nil, fmt.Errorf("redact in session %q: %w", holder, err)
+		}
+	}
+	return func(ctx context.Context) error { return finish(ctx, a.Log) }, nil
+}
+
+// Whole redacts the events, as Redact does.
+func (a Adopted) Whole(ctx context.Context, session string, seqs []int64) error {
+	_, err := Redact(ctx, a.Log, session, seqs, RedactOptions{Reason: adoptedReason})
+	return err
+}
+
+const adoptedReason = "redacted in another copy of the session"

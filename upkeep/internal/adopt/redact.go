@@ -1,0 +1,107 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Options configure Events.
+type Options struct {
+	// Salvaged says that blobs may be missing, and that a fork's parent may be damaged.
+	Salvaged bool
+	// Redact obeys the redactions of the stream. The caller of Events holds the exclusive
+	// store lock then.
+	Redact Redactor
+}
+
+// Redactor redacts events of a session, because a stream has them redacted.
+type Redactor interface {
+	// Outside erases what goes along in other sessions and records what is to be
+	// removed. Then Events replaces the session's own lines, and calls finish.
+	Outside(ctx context.Context, session string, seqs []int64) (finish func(ctx context.Context) error, err error)
+	// Whole redacts the events, and appends a redacted event of its own. Events calls it
+	// for a session that has gone on after the end of the stream.
+	Whole(ctx context.Context, session string, seqs []int64) error
+}
+
+// RedactionError reports a stream with redactions that it may not order.
+type RedactionError struct {
+	Session string
+	Seqs    []int64
+}
+
+func (e *RedactionError) Error() string {
+	return fmt.Sprintf("session %q: events that are redacted in the stream are not redacted here: %d", e.Session, e.Seqs)
+}
+
+// stored reads the events of a session beside a stream.
+type stored struct {
+	next   func() (event.Event, error, bool)
+	stop   func()
+	behind bool // the events cannot be read any further
+}
+
+func newStored(ctx context.Context, log *eventlog.Log, session string, head event.Head) *stored {
+	if head.IsZero() {
+		return &stored{stop: func() {}, behind: true}
+	}
+	next, stop := iter.Pull2(log.Store().Read(ctx, session, eventlog.Span{To: head.Seq}))
+	return &stored{next: next, stop: stop}
+}
+
+// compare compares an event of the stream with the event that the session has at its
+// place. erased is true if the session has redacted it: then the stream's content does
+// not matter.
+func (a *adoption) compare(e *event.Event) (erased bool, err error) {
+	if e.Seq > a.existing.Seq {
+		return false, nil
+	}
+	conflict := &eventlog.ConflictError{Session: a.session, Expected: e.Head(), Actual: a.existing}
+	if e.Seq == a.existing.Seq && e.Hash() != a.existing.Hash {
+		return false, conflict
+	}
+	if a.ours.behind {
+		return false, nil
+	}
+	own, err, ok := a.ours.next()
+	switch {
+	case errors.Is(err, eventlog.ErrCorrupt) || !ok:
+		a.ours.behind = true // of a damaged session, the head alone is compared
+		return false, nil
+	case err != nil:
+		return false, err
+	case own.Seq != e.Seq || own.Hash() != e.Hash():
+		return false, conflict
+	case e.Redacted() && !own.Redacted():
+		a.redacted = append(a.redacted, *e)
+	}
+	return own.Redacted(), nil
+}
+
+// redact obeys the redactions of the stream.
+func (a *adoption) redact(ctx context.Context) error {
+	seqs := seqsOf(a.redacted)
+	if a.head.Seq <= a.existing.Seq {
+		return a.opts.Redact.Whole(ctx, a.session, seqs)
+	}
+	finish, err := a.opts.Redact.Outside(ctx, a.session, seqs)
+	if err == nil {
+		err = a.append(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return finish(ctx)
+}
+
+func seqsOf(events []event.Event) (seqs []int64) {
+	for i := range events {
+		seqs = append(seqs, events[i].Seq)
+	}
+	return seqs
+}

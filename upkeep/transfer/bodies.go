@@ -1,0 +1,63 @@
+package transfer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// bodies copies the blobs of one session's events into a log: those of new events, and
+// missing ones that an event of the log lists itself. So no blob of an event comes back
+// that is redacted in the log.
+type bodies struct {
+	dst      *eventlog.Log
+	session  string
+	existing event.Head // of the session in dst
+	copied   map[event.Digest]bool
+	copy     func(ctx context.Context, d event.Digest) error
+}
+
+func newBodies(dst *eventlog.Log, session string, existing event.Head, copy func(ctx context.Context, d event.Digest) error) *bodies {
+	return &bodies{dst: dst, session: session, existing: existing, copied: map[event.Digest]bool{}, copy: copy}
+}
+
+// copyOf copies the blobs of an event.
+func (b *bodies) copyOf(ctx context.Context, e *event.Event) error {
+	for _, d := range e.Blobs() {
+		if b.copied[d] {
+			continue
+		}
+		if e.Seq <= b.existing.Seq {
+			missing, err := b.missing(ctx, e.Seq, d)
+			if err != nil {
+				return err
+			}
+			if !missing {
+				continue
+			}
+		}
+		if err := b.copy(ctx, d); err != nil {
+			return err
+		}
+		b.copied[d] = true
+	}
+	return nil
+}
+
+// missing reports whether an event of dst lists a blob that dst does not have.
+func (b *bodies) missing(ctx context.Context, seq int64, d event.Digest) (bool, error) {
+	if hasBlob(ctx, b.dst, d) {
+		return false, nil
+	}
+	for e, err := range b.dst.Store().Read(ctx, b.session, eventlog.Span{From: seq, To: seq}) {
+		return err == nil && slices.Contains(e.Blobs(), d), err
+	}
+	return false, nil
+}
+
+func hasBlob(ctx context.Context, log *eventlog.Log, d event.Digest) bool {
+	body, err := log.OpenBlob(ctx, d)
+	return err == nil && body.Close() == nil
+}
