@@ -24,6 +24,7 @@ type searchOptions struct {
 	limit      int
 	perSession int
 	context    int
+	everything bool
 }
 
 func (a *app) searchCommand() *cobra.Command {
@@ -38,7 +39,11 @@ character is special: C++, store.go, *.txt and 检索 are words.
 search reads messages, reasoning, tool calls with their arguments, results, titles
 and summaries. The session with the latest activity comes first, and its newest
 hits come first. Of a fork, only its own events are searched, unless SESSION names
-the fork. Orphaned (rewound) events are marked; --path active leaves them out.`,
+the fork. Orphaned (rewound) events are marked; --path active leaves them out.
+
+With --everything, search lists every stored place of TEXT as one phrase: also members
+that no view shows, names of members, JSON and base64 inside of strings, metadata and
+bodies. logtool redact --match erases these places.`,
 		Annotations: map[string]string{exitCodes: "0 done, 1 nothing found, or a session cannot be read, 2 wrong usage."},
 		Example:     "  logtool search '\"no space left\" build' --limit 5",
 		Args:        between(1, 2),
@@ -50,12 +55,18 @@ the fork. Orphaned (rewound) events are marked; --path active leaves them out.`,
 			if err := s.check(); err != nil {
 				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.search(cmd.Context(), log, s) })
+			return a.reading(func(log *eventlog.Log) error {
+				if s.everything {
+					return a.searchStored(cmd.Context(), log, s)
+				}
+				return a.search(cmd.Context(), log, s)
+			})
 		},
 	}
 	selectFlags(cmd, &s.path, &s.types)
 	cmd.Flags().IntVar(&s.limit, "limit", 50, "print this many hits; 0 prints all")
 	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "print this many hits of each session, unless SESSION is given; 0 prints all")
+	cmd.Flags().BoolVar(&s.everything, "everything", false, "list every stored place of TEXT, also where no view shows it")
 	cmd.Flags().IntVar(&s.context, "context", 60, "characters to print before and after a match")
 	return cmd
 }
@@ -112,7 +123,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		return err
 	}
 	if out.shown == 0 {
-		return &foundNothingError{s.text, s.types}
+		return &foundNothingError{text: s.text, types: s.types, stored: storedAnywhere(ctx, log, s)}
 	}
 	return nil
 }
@@ -121,11 +132,18 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 type foundNothingError struct {
 	text  string
 	types []string // of --type
+	// stored says that a place which search does not read has the words.
+	stored bool
+	// phrase says that the text was looked for as one phrase.
+	phrase bool
 }
 
 func (e *foundNothingError) Error() string {
 	text := fmt.Sprintf("nothing found for %s", clean(e.text))
-	if len(strings.Fields(e.text)) > 1 {
+	if e.stored {
+		return text + " in what views show; stored members have it: see search --everything"
+	}
+	if !e.phrase && len(strings.Fields(e.text)) > 1 {
 		text += "; an event must hold all of the words: try fewer"
 	}
 	for _, t := range e.types {

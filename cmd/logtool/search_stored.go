@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
+)
+
+// searchStored lists every stored place of the text.
+func (a *app) searchStored(ctx context.Context, log *eventlog.Log, s searchOptions) error {
+	pattern, err := search.Literal(s.text)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	var sessions []string
+	if s.session != "" {
+		session, err := resolve(ctx, log, s.session)
+		if err != nil {
+			return err
+		}
+		sessions = []string{session}
+	}
+	p := a.printer()
+	var failed []error
+	shown := 0
+	for place, err := range search.Stored(ctx, log, pattern, sessions...) {
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if !s.wants(place.Type) {
+			continue
+		}
+		if shown++; s.limit > 0 && shown > s.limit {
+			p.printf("there are more: --limit 0 prints all\n")
+			break
+		}
+		if err := a.printPlace(p, place); err != nil {
+			failed = append(failed, err)
+			break
+		}
+	}
+	if err := errors.Join(append(failed, p.flush())...); err != nil {
+		return err
+	}
+	if shown == 0 {
+		return &foundNothingError{text: s.text, types: s.types, phrase: true}
+	}
+	return nil
+}
+
+func (a *app) printPlace(p *printer, place search.Place) error {
+	if a.json {
+		return p.value(placeRows([]search.Place{place})[0])
+	}
+	p.printf("%s\n", placeText(place))
+	return nil
+}
+
+// wants reports whether --type allows the type.
+func (s *searchOptions) wants(t event.Type) bool {
+	for _, wanted := range s.types {
+		if event.Type(wanted).Name() == t.Name() {
+			return true
+		}
+	}
+	return len(s.types) == 0
+}
+
+// storedTime bounds how long a search without a hit looks at what views do not show.
+const storedTime = 2 * time.Second
+
+// storedAnywhere reports whether the words are stored in one place that search does not
+// read. It looks for the whole text as one phrase, for a short time.
+func storedAnywhere(ctx context.Context, log *eventlog.Log, s searchOptions) bool {
+	if s.path != allPaths {
+		return false
+	}
+	pattern, err := search.Literal(s.text)
+	if err != nil {
+		return false
+	}
+	var sessions []string
+	if s.session != "" {
+		sessions = []string{s.session}
+	}
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	for place, err := range search.Stored(ctx, log, pattern, sessions...) {
+		if err == nil && s.wants(place.Type) {
+			return true
+		}
+	}
+	return false
+}
