@@ -112,6 +112,9 @@ func (t *Table) printRejected(n *noter, fold bool) {
 		if row.Err != nil {
 			n.note("stopped: %v", row.located())
 		}
+		if row.Withheld > 0 {
+			n.note("withheld: %s: %s: erased in the log", row.Path, Count(int64(row.Withheld), "record"))
+		}
 		if row.Cycle != "" {
 			n.note("cycle: %s was imported before %s; each needs the other", row.Path, row.Cycle)
 		}
