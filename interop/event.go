@@ -18,10 +18,8 @@ func (r *Record) Event(part int, p event.Payload) (event.Event, error) {
 // EventOf makes the event of a payload with an origin, like Event.
 func (r *Record) EventOf(p event.Payload, from Origin) (event.Event, error) {
 	e := event.New(p)
-	if err := event.Validate(p); err != nil {
-		if _, ok := event.ConversationRule(err); !ok {
-			return e, err
-		}
+	if err := event.Validate(p); err != nil && !acceptable(p) {
+		return e, err
 	}
 	return e, r.mark(&e, from)
 }

@@ -16,12 +16,13 @@ type Shape struct {
 	Calls, Results []string
 }
 
-// ShapeOf is the shape of a payload, or else of a raw event of the type.
+// ShapeOf is the shape of a payload or, if the log would not accept the payload, of a raw
+// event of the type.
 func ShapeOf(p event.Payload, raw event.Type) Shape {
-	if p == nil {
+	if p == nil || !acceptable(p) {
 		return Shape{Types: []event.Type{raw}}
 	}
-	s := Shape{Types: []event.Type{p.EventType(), raw}}
+	s := Shape{Types: []event.Type{p.EventType()}}
 	if m, ok := p.(event.Message); ok {
 		s.Role = m.Role
 		for i := range m.Parts {
@@ -34,6 +35,16 @@ func ShapeOf(p event.Payload, raw event.Type) Shape {
 		}
 	}
 	return s
+}
+
+// acceptable reports whether a lenient append accepts the payload.
+func acceptable(p event.Payload) bool {
+	err := event.Validate(p)
+	if err == nil {
+		return true
+	}
+	_, ok := event.ConversationRule(err)
+	return ok
 }
 
 // KeptShape is the shape of a redacted event.

@@ -35,6 +35,9 @@ func (t *Table) print(w io.Writer, fold bool) error {
 	}
 	n := noter{w: w}
 	t.printRejected(&n, fold && len(t.Total().Rejected) > mostRejections)
+	if total := t.Total(); total.Withheld > 0 {
+		n.note("withheld: %s, erased in the log", Count(int64(total.Withheld), "record"))
+	}
 	n.names("skipped", "other file", t.Skipped)
 	n.names("not followed", "link", t.Links)
 	return n.err
@@ -111,9 +114,6 @@ func (t *Table) printRejected(n *noter, fold bool) {
 		}
 		if row.Err != nil {
 			n.note("stopped: %v", row.located())
-		}
-		if row.Withheld > 0 {
-			n.note("withheld: %s: %s: erased in the log", row.Path, Count(int64(row.Withheld), "record"))
 		}
 		if row.Cycle != "" {
 			n.note("cycle: %s was imported before %s; each needs the other", row.Path, row.Cycle)

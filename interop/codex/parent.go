@@ -37,7 +37,7 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 		}
 		return err
 	})
-	if err != nil || s.New() || s.Format != Name {
+	if err != nil || s.New() || !s.From(Name) {
 		return nil, err
 	}
 	p.children = known.children

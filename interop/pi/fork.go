@@ -24,7 +24,7 @@ func (im *importer) startSearch(s *session) error {
 		return nil
 	}
 	parent, err := openSession(im.ctx, im.log, s.parent)
-	if err != nil || parent.New() || parent.Format != Name {
+	if err != nil || parent.New() || !parent.From(Name) {
 		return err
 	}
 	s.search = &search{parent: parent, inBoth: map[int64]bool{}}

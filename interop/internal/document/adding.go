@@ -124,26 +124,27 @@ func (a *adding) find(i int, it *Item) interop.Match {
 	var n *node
 	switch {
 	case it.Answer:
-		n = a.s.answer(a.walk, &is)
+		n = a.s.answer(a.walk, is)
 	case it.Anywhere || it.Name != "":
-		n = a.s.tree.anywhere(at, &is)
+		n = a.s.tree.anywhere(at, is)
 	default:
-		n = a.s.tree.find(at, func(ahead int) (sought, bool) { return a.keys.at(i + ahead) })
+		n = a.s.tree.find(at, a.keys.from(i))
 	}
 	if n == nil {
 		return interop.Match{}
 	}
-	n.take(&is)
+	n.take(is)
 	return interop.Match{Seq: n.seq, Withheld: n.redacted}
 }
 
 // answer finds the result of the call at seq.
 func (s *session) answer(call int64, it *sought) *node {
-	if len(it.shape.Results) == 0 {
+	shape := it.shape()
+	if len(shape.Results) == 0 {
 		return nil
 	}
-	for _, n := range s.tree.results[it.shape.Results[0]] {
-		if it.shape.Fits(&n.shape) && s.trail.Leads(n.seq, call) {
+	for _, n := range s.tree.results[shape.Results[0]] {
+		if shape.Fits(&n.shape) && s.trail.Leads(n.seq, call) {
 			return n
 		}
 	}

@@ -6,14 +6,39 @@ import (
 )
 
 // keys are the items of a document, as the tree looks them up.
-type keys []sought
+type keys []*sought
+
+// sought is an item that is looked up.
+type sought struct {
+	key    event.Digest
+	item   *Item
+	format string
+	read   *interop.Shape // nil until it is needed
+}
+
+// shape is the shape of the item's event.
+func (it *sought) shape() *interop.Shape {
+	if it.read == nil {
+		p := it.item.Payload
+		_, ok := p.(event.Compaction)
+		if ok && it.item.Forgets != nil {
+			p = nil // it is not complete yet
+		}
+		s := interop.ShapeOf(p, it.item.rawType(it.format))
+		if ok {
+			s.Types = append(s.Types, event.CompactionTriggered)
+		}
+		it.read = &s
+	}
+	return it.read
+}
 
 // keysOf computes the keys of items.
 func keysOf(items []Item, format string) (all keys, err error) {
 	all = make(keys, len(items))
 	for i := range items {
 		it := &items[i]
-		all[i].shape = interop.ShapeOf(it.Payload, it.rawType(format))
+		all[i] = &sought{item: it, format: format}
 		if all[i].key, err = it.key(); err != nil {
 			return nil, it.Rec.Located(err)
 		}
@@ -21,12 +46,14 @@ func keysOf(items []Item, format string) (all keys, err error) {
 	return all, nil
 }
 
-// at is the i-th item; ok is false after the last.
-func (k keys) at(i int) (it sought, ok bool) {
-	if i >= len(k) {
-		return it, false
+// from yields the items from the i-th on; nil after the last.
+func (k keys) from(i int) func(ahead int) *sought {
+	return func(ahead int) *sought {
+		if i+ahead >= len(k) {
+			return nil
+		}
+		return k[i+ahead]
 	}
-	return k[i], true
 }
 
 // key is the digest of what the item says.

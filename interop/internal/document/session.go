@@ -47,6 +47,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string, doc *Session
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
+	s.tree.named = func(name string) int64 { return s.FindOwn(name, 0).Seq }
 	return s, err
 }
 
@@ -147,7 +148,7 @@ func (s *session) opensWith(items []Item, format string) (bool, error) {
 	}
 	n := s.tree.at(0)
 	for i := 0; i <= max(first, 0); i++ {
-		ahead := func(k int) (sought, bool) { return all.at(i + k) }
+		ahead := all.from(i)
 		if n = s.tree.find(n, ahead); n == nil || n.redacted && !s.tree.continues(n, ahead) {
 			return false, nil
 		}

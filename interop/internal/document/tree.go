@@ -19,6 +19,8 @@ type tree struct {
 	results map[string][]*node
 	// late reports nodes that do not separate the nodes around them.
 	late func(*node) bool
+	// named is the seq of the item with a name; 0 if there is none.
+	named func(name string) int64
 }
 
 // node is the event of an item, or talk of another program.
@@ -144,17 +146,11 @@ func (t *tree) below(n *node, erased bool) (all []*node) {
 	return all
 }
 
-// sought is an item that is looked up.
-type sought struct {
-	key   event.Digest
-	shape interop.Shape
-}
-
 // find returns the node of an item after n; nil if there is none. items yields the item
 // and the items after it, which tell a withheld item from an item that equals a later
 // one.
-func (t *tree) find(n *node, items func(i int) (sought, bool)) *node {
-	it, _ := items(0)
+func (t *tree) find(n *node, items func(ahead int) *sought) *node {
+	it := items(0)
 	if len(n.children) == 0 {
 		return nil
 	}
@@ -166,7 +162,7 @@ func (t *tree) find(n *node, items func(i int) (sought, bool)) *node {
 	var likely *node
 	ahead := lookahead{tree: t, items: items, known: map[step]bool{}}
 	for _, c := range near {
-		if !c.fits(&it) || same != nil && same.seq < c.seq {
+		if !c.fits(it) || same != nil && same.seq < c.seq {
 			continue
 		}
 		if c.takenBy == it.key || ahead.continues(c, 1) {
@@ -195,13 +191,13 @@ func (n *node) is(key event.Digest) bool { return !n.redacted && n.counted && n.
 
 // fits reports whether the node can be the redacted event of an item.
 func (n *node) fits(it *sought) bool {
-	return n.redacted && n.counted && (n.takenBy == "" || n.takenBy == it.key) && it.shape.Fits(&n.shape)
+	return n.redacted && n.counted && (n.takenBy == "" || n.takenBy == it.key) && it.shape().Fits(&n.shape)
 }
 
 // lookahead finds out whether the items follow a redacted node.
 type lookahead struct {
 	tree  *tree
-	items func(i int) (sought, bool)
+	items func(ahead int) *sought
 	known map[step]bool
 }
 
@@ -215,7 +211,7 @@ type step struct {
 const furthest = 64
 
 // continues reports whether the items after the first follow n.
-func (t *tree) continues(n *node, items func(i int) (sought, bool)) bool {
+func (t *tree) continues(n *node, items func(ahead int) *sought) bool {
 	l := lookahead{tree: t, items: items, known: map[step]bool{}}
 	return l.continues(n, 1)
 }
@@ -223,19 +219,34 @@ func (t *tree) continues(n *node, items func(i int) (sought, bool)) bool {
 // continues reports whether the items from i on follow n: the log has the next item that
 // is not redacted at its place, or the items or the log end.
 func (l *lookahead) continues(n *node, i int) bool {
-	it, ok := l.items(i)
-	if !ok || i == furthest || len(n.children) == 0 {
+	it := l.items(i)
+	if it == nil || it.item.After != "" || i == furthest || len(n.children) == 0 {
 		return true
 	}
 	follows, ok := l.known[step{n, i}]
-	if ok {
-		return follows
+	if !ok {
+		follows = l.follows(n, it, i)
+		l.known[step{n, i}] = follows
+	}
+	return follows
+}
+
+// follows reports whether item i follows n.
+func (l *lookahead) follows(n *node, it *sought, i int) bool {
+	if it.item.Anywhere || it.item.Answer {
+		return l.continues(n, i+1)
 	}
 	near := l.tree.below(n, false)
-	follows = withKey(near, it.key) != nil ||
-		slices.ContainsFunc(near, func(c *node) bool { return c.fits(&it) && l.continues(c, i+1) })
-	l.known[step{n, i}] = follows
-	return follows
+	if interop.Drawn(it.item.Name) {
+		seq := l.tree.named(it.item.Name)
+		if seq == 0 {
+			return l.continues(n, i+1)
+		}
+		at := l.tree.at(seq)
+		return (at == n || slices.Contains(near, at)) && l.continues(at, i+1)
+	}
+	return withKey(near, it.key) != nil ||
+		slices.ContainsFunc(near, func(c *node) bool { return c.fits(it) && l.continues(c, i+1) })
 }
 
 // anywhere finds the event of an item that the session has once, at whatever place.

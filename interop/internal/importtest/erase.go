@@ -119,8 +119,8 @@ func (f *Folder) Write(t TB, change func(name string, content []byte) []byte) {
 // Unchanged returns the content of a file.
 func Unchanged(_ string, content []byte) []byte { return content }
 
-// cut returns a change that cuts files of lines after some of their lines.
-func cut(random *rand.Rand) func(name string, content []byte) []byte {
+// Cut returns a change that cuts files of lines after some of their lines.
+func Cut(random *rand.Rand) func(name string, content []byte) []byte {
 	return func(name string, content []byte) []byte {
 		lines := bytes.SplitAfter(content, []byte{'\n'})
 		if filepath.Ext(name) != ".jsonl" || len(lines) < 2 {
@@ -214,23 +214,23 @@ func (f *Folder) StaysAway(t TB, format interop.Format, random *rand.Rand, pick 
 	f.load(t, log, format)
 	Redact(t, log, pick)
 	f.staysAway(t, log, format, "some events are redacted")
-	f.Write(t, cut(random))
+	f.Write(t, Cut(random))
 	f.staysAway(t, log, format, "some events are redacted, earlier versions of the files")
 	Verify(t, log)
 }
 
 // StaysAwayFromGrowth is the law that nothing comes back when the files grow after the
-// redaction: the records that are new are those that are new without the redaction.
+// redaction: no record is new that is not new without the redaction.
 func (f *Folder) StaysAwayFromGrowth(t TB, format interop.Format, random *rand.Rand, pick func(*event.Event) bool) {
 	t.Helper()
 	erased, twin := NewLog(t), NewLog(t)
-	f.Write(t, cut(random))
+	f.Write(t, Cut(random))
 	f.load(t, erased, format)
 	f.load(t, twin, format)
 	Redact(t, erased, pick)
 	f.Write(t, Unchanged)
 	got, want := f.load(t, erased, format), f.load(t, twin, format)
-	if got.Imported+got.Raw != want.Imported+want.Raw {
+	if got.Imported+got.Raw > want.Imported+want.Raw {
 		t.Errorf("%+v are new, not %+v", got, want)
 	}
 	f.staysAway(t, erased, format, "the files have grown")
