@@ -8,34 +8,37 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Event makes an event of a payload. The event's metadata say that it is the
-// part-th event of the record. The payload may break rules of conversation, which a
-// lenient append marks; any other invalid payload is an error.
+// Event makes an event of a payload with a part of the record: its metadata say that it
+// is the part-th event of the record. The payload may break rules of conversation, which
+// a lenient append marks; any other invalid payload is an error.
 func (r *Record) Event(part int, p event.Payload) (event.Event, error) {
-	e := event.New(p)
-	if err := event.Validate(p); err != nil {
-		if _, ok := event.ConversationRule(err); !ok {
-			return e, err
-		}
-	}
-	return e, r.mark(&e, part)
+	return r.EventOf(p, r.Origin(part))
 }
 
-// Raw makes an event whose data are the record's own bytes.
-func (r *Record) Raw(t event.Type) (event.Event, error) {
+// EventOf makes the event of a payload with an origin, like Event.
+func (r *Record) EventOf(p event.Payload, from Origin) (event.Event, error) {
+	e := event.New(p)
+	if err := event.Validate(p); err != nil && !acceptable(p) {
+		return e, err
+	}
+	return e, r.mark(&e, from)
+}
+
+// Raw makes an event whose data are the record's own bytes. It is the part-th event of
+// the record.
+func (r *Record) Raw(t event.Type, part int) (event.Event, error) {
 	e := event.Event{Type: t, Data: r.Value.Clone()}
-	return e, r.mark(&e, 0)
+	return e, r.mark(&e, r.Whole(part))
 }
 
 // mark adds the origin to an event's metadata.
-func (r *Record) mark(e *event.Event, part int) error {
+func (r *Record) mark(e *event.Event, from Origin) error {
 	if r.Repaired {
 		if err := e.SetMetadata("repaired", []string{"invalid_unicode"}); err != nil {
 			return err
 		}
 	}
-	origin := r.Origin(part)
-	value, err := origin.value()
+	value, err := from.value()
 	if err != nil {
 		return err
 	}

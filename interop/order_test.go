@@ -68,8 +68,8 @@ func note(ctx context.Context, log *eventlog.Log, session, text string, r *inter
 		return err
 	}
 	r.Touch(session)
-	key := interop.FixedKey(session, text)
-	if _, ok := s.Find(key); ok {
+	key := interop.Key{Own: text}
+	if s.Find(key, nil).Seq > 0 {
 		r.Present++
 		return nil
 	}

@@ -3,6 +3,7 @@ package interop
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,9 @@ type Record struct {
 	// Digest and Size describe the record's bytes in the file.
 	Digest event.Digest
 	Size   int64
+	// Key is the importer's digest of the record, where Digest is too strict to recognize
+	// the record in another version of the file; empty if Digest recognizes it.
+	Key event.Digest
 	// Repaired says that Value has U+FFFD in place of invalid Unicode in the file.
 	Repaired bool
 }
@@ -39,12 +43,22 @@ var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
 // TooDeep reports whether a value is nested in more than MaxDepth levels.
 func TooDeep(v jsontext.Value) bool { return rawjson.Deeper(v, MaxDepth) }
 
-// Origin is the record's place in its file, for metadata.
+// Origin is the record's place in its file, for the metadata of an event with a part of
+// the record.
 func (r *Record) Origin(part int) Origin {
-	return Origin{
-		Source: strings.ToValidUTF8(r.Source, "\uFFFD"), Line: r.Line, Offset: r.Offset, Bytes: r.Size, Digest: r.Digest, Part: part,
-	}
+	return Origin{Source: strings.ToValidUTF8(r.Source, "\uFFFD"), Line: r.Line, Offset: r.Offset, Part: part}
 }
+
+// Whole is the origin of an event with all of the record. A redaction of the event erases
+// the digests with the record.
+func (r *Record) Whole(part int) Origin {
+	o := r.Origin(part)
+	o.Bytes, o.Digest, o.Key = r.Size, r.Digest, r.Key
+	return o
+}
+
+// Recognized is the digest that recognizes the record: Key or Digest.
+func (r *Record) Recognized() event.Digest { return cmp.Or(r.Key, r.Digest) }
 
 // Reject makes the error that rejects the record.
 func (r *Record) Reject(cause error) *RecordError {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
@@ -18,7 +20,7 @@ const (
 	batchBytes = 1 << 20
 )
 
-// Session appends imported events to one session of a log, in batches. It knows the
+// Session appends imported events to one session of a log, in batches. It finds the
 // events that the session has already. One goroutine uses it. The caller ends with
 // Flush or Drop, and then calls Written.
 //
@@ -32,10 +34,14 @@ type Session struct {
 	// session's start.
 	Format string
 
-	erased  bool // the session's start is redacted
+	// Erased says that the session's start or an update of it is redacted. Then an
+	// import must not bring titles or settings back.
+	Erased bool
+
+	started bool // the session's start is redacted
 	log     *eventlog.Log
 	head    event.Head
-	known   map[Key]int64   // seqs
+	index   index
 	pending [][]event.Event // appends, each with the events of one record
 	count   int             // of pending events
 	bytes   int             // of their data
@@ -58,26 +64,33 @@ type batchAppend struct {
 // OpenSession opens a session of the log, or prepares a new one. It calls each with
 // every event of the session, in order. each must not keep the events.
 func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	s := &Session{ID: id, log: log, known: map[Key]int64{}}
+	s := &Session{ID: id, log: log, index: newIndex()}
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
-			return s, nil
+			break
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read session %q: %w", id, err)
 		}
-		if err := s.index(&e, each); err != nil {
+		if err := s.restore(&e, each); err != nil {
 			return nil, fmt.Errorf("read session %q: event %d: %w", id, e.Seq, err)
 		}
+	}
+	if n := len(s.index.sessions); n == 0 || s.index.sessions[n-1] != id {
+		s.index.sessions = append(s.index.sessions, id)
 	}
 	return s, nil
 }
 
-func (s *Session) index(e *event.Event, each func(*event.Event) error) error {
+// restore indexes an event of the log.
+func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 	s.head = e.Head()
-	s.known[KeyOf(e.ID)] = e.Seq
-	if e.Type == event.SessionStarted && e.Redacted() {
-		s.erased = true
+	if err := s.index.add(e); err != nil {
+		return err
+	}
+	if t := e.Type.Name(); e.Redacted() && (t == event.SessionStarted || t == event.SessionUpdated) {
+		s.Erased = true
+		s.started = s.started || t == event.SessionStarted
 	} else if start, ok, err := event.Decode[event.Session](e); ok && err == nil && e.Type == event.SessionStarted {
 		s.Format = start.Source.Format
 	}
@@ -87,7 +100,7 @@ func (s *Session) index(e *event.Event, each func(*event.Event) error) error {
 // From reports whether records of one of the formats may be added. They may if the
 // session is new, was imported from one of the formats, or has a redacted start.
 func (s *Session) From(formats ...string) bool {
-	return s.New() || s.erased || slices.Contains(formats, s.Format)
+	return s.New() || s.started || slices.Contains(formats, s.Format)
 }
 
 // New reports whether the session has no events, written or added.
@@ -102,31 +115,92 @@ func (s *Session) Seq() int64 {
 	return seq
 }
 
-// Find returns the seq of the event with the key, if the session has the event.
-func (s *Session) Find(k Key) (seq int64, ok bool) {
-	seq, ok = s.known[k]
-	return seq, ok
+// Match is the event of a record.
+type Match struct {
+	Seq int64 // 0 if the session does not have the record
+	// Withheld says that the event is redacted: the import must store nothing of the
+	// record.
+	Withheld bool
+}
+
+// Find finds the event of the next record of a file, before anything of the record is
+// stored. The first that applies counts:
+//
+//  1. The event with the record's own id. If such an event is redacted, an event with
+//     another digest is this one too.
+//  2. The next event with the digest that no record of the file has found.
+//  3. The first redacted event of the shape, after the event of the record before, that
+//     no record of the file has found.
+//
+// Where 3 finds an event before 2 does, the records are in this order in the file, and 3
+// counts. shape is called only if the session has redacted events; nil excludes 3.
+func (s *Session) Find(k Key, shape func() Shape) Match { return s.index.find(k, shape) }
+
+// FindOwn finds the first event with an own id, however often.
+func (s *Session) FindOwn(own string, part int) Match {
+	return s.index.own(Key{Own: own, Part: part})
+}
+
+// FindAfter is Find for a record that follows the event at seq.
+func (s *Session) FindAfter(seq int64, k Key, shape func() Shape) Match {
+	s.index.last = seq
+	return s.index.find(k, shape)
+}
+
+// Skip notes that a record of the file has found the event at seq.
+func (s *Session) Skip(seq int64) {
+	s.index.matched[seq] = true
+	s.index.last = seq
+}
+
+// SkipInherited makes Find find only events of the session itself, not of its ancestors.
+func (s *Session) SkipInherited(first int64) { s.index.first = first }
+
+// NextID is the id that the next event gets from Add.
+func (s *Session) NextID(k Key, at time.Time) ulid.ULID {
+	if !Drawn(k.Own) {
+		return seqPlace(s.ID, s.Seq()+1, k.Part).id(at)
+	}
+	variant := 0
+	for {
+		p := ownPlace(s.ID, k.Own, variant, k.Part)
+		if _, ok := s.index.places[p]; !ok {
+			return p.id(at)
+		}
+		variant++
+	}
 }
 
 // Add queues an event under a key and returns the event's seq. at becomes the
 // timestamp. The caller adds all events of a record before it calls Flush.
 func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
-	e.ID, e.Timestamp = k.ID(at), stamp(at)
+	e.ID, e.Timestamp = s.NextID(k, at), stamp(at)
 	s.queue(e)
-	s.known[k] = s.Seq()
-	return s.Seq()
+	return s.added(k, e.ID)
 }
 
 // Join queues an event in the same append as the event before it, so that the log
 // has both or neither. The caller must not call Flush in between.
 func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
-	e.ID, e.Timestamp = k.ID(at), stamp(at)
+	e.ID, e.Timestamp = s.NextID(k, at), stamp(at)
 	last := &s.pending[len(s.pending)-1]
 	*last = append(*last, e)
 	s.count++
 	s.bytes += len(e.Data)
-	s.known[k] = s.Seq()
-	return s.Seq()
+	return s.added(k, e.ID)
+}
+
+func (s *Session) added(k Key, id ulid.ULID) int64 {
+	seq := s.Seq()
+	s.index.places[placeOf(id)] = seq
+	if k.Digest != "" {
+		s.index.digests[k.Digest] = append(s.index.digests[k.Digest], seq)
+	}
+	s.index.matched[seq] = true
+	if k.Part == 0 {
+		s.index.last = seq
+	}
+	return seq
 }
 
 // queue adds e to the pending appends: to the last append if that is incomplete,
@@ -217,7 +291,7 @@ func (s *Session) wait() error {
 func (s *Session) forget(appends [][]event.Event) {
 	for _, events := range appends {
 		for i := range events {
-			delete(s.known, KeyOf(events[i].ID))
+			delete(s.index.places, placeOf(events[i].ID))
 		}
 	}
 }

@@ -15,6 +15,9 @@ type Result struct {
 	Imported int // records that became events of their own
 	Raw      int // records that became raw events
 	Present  int // records that the log had already
+	// Withheld counts the Present records whose event is redacted: nothing of them was
+	// stored.
+	Withheld int
 	// Skipped counts records that belong to no session, or to a session whose first
 	// message is not in the source yet.
 	Skipped  int
@@ -79,11 +82,20 @@ func (r *Result) Take(records iter.Seq2[Record, error], take func(Record) error)
 	return nil
 }
 
+// Found counts a record that the log had already.
+func (r *Result) Found(m Match) {
+	r.Present++
+	if m.Withheld {
+		r.Withheld++
+	}
+}
+
 func (r *Result) add(o *Result) {
 	r.Records += o.Records
 	r.Imported += o.Imported
 	r.Raw += o.Raw
 	r.Present += o.Present
+	r.Withheld += o.Withheld
 	r.Skipped += o.Skipped
 	r.Events += o.Events
 	r.Rejected = append(r.Rejected, o.Rejected...)

@@ -35,6 +35,9 @@ func (t *Table) print(w io.Writer, fold bool) error {
 	}
 	n := noter{w: w}
 	t.printRejected(&n, fold && len(t.Total().Rejected) > mostRejections)
+	if total := t.Total(); total.Withheld > 0 {
+		n.note("withheld: %s, erased in the log", Count(int64(total.Withheld), "record"))
+	}
 	n.names("skipped", "other file", t.Skipped)
 	n.names("not followed", "link", t.Links)
 	return n.err

@@ -16,13 +16,12 @@ def digits(text):
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 def session(path, first):
-    agent, at, content = first.get("agent") or "", first.get("ts") or "", first.get("content")
+    agent, at = first.get("agent") or "", first.get("ts") or ""
     try:
         datetime.datetime.fromisoformat(at.replace("Z", "+00:00"))
     except (AttributeError, ValueError):
         return plain(os.path.splitext(os.path.basename(path))[0]) + "-" + digits(os.path.abspath(path) + "\0")
-    begins = content if isinstance(content, str) else content[0].get("text") or "" if content else ""
-    return plain(agent + "-" + at) + "-" + digits("\0".join((agent, at, first["type"], begins)))
+    return plain(agent + "-" + at) + "-" + digits(agent + "\0" + at)
 
 def said(content):
     """How many characters the texts have, some of which have no type."""

@@ -47,9 +47,10 @@ Links in folders are not followed; name them. In folders and patterns, other fil
 are skipped. A named file that is not a transcript is rejected; --format tells
 import its format.
 
-A second import adds only new records. The table counts the records read, the events
-written, the records that were present already, the raw records, the records skipped
-because their session has not begun, and the rejected records, which are listed by line.
+A second import adds only new records, and nothing of erased ones. The table counts
+the records read, the events written, the records that were present already, the raw
+records, the records skipped because their session has not begun, and the rejected
+records, which are listed by line.
 Files are imported in the order in which they need each other.`,
 		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a record is rejected, 2 wrong usage."},
 		Example:     "  logtool import ~/.claude/projects",

@@ -14,6 +14,7 @@ type importRow struct {
 	Records  int         `json:"records"`
 	Events   int         `json:"events"`
 	Present  int         `json:"present"`
+	Withheld int         `json:"withheld,omitzero"` // of Present
 	Raw      int         `json:"raw"`
 	Skipped  int         `json:"skipped"`
 	Rejected []rejection `json:"rejected"`
@@ -34,7 +35,7 @@ type rejection struct {
 func newImportRow(row *interop.Row) importRow {
 	out := importRow{
 		File: row.Path, Format: row.Format, Records: row.Records, Events: row.Events, Present: row.Present,
-		Raw: row.Raw, Skipped: row.Skipped, Rejected: []rejection{}, Sessions: row.Sessions, Cycle: row.Cycle,
+		Withheld: row.Withheld, Raw: row.Raw, Skipped: row.Skipped, Rejected: []rejection{}, Sessions: row.Sessions, Cycle: row.Cycle,
 	}
 	for _, r := range row.Rejected {
 		out.Rejected = append(out.Rejected, rejection(r))

@@ -49,7 +49,7 @@ func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 		}
 	}
 	for _, t := range s.tasks {
-		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.occurrences) == 0 || t.seq <= s.lastRead) {
+		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (!s.seen || t.seq <= s.lastRead) {
 			return t
 		}
 	}
@@ -88,20 +88,20 @@ func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at ti
 		if err != nil {
 			return err
 		}
-		s.tree.extend(s.Join(childKey(s, &c), at, e))
+		s.tree.extend(s.Join(childKey(&c), at, e))
 		s.indexChild(&c)
 	}
 	return nil
 }
 
 // childKey is the key of a child event. The session has each state of a sub-agent once.
-func childKey(s *session, c *event.Child) interop.Key {
+func childKey(c *event.Child) interop.Key {
 	name := string(c.EventType())
 	switch c.State {
 	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
 		name = "child_ended"
 	}
-	return interop.FixedKey(s.ID, name+" "+c.ChildID)
+	return interop.Key{Own: name + " " + c.ChildID, Part: childPart}
 }
 
 // requestedChildren returns child_requested for the sub-agents that a message calls.
@@ -237,7 +237,7 @@ func elementText(s, tag string) string {
 // sub-agent arrives, if the file has both sessions.
 func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, call string) error {
 	parent := im.sessions[f.SessionID]
-	if parent == nil || len(parent.occurrences) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
+	if parent == nil || !parent.seen || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil
 	}
 	c := event.Child{State: event.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
@@ -245,7 +245,7 @@ func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, cal
 	if err != nil {
 		return rec.Located(err)
 	}
-	parent.tree.extend(parent.Add(childKey(parent, &c), im.at, e))
+	parent.tree.extend(parent.Add(childKey(&c), im.at, e))
 	parent.indexChild(&c)
 	return nil
 }

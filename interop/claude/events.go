@@ -22,18 +22,18 @@ const (
 // already.
 func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
-	n := s.occurrence(rec.Digest)
-	key := interop.RecordKey(s.ID, rec.Digest, n, ownPart)
-	if seq, ok := s.Find(key); ok {
-		im.result.Present++
-		s.matched, s.lastRead = true, max(s.lastRead, seq)
+	s.seen = true
+	key := interop.Key{Own: f.UUID, Digest: rec.Digest}
+	if m := s.Find(key, im.shape(s, f)); m.Seq > 0 {
+		im.result.Found(m)
+		s.matched, s.lastRead = true, max(s.lastRead, m.Seq)
 		return nil
 	}
 	if reason := s.conflict(f); reason != "" {
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
 	}
-	if err := im.add(s, &rec, f, at, n); err != nil {
+	if err := im.add(s, &rec, f, at); err != nil {
 		return rec.Located(err)
 	}
 	if s.Full() && (s.matched || s.initialSeq == 0) {
@@ -61,7 +61,7 @@ func (s *session) conflict(f *facts) (reason string) {
 
 // add queues the event of the record, with a head_moved and a compaction before it and
 // child events after it, where they are needed.
-func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time, n int) error {
+func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time) error {
 	p, err := im.plan(s, rec, f)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 		if err != nil {
 			return 0, err
 		}
-		return s.Add(interop.RecordKey(s.ID, rec.Digest, n, part), at, e), nil
+		return s.Add(interop.Key{Part: part}, at, e), nil
 	}
 	if to, ok := s.tree.move(p.treeLine); ok {
 		seq, err := put(movePart, event.HeadMove{To: to, Reason: "another branch of the transcript"})
@@ -92,7 +92,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 	if err != nil {
 		return err
 	}
-	s.lastRead = s.Add(interop.RecordKey(s.ID, rec.Digest, n, ownPart), at, e)
+	s.lastRead = s.Add(interop.Key{Own: f.UUID, Digest: rec.Digest}, at, e)
 	s.index(f, p.treeLine, p.message, &e, s.lastRead)
 	return im.addChildren(s, rec, f, at, p.message)
 }
@@ -112,7 +112,7 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 		if err != nil {
 			return plan{}, err
 		}
-		e, err := rec.Event(ownPart, m)
+		e, err := rec.EventOf(m, rec.Whole(ownPart))
 		if ok && err == nil && m.Role == event.User && !f.opening().isRequest() {
 			err = e.SetMetadata("context", true)
 		}
@@ -122,18 +122,38 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 				if s.pending == nil || !f.IsCompactSummary {
 					return e, nil
 				}
-				return rec.Event(ownPart, s.pending.compaction(s.Seq(), &m))
+				return rec.EventOf(s.pending.compaction(s.Seq(), &m), rec.Whole(ownPart))
 			}}, nil
 		}
 	}
 	l := f.treeLine(false, "")
 	if p := f.payload(rec.Value); p != nil {
 		im.result.Imported++
-		return plan{l, nil, func() (event.Event, error) { return rec.Event(ownPart, p) }}, nil
+		return plan{l, nil, func() (event.Event, error) { return rec.EventOf(p, rec.Whole(ownPart)) }}, nil
 	}
 	im.result.Raw++
-	return plan{l, nil, func() (event.Event, error) { return rec.Raw(interop.RawType(Name, f.typeName())) }}, nil
+	return plan{l, nil, func() (event.Event, error) { return rec.Raw(f.rawType(), ownPart) }}, nil
 }
+
+// shape returns the shape of a record without an own id; nil if its id alone identifies
+// it.
+func (im *importer) shape(s *session, f *facts) func() interop.Shape {
+	if interop.Drawn(f.UUID) {
+		return nil
+	}
+	return func() interop.Shape {
+		c := converter{ctx: im.ctx, calls: s.calls}
+		if m, ok, err := c.message(f); f.isMessage() && ok && err == nil {
+			shape := interop.ShapeOf(m, f.rawType())
+			shape.Types = append(shape.Types, event.CompactionTriggered)
+			return shape
+		}
+		return interop.ShapeOf(f.payload(nil), f.rawType())
+	}
+}
+
+// rawType is the type of an event with the raw record.
+func (f *facts) rawType() event.Type { return interop.RawType(Name, f.typeName()) }
 
 // payload converts a record that is not a message; nil if the record stays raw.
 func (f *facts) payload(record jsontext.Value) event.Payload {

@@ -133,7 +133,7 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 // startingCall finds the call that started the sub-agent of session s, when the first
 // record of s arrives. If the log has s, the call is the one in its session_started.
 func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
-	if !s.side || len(s.occurrences) > 0 {
+	if !s.side || s.seen {
 		return by, nil
 	}
 	by.id = s.call

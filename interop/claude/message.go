@@ -15,6 +15,7 @@ import (
 // converter converts records to messages.
 type converter struct {
 	ctx context.Context
+	// log stores the bodies of images and documents; nil stores none.
 	log *eventlog.Log
 	// calls are the names of tools, by call id.
 	calls map[string]string
@@ -22,7 +23,10 @@ type converter struct {
 
 // content converts the content of a message or tool result.
 func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
-	r := parts.Reader{Names: c.calls, Put: parts.PutBlob(c.ctx, c.log)}
+	r := parts.Reader{Names: c.calls}
+	if c.log != nil {
+		r.Put = parts.PutBlob(c.ctx, c.log)
+	}
 	return r.Content(v)
 }
 

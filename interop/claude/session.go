@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,13 +35,14 @@ type session struct {
 	lastRead int64
 	// call is the id of the call that started the session; empty if unknown or not a
 	// sub-agent.
-	call        string
-	occurrences map[event.Digest]int
+	call string
+	// seen is true after the first record of the session in this file.
+	seen bool
 }
 
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, occurrences: map[event.Digest]int{}}
+	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}}
 	opened, err := interop.OpenSession(ctx, log, id, s.restore)
 	if err != nil {
 		return nil, err
@@ -56,15 +58,15 @@ func (s *session) restore(e *event.Event) error {
 		return err
 	}
 	s.tree.extend(e.Seq)
+	if c, ok, err := keptChild(e); ok || err != nil {
+		s.indexChild(&c)
+		return err
+	}
 	if e.Redacted() {
 		return nil
 	}
 	if start, ok, err := event.Decode[event.Session](e); ok && err == nil && e.Type == event.SessionStarted {
 		s.call = start.Parent.CallID
-	}
-	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
-		s.indexChild(&c)
-		return err
 	}
 	if m, ok, err := event.Decode[event.Message](e); ok || err != nil {
 		if err == nil {
@@ -82,6 +84,18 @@ func (s *session) restore(e *event.Event) error {
 	}
 	s.index(&f, f.treeLine(false, ""), nil, e, e.Seq)
 	return nil
+}
+
+// keptChild decodes a child event, which may be redacted.
+func keptChild(e *event.Event) (c event.Child, ok bool, err error) {
+	if !e.Redacted() {
+		return event.Decode[event.Child](e)
+	}
+	if !strings.HasPrefix(string(e.Type.Name()), "child_") {
+		return c, false, nil
+	}
+	c, err = event.DecodeKept[event.Child](e)
+	return c, true, err
 }
 
 // indexMessage indexes a message of the log.
@@ -125,13 +139,6 @@ func (s *session) indexCalls(m *event.Message, seq int64) {
 			s.tasks = append(s.tasks, t)
 		}
 	}
-}
-
-// occurrence numbers equal records of the session in this file, from 0.
-func (s *session) occurrence(d event.Digest) int {
-	n := s.occurrences[d]
-	s.occurrences[d]++
-	return n
 }
 
 // rawRecord returns the record of an event that is not a message; ok is false if the

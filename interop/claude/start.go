@@ -23,7 +23,7 @@ func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) err
 	if err != nil {
 		return rec.Located(err)
 	}
-	s.tree.extend(s.Add(interop.FixedKey(s.ID, "session_started"), im.at, e))
+	s.tree.extend(s.Add(interop.Key{Part: startPart}, im.at, e))
 	return nil
 }
 

@@ -11,9 +11,8 @@ import (
 // a fork's file are copies of ancestor lines; match compares them with these events in
 // order.
 type ancestry struct {
-	ids    []string // session ids
-	events []ancestorEvent
-	index  map[interop.Key]int
+	events  []ancestorEvent
+	digests map[event.Digest][]int // indexes of the events, by the key of their records
 
 	next int // index after the newest event with a copy
 	// forkPoint is the seq to fork at: the file has copies of all conversation before
@@ -30,18 +29,33 @@ type ancestorEvent struct {
 	seq, end     int64 // end is the last event of its append
 	conversation bool  // it is part of the conversation
 	message      bool
+	// shape is the shape of a redacted event; nil for others.
+	shape *interop.Shape
+	found bool // by a record of the file
 }
 
 // add indexes the next event.
-func (s *ancestry) add(e *event.Event) {
-	if s.index == nil {
-		s.index = map[interop.Key]int{}
+func (s *ancestry) add(e *event.Event) (err error) {
+	if s.digests == nil {
+		s.digests = map[event.Digest][]int{}
 	}
-	if !slices.Contains(s.ids, e.SessionID) {
-		s.ids = append(s.ids, e.SessionID)
+	next := ancestorEvent{
+		seq: e.Seq, end: e.Seq + int64(e.More()), conversation: isConversation(e.Type), message: e.Type.Name() == event.MessageAdded,
 	}
-	s.index[interop.KeyOf(e.ID)] = len(s.events)
-	s.events = append(s.events, ancestorEvent{e.Seq, e.Seq + int64(e.More()), isConversation(e.Type), e.Type.Name() == event.MessageAdded})
+	if d, err := interop.DigestOf(e); err != nil {
+		return err
+	} else if d != "" {
+		s.digests[d] = append(s.digests[d], len(s.events))
+	}
+	if e.Redacted() && interop.IsCounted(e) {
+		shape, err := interop.KeptShape(e)
+		if err != nil {
+			return err
+		}
+		next.shape = &shape
+	}
+	s.events = append(s.events, next)
+	return nil
 }
 
 // isConversation reports whether events of a type change the model's context or begin
@@ -54,26 +68,49 @@ func isConversation(t event.Type) bool {
 	return false
 }
 
-// find returns the index of the event of the n-th equal record.
-func (s *ancestry) find(l *line, n int) (at int, ok bool) {
-	for _, id := range s.ids {
-		if at, ok := s.index[interop.RecordKey(id, l.digest, n, ownPart)]; ok {
-			return at, true
+// find finds the event of a record, and its index: the first one from the index on that no
+// record has found. It has the key of the record, or it is redacted and has the shape.
+func (s *ancestry) find(l *line, from int, shape func() interop.Shape) (m interop.Match, at int) {
+	at = len(s.events)
+	for _, i := range s.digests[l.rec.Key] {
+		if i >= from && !s.events[i].found {
+			at = i
+			break
 		}
 	}
-	return 0, false
+	var is *interop.Shape
+	for i := from; i < at; i++ {
+		e := &s.events[i]
+		if e.shape == nil || e.found {
+			continue
+		}
+		if is == nil {
+			read := shape()
+			is = &read
+		}
+		if is.Fits(e.shape) {
+			at, m.Withheld = i, true
+			break
+		}
+	}
+	if at == len(s.events) {
+		return interop.Match{}, 0
+	}
+	s.events[at].found = true
+	m.Seq = s.events[at].seq
+	return m, at
 }
 
-// match reports whether the record is the next copy. It is not a copy if the file skips
-// conversation before it.
-func (s *ancestry) match(l *line, n int) bool {
+// match finds the event of the record, if the record is the next copy. It is not a copy if
+// the file skips conversation before it.
+func (s *ancestry) match(l *line, shape func() interop.Shape) interop.Match {
 	if s.diverged {
-		return false
+		return interop.Match{}
 	}
-	at, ok := s.find(l, n)
-	if !ok || at < s.next || s.hasConversation(s.next, at) {
+	m, at := s.find(l, s.next, shape)
+	if m.Seq == 0 || s.hasConversation(s.next, at) {
 		s.diverged = true
-		return false
+		return interop.Match{}
 	}
 	s.next = at + 1
 	s.matchedMessage = s.matchedMessage || s.events[at].message
@@ -85,7 +122,7 @@ func (s *ancestry) match(l *line, n int) bool {
 		s.forkPoint = s.events[at].end
 		s.hasMessage = s.matchedMessage
 	}
-	return true
+	return m
 }
 
 // hasConversation reports whether one of the events from..to-1 is conversation.

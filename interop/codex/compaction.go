@@ -5,6 +5,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // compaction converts a compacted record to the new context of the model. An entry
@@ -25,7 +26,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	candidates := s.path.activeMessages()
 	var rest []rawjson.Member // extras of entries with a message, by index
 	for _, v := range items {
-		m, ok, err := im.message(v, "")
+		m, ok, err := im.message(v, "", parts.PutBlob(im.ctx, im.log))
 		if err != nil {
 			return nil, err
 		}

@@ -19,9 +19,8 @@ const (
 )
 
 // add queues the event of the record, and the events that follow from it.
-func (im *importer) add(l *line, n int) error {
-	key := func(part int) interop.Key { return interop.RecordKey(im.s.ID, l.digest, n, part) }
-	id := key(ownPart).ID(im.at)
+func (im *importer) add(l *line) error {
+	id := im.s.NextID(l.key(), im.at)
 	p, err := im.payload(l, id.String())
 	if err != nil {
 		return err
@@ -30,25 +29,25 @@ func (im *importer) add(l *line, n int) error {
 	if err != nil {
 		return err
 	}
-	seq := im.s.Add(key(ownPart), im.at, e)
+	seq := im.s.Add(l.key(), im.at, e)
 	if !converted {
 		im.result.Raw++
 	} else {
 		im.result.Imported++
 		im.s.index(p, id, seq)
 	}
-	return im.addFollowing(l, p, key)
+	return im.addFollowing(l, p)
 }
 
 // event makes the event of a payload. Without a payload, or if the log does not accept
 // it, the event holds the raw record, and converted is false.
 func (im *importer) event(l *line, p event.Payload) (e event.Event, converted bool, err error) {
 	if p != nil {
-		e, err = l.rec.Event(ownPart, p)
+		e, err = l.rec.EventOf(p, l.rec.Whole(ownPart))
 		converted = err == nil
 	}
 	if !converted {
-		e, err = l.rec.Raw(l.rawType())
+		e, err = l.rec.Raw(l.rawType(), ownPart)
 	}
 	if err == nil && !converted && l.isRepeat() {
 		err = e.SetMetadata("repeats", true)
@@ -84,8 +83,8 @@ func (im *importer) markInherited(e *event.Event) error {
 }
 
 // addFollowing adds the events that follow a record: a title and child events.
-func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) interop.Key) error {
-	put := func(part int, p event.Payload) error {
+func (im *importer) addFollowing(l *line, p event.Payload) error {
+	put := func(key interop.Key, part int, p event.Payload) error {
 		e, err := l.rec.Event(part, p)
 		if err == nil {
 			err = im.markInherited(&e)
@@ -93,17 +92,18 @@ func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) in
 		if err != nil {
 			return err
 		}
-		seq := im.s.Join(key(part), im.at, e)
-		im.s.index(p, key(part).ID(im.at), seq)
+		id := im.s.NextID(key, im.at)
+		im.s.index(p, id, im.s.Join(key, im.at, e))
 		return nil
 	}
 	if title := im.titleFrom(p); title != "" {
-		if err := put(titlePart, event.Session{State: event.SessionStateUpdated, Title: title}); err != nil {
+		if err := put(interop.Key{Part: titlePart}, titlePart, event.Session{State: event.SessionStateUpdated, Title: title}); err != nil {
 			return err
 		}
 	}
 	for i, c := range im.s.childEvents(l, p) {
-		if err := put(childPart+i, c); err != nil {
+		key := interop.Key{Own: string(c.EventType()) + " " + c.ChildID, Part: childPart}
+		if err := put(key, childPart+i, c); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) in
 // titleFrom returns the title from a prompt, if the session has none.
 func (im *importer) titleFrom(p event.Payload) string {
 	m, ok := p.(event.Message)
-	if !ok || im.s.hasTitle || im.inCopies() || !isPrompt(&m) {
+	if !ok || im.s.hasTitle || im.s.Erased || im.inCopies() || !isPrompt(&m) {
 		return ""
 	}
 	return titleOf(&m)

@@ -22,10 +22,8 @@ type importer struct {
 	s      *session // nil until the session begins
 	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
-	// held are the records before the session begins. occurrences counts equal records
-	// in it.
-	held        []interop.Record
-	occurrences map[event.Digest]int
+	// held are the records before the session begins.
+	held []interop.Record
 	// title is the title for session_started.
 	title string
 	// madeFork: this import made the fork. hasCopies: the file begins with copies from
@@ -71,7 +69,7 @@ func (im *importer) findHeader(l *line) error {
 	}
 	last := len(im.held) - 1
 	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
-	im.header, im.occurrences = h, map[event.Digest]int{}
+	im.header = h
 	s, err := openSession(im.ctx, im.log, h.id)
 	if err != nil {
 		return err
@@ -127,9 +125,7 @@ func (im *importer) isCopy(l *line) bool {
 	if l.kind == metaKind {
 		return true
 	}
-	n := im.occurrences[l.digest]
-	im.occurrences[l.digest]++
-	return im.parent.match(l, n)
+	return im.parent.match(l, im.shape(l)).Seq > 0
 }
 
 // hold keeps a record until the session begins.
@@ -173,23 +169,21 @@ func (im *importer) apply(l *line) error {
 	s := im.s
 	im.result.Touch(s.ID)
 	im.advance(l)
-	n := s.occurrence(l.digest)
-	key := interop.RecordKey(s.ID, l.digest, n, ownPart)
-	if seq, ok := s.Find(key); ok {
-		im.result.Present++
-		s.lastRead = max(s.lastRead, seq)
-		s.ancestry.diverged = s.ancestry.diverged || l.kind != metaKind
+	if m := s.copied(l, im.shape(l)); m.Seq > 0 {
+		im.result.Found(m)
 		return nil
 	}
-	if s.isCopy(l, n) {
-		im.result.Present++
+	if m := s.Find(l.key(), im.shape(l)); m.Seq > 0 {
+		im.result.Found(m)
+		s.lastRead = max(s.lastRead, m.Seq)
+		s.ancestry.diverged = s.ancestry.diverged || l.kind != metaKind
 		return nil
 	}
 	if reason := s.conflict(); reason != "" {
 		s.Drop()
 		return l.rec.Conflict(s.ID, reason)
 	}
-	if err := im.add(l, n); err != nil {
+	if err := im.add(l); err != nil {
 		return l.rec.Located(err)
 	}
 	if s.Full() {
@@ -214,14 +208,17 @@ func (im *importer) advance(l *line) {
 // inCopies reports whether the current records are copies from another session.
 func (im *importer) inCopies() bool { return im.hasCopies && !im.pastCopies }
 
-// isCopy reports whether the record is a copy of an event that the session shares with
-// an ancestor.
-func (s *session) isCopy(l *line, n int) bool {
-	if l.kind == metaKind {
-		_, ok := s.ancestry.find(l, n)
-		return ok
+// copied finds the event that the session shares with an ancestor, if the record is a copy
+// of it.
+func (s *session) copied(l *line, shape func() interop.Shape) interop.Match {
+	if l.kind != metaKind {
+		return s.ancestry.match(l, shape)
 	}
-	return s.ancestry.match(l, n)
+	if l.text("id") == s.ID {
+		return interop.Match{}
+	}
+	m, _ := s.ancestry.find(l, 0, shape)
+	return m
 }
 
 // conflict returns the reason why a new record cannot be added to the session; empty if

@@ -22,7 +22,7 @@ const agentMessage = "agent_message"
 // group of the response if the item is its first.
 func (im *importer) item(l *line, id string) (event.Payload, error) {
 	s := im.s
-	m, ok, err := im.message(l.payload, id)
+	m, ok, err := im.message(l.payload, id, parts.PutBlob(im.ctx, im.log))
 	if err != nil || !ok || isEmptyReasoning(&m) {
 		return nil, err
 	}
@@ -36,10 +36,16 @@ func (im *importer) item(l *line, id string) (event.Payload, error) {
 	return m, nil
 }
 
+// put stores the body of an image or a document.
+type put func(body []byte) (event.BlobRef, error)
+
 // message converts an item; ok is false if the item is not part of the conversation. id
-// makes a call id for a call without one.
-func (im *importer) message(item jsontext.Value, id string) (m event.Message, ok bool, err error) {
-	r := parts.Reader{Names: im.s.calls, Put: parts.PutBlob(im.ctx, im.log)}
+// makes a call id for a call without one. store is nil if bodies are not stored.
+func (im *importer) message(item jsontext.Value, id string, store put) (m event.Message, ok bool, err error) {
+	r := parts.Reader{Put: store}
+	if im.s != nil {
+		r.Names = im.s.calls
+	}
 	o, err := parts.Open(item)
 	if err != nil {
 		return m, false, nil

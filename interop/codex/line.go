@@ -30,8 +30,6 @@ type line struct {
 	at      time.Time      // zero if it has none
 	// envelope are the members other than type, timestamp and payload.
 	envelope []rawjson.Member
-	// digest identifies the type and payload, without the timestamp.
-	digest event.Digest
 }
 
 // olderItems are the types of items in older files.
@@ -40,7 +38,8 @@ var olderItems = []string{
 	"custom_tool_call", "custom_tool_call_output", "web_search_call",
 }
 
-// readLine parses a record. The line shares the bytes of rec.
+// readLine parses a record. The line shares the bytes of rec. The record's key identifies
+// the type and the payload, without the timestamp.
 func readLine(rec *interop.Record) (*line, error) {
 	members, err := rawjson.Members(rec.Value)
 	if err != nil {
@@ -57,7 +56,7 @@ func readLine(rec *interop.Record) (*line, error) {
 	if l.at.IsZero() {
 		l.at = interop.Time(l.text("timestamp"))
 	}
-	l.digest = event.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
+	l.rec.Key = event.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
 	return l, nil
 }
 
@@ -127,6 +126,9 @@ func (l *line) rawType() event.Type {
 	}
 	return interop.RawType(Name, kind)
 }
+
+// key is the key of the record's event.
+func (l *line) key() interop.Key { return interop.Key{Digest: l.rec.Key} }
 
 // extra joins rest, the remaining members of the payload, with the envelope.
 func (l *line) extra(rest jsontext.Value) jsontext.Value {

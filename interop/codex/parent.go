@@ -25,18 +25,19 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 	p := &parent{id: id}
 	known := session{children: map[string]*child{}}
 	s, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error {
-		p.add(e)
+		if err := p.add(e); err != nil {
+			return err
+		}
 		if e.Type.Name() == event.SessionForked {
 			known.resetForFork()
 		}
-		c, ok, err := event.Decode[event.Child](e)
-		if !ok || e.Redacted() {
-			return nil
+		c, ok, err := keptChild(e)
+		if ok && err == nil {
+			known.indexChild(&c, e.Seq)
 		}
-		known.indexChild(&c, e.Seq)
 		return err
 	})
-	if err != nil || s.New() || s.Format != Name {
+	if err != nil || s.New() || !s.From(Name) {
 		return nil, err
 	}
 	p.children = known.children
@@ -57,13 +58,12 @@ func (p *parent) call(session string) (callID string, seq int64) {
 // fork makes the session of h a fork of the parent at the fork point. created is false
 // if the session exists already.
 func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (created bool, err error) {
-	key := interop.FixedKey(h.id, "session_forked")
 	reason := "forked in Codex"
 	if h.spawnedBy != "" {
 		reason = "a sub-agent"
 	}
 	_, err = fork.At(ctx, log, p.id, fork.AtSeq(p.forkPoint), fork.Options{
-		ID: h.id, Label: h.labels["agent_nickname"], Reason: reason, Force: true, EventID: key.ID(h.at), Time: h.at,
+		ID: h.id, Label: h.labels["agent_nickname"], Reason: reason, Force: true, EventID: interop.ForkID(h.id, h.at), Time: h.at,
 	})
 	if errors.Is(err, eventlog.ErrExists) {
 		return false, nil

@@ -2,12 +2,13 @@ package codex
 
 import (
 	"context"
+	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -26,8 +27,8 @@ type session struct {
 	existed        bool
 	last, lastRead int64
 	// ancestry has the events of the sessions that this session was forked from.
-	ancestry    ancestry
-	occurrences map[event.Digest]int
+	ancestry ancestry
+	first    int64 // seq of the first event of its own
 
 	hasSource bool // an event has its source
 	hasTitle  bool
@@ -54,7 +55,7 @@ type openTurn struct {
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		occurrences: map[event.Digest]int{}, labels: map[string]string{}, calls: map[string]string{},
+		labels: map[string]string{}, calls: map[string]string{},
 		turns: map[string]ulid.ULID{}, children: map[string]*child{},
 	}
 	opened, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error { return s.restore(id, e) })
@@ -62,13 +63,19 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.existed = opened, !opened.New()
+	s.SkipInherited(s.first)
 	return s, nil
 }
 
 // restore indexes an event of the log.
 func (s *session) restore(id string, e *event.Event) error {
+	if e.SessionID == id && s.first == 0 {
+		s.first = e.Seq
+	}
 	if e.SessionID != id {
-		s.ancestry.add(e)
+		if err := s.ancestry.add(e); err != nil {
+			return err
+		}
 	} else if isRecord, err := isOwnEvent(e); err != nil {
 		return err
 	} else if isRecord {
@@ -92,13 +99,15 @@ func isOwnEvent(e *event.Event) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	var origin interop.Origin
-	err := json.Unmarshal(v, &origin)
-	return origin.Part == ownPart, err
+	_, following, err := rawjson.Lookup(v, "part")
+	return !following, err
 }
 
 // payloadOf decodes an event that the session indexes; nil for other events.
 func payloadOf(e *event.Event) (p event.Payload, err error) {
+	if c, ok, err := keptChild(e); ok || err != nil {
+		return c, err
+	}
 	if e.Redacted() {
 		return nil, nil
 	}
@@ -107,10 +116,19 @@ func payloadOf(e *event.Event) (p event.Payload, err error) {
 		event.StepCompleted, event.HeadMoved, event.CompactionTriggered:
 		return e.Payload()
 	}
-	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
-		return c, err
-	}
 	return nil, nil
+}
+
+// keptChild decodes a child event, which may be redacted.
+func keptChild(e *event.Event) (c event.Child, ok bool, err error) {
+	if !e.Redacted() {
+		return event.Decode[event.Child](e)
+	}
+	if !strings.HasPrefix(string(e.Type.Name()), "child_") {
+		return c, false, nil
+	}
+	c, err = event.DecodeKept[event.Child](e)
+	return c, true, err
 }
 
 // index updates the state from a payload.
@@ -178,13 +196,6 @@ func (s *session) indexMessage(m *event.Message, seq int64) {
 		s.turn.prompted = true
 	}
 	s.path.messages = append(s.path.messages, n)
-}
-
-// occurrence numbers equal records of the session in this file, from 0.
-func (s *session) occurrence(d event.Digest) int {
-	n := s.occurrences[d]
-	s.occurrences[d]++
-	return n
 }
 
 // changes returns the labels that differ from the current labels; nil if none do.

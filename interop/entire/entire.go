@@ -18,17 +18,17 @@
 //
 // # Session ids
 //
-// A transcript holds no session id. The importer makes the id from the first line:
-// from the agent, the time, and a digest of the first text. The CLI stores one
-// transcript per checkpoint, and all transcripts of a session get the same id, in any
-// folder. If the first line has no time, the importer makes the id from the file
-// name.
+// A transcript holds no session id. The importer makes the id from the agent and the
+// time of the first line. The CLI stores one transcript per checkpoint, and all
+// transcripts of a session get the same id, in any folder. If the first line has no
+// time, or if a transcript with another beginning has its agent and time, the importer
+// makes the id from the file name and the path.
 //
 // # Growing files
 //
 // The CLI rewrites a transcript when it grows. The last line can grow too: its calls
-// get results, and more blocks follow. A block is identified by its content and by
-// all content before it, without results. A result is identified by its call. So a
+// get results, and more blocks follow. A block is identified by its content, without the
+// result, and by the block before it. A result is identified by its call. So a
 // longer transcript adds only the new blocks and results. A late result follows the
 // events that are already in the log. A result with other content than before is
 // stored raw.

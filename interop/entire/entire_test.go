@@ -130,8 +130,8 @@ func TestInvalidBlocks(t *testing.T) {
 	}
 }
 
-// All transcripts of a session get one id, in any folder. If the first line has no
-// time, the file name decides.
+// All transcripts of a session get one id, in any folder. The file name decides if the
+// first line has no time, or if another file begins otherwise at the same time.
 func TestSessionIDs(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, plain)
@@ -141,14 +141,13 @@ func TestSessionIDs(t *testing.T) {
 	if ids := importtest.Sessions(t, log); len(ids) != 2 {
 		t.Errorf("sessions %q", ids)
 	}
-	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":"Hi"}`)
-	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":[7]}`)
-	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"note","ts":"2026-05-04T06:00:00.000Z"}`)
+	importtest.Load(t, log, format, "f/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":[7]}`)
+	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"note","ts":"2026-05-04T06:00:00.001Z"}`)
 	timeless := `{"v":1,"agent":"codex","type":"user","ts":"","content":[{"text":"Hi"}]}`
 	importtest.Load(t, log, format, "d/transcript.jsonl", timeless)
 	importtest.Load(t, log, format, "e/transcript.jsonl", timeless)
 	ids := importtest.Sessions(t, log)
-	if len(ids) != 7 || !strings.HasPrefix(ids[6], "transcript-") || len(format.Declare(importtest.Source("f", timeless)).Owns) > 0 {
+	if len(ids) != 6 || !strings.HasPrefix(ids[5], "transcript-") || len(format.Declare(importtest.Source("f", timeless)).Owns) > 0 {
 		t.Errorf("sessions %q", ids)
 	}
 	if ids := format.Declare(importtest.Source("f", content)).Owns; len(ids) != 1 || ids[0] != "entire:codex 2026-05-04T06:00:00.000Z" {

@@ -1,14 +1,12 @@
 package entire
 
 import (
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -38,26 +36,8 @@ func (l *line) sessionID(f *document.File) string {
 		return f.Session("")
 	}
 	at := l.PeekText("ts")
-	sum := event.DigestOf([]byte(strings.Join([]string{l.agent(), at, l.kind, l.firstText()}, "\x00")))
+	sum := event.DigestOf([]byte(l.agent() + "\x00" + at))
 	return document.Name(l.agent()+"-"+at) + "-" + sum.Hex()[:8]
-}
-
-// firstText returns the first text of the line. It stays the same while the line
-// grows.
-func (l *line) firstText() string {
-	content := l.Peek("content")
-	if text, ok := rawjson.Text(content); ok {
-		return text
-	}
-	blocks, err := rawjson.Elements(content)
-	if err != nil || len(blocks) == 0 {
-		return ""
-	}
-	o, err := parts.Open(blocks[0])
-	if err != nil {
-		return ""
-	}
-	return o.PeekText("text")
 }
 
 // isMessage reports whether the line is a message of this version.

@@ -41,8 +41,8 @@ func (t *transcript) read(f *document.File, rec *interop.Record) ([]document.Ses
 		translator.line(&t.lines[i])
 	}
 	return []document.Session{{
-		ID: first.sessionID(f), Version: version, Rec: rec, At: first.at, Items: translator.items, Totals: translator.spent,
-		About: event.Session{Agent: translator.agent, Extra: about(translator.cli)},
+		ID: first.sessionID(f), FallbackID: f.Session(""), Version: version, Rec: rec, At: first.at, Items: translator.items, Totals: translator.spent,
+		About: event.Session{Agent: translator.agent, Extra: about(translator.cli)}, LateResults: true,
 	}}, nil
 }
 

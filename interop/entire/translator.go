@@ -2,6 +2,7 @@ package entire
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,18 +19,17 @@ type translator struct {
 	cli   jsontext.Value // version of the CLI; nil if unknown
 	items []document.Item
 	spent document.Totals
-	chain event.Digest // of all content so far, without results
+	runs  int // groups so far
+	calls int // calls so far
 }
 
-// extend adds a value to the chain.
-func (t *translator) extend(value jsontext.Value) {
-	t.chain = event.DigestOf([]byte(string(t.chain) + "\n" + string(value)))
-}
-
-// name returns an item name that stays the same while the file grows.
-func (t *translator) name(kind string) string {
-	const digits = 24
-	return kind + "-" + t.chain.Hex()[:digits]
+// keyOf is the key of an item, from values that stay the same while the file grows.
+func keyOf(kind string, values ...jsontext.Value) event.Digest {
+	b := []byte(kind)
+	for _, v := range values {
+		b = append(append(b, '\n'), v...)
+	}
+	return event.DigestOf(b)
 }
 
 // line adds the items of a line.
@@ -57,45 +57,42 @@ func (t *translator) line(rec *interop.Record) {
 	}
 }
 
-// raw stores a line unchanged. The name of the item depends neither on the CLI
-// version nor on the time, so a rewritten file adds nothing.
+// raw stores a line unchanged. The key of the item depends neither on the CLI version nor
+// on the time, so a rewritten file adds nothing.
 func (t *translator) raw(l *line) {
 	it := document.Raw(*l.rec, l.kind)
 	l.Take("cli_version")
 	l.Take("ts")
-	t.extend(l.Rest())
-	it.At, it.Name = l.at, t.name("line")
+	it.At, it.Key = l.at, keyOf("line", l.Rest())
 	t.items = append(t.items, it)
 }
 
 // step adds the token counts of an answer without blocks.
 func (t *translator) step(l *line, usage event.Usage) {
 	step := event.StepCompletion{Usage: usage, Extra: l.extra(t.agent, t.cli)}
-	t.extend(jsontext.Value(l.PeekText("id")))
-	t.items = append(t.items, document.Item{Rec: *l.rec, Name: t.name("line"), At: l.at, Payload: step, Kind: l.kind})
-}
-
-// begin adds the start of a message to the chain.
-func (t *translator) begin(l *line) {
-	l.Take("content")
-	t.extend(jsontext.Value(l.kind))
+	key := keyOf("step", jsontext.Value(l.PeekText("id")))
+	t.items = append(t.items, document.Item{Rec: *l.rec, Key: key, At: l.at, Payload: step, Kind: l.kind})
 }
 
 // user adds a user message.
 func (t *translator) user(l *line, blocks []interop.Record) {
-	t.begin(l)
+	l.Take("content")
 	m := event.Message{Role: event.User, Extra: l.extra(t.agent, t.cli)}
+	var said []jsontext.Value
 	for i := range blocks {
-		t.extend(blocks[i].Value)
+		said = append(said, blocks[i].Value)
 		m.Parts = append(m.Parts, part(blocks[i].Value, userBlocks))
 	}
-	t.items = append(t.items, document.Item{Rec: *l.rec, Name: t.name("line"), At: l.at, Payload: m, Kind: l.kind})
+	t.items = append(t.items, document.Item{Rec: *l.rec, Key: keyOf(l.kind, said...), At: l.at, Payload: m, Kind: l.kind})
 }
 
 // answer adds the blocks of an answer, one message each.
 func (t *translator) answer(l *line, blocks []interop.Record, usage event.Usage) {
-	t.begin(l)
-	m := event.Message{Role: event.Assistant, Group: cmp.Or(l.Maybe("id"), t.name("line")), Usage: usage}
+	l.Take("content")
+	m := event.Message{Role: event.Assistant, Group: l.Maybe("id"), Usage: usage}
+	if m.Group == "" {
+		t.runs++
+	}
 	m.Extra = l.extra(t.agent, t.cli)
 	for i := range blocks {
 		t.block(l, &blocks[i], m)
@@ -106,41 +103,45 @@ func (t *translator) answer(l *line, blocks []interop.Record, usage event.Usage)
 // block adds a block of an answer, then its result if it has one. The result can be
 // added later than the events after the call.
 func (t *translator) block(l *line, rec *interop.Record, m event.Message) {
-	p, result := t.call(rec.Value)
+	p, said, result := t.call(rec.Value)
 	if p.Type == "" {
-		t.extend(rec.Value)
-		p = part(rec.Value, answerBlocks)
+		p, said = part(rec.Value, answerBlocks), rec.Value
 	}
 	m.Parts = []event.Part{p}
-	t.items = append(t.items, document.Item{Rec: *rec, Name: t.name("block"), At: l.at, Payload: m, Kind: l.kind})
+	it := document.Item{Rec: *rec, Partial: result != nil, Key: keyOf(l.kind, said), At: l.at, Payload: m, Kind: l.kind}
+	if m.Group == "" {
+		it.Run = t.runs
+	}
+	t.items = append(t.items, it)
 	if result == nil {
 		return
 	}
 	r := event.Message{Role: event.Tool, Parts: []event.Part{resultOf(&p, result)}}
 	t.items = append(t.items, document.Item{
-		Rec: *rec, Part: 1, Name: t.name("result"), Late: true, At: l.at, Payload: r, Kind: l.kind,
+		Rec: *rec, Part: 1, Partial: true, Answer: true, Late: true, At: l.at, Payload: r, Kind: l.kind,
 	})
 }
 
 // call parses a tool call and returns its result separately; result is nil if there
-// is none. The part has no type if the block is not a call.
-func (t *translator) call(v jsontext.Value) (p event.Part, result jsontext.Value) {
+// is none. said is the block without the result. The part has no type if the block is
+// not a call. A call without an id is named by its number in the file.
+func (t *translator) call(v jsontext.Value) (p event.Part, said, result jsontext.Value) {
 	o, err := parts.Open(v)
 	if err != nil || o.Text("type") != "tool_use" {
-		return p, nil
+		return p, nil, nil
 	}
 	if k := o.Peek("result").Kind(); k == '{' || k == '"' {
 		result = o.Take("result")
 	}
-	content := o.Rest()
+	said = o.Rest()
 	id, name := o.Maybe("id"), o.Required("name")
 	if o.Failed {
-		return p, nil
+		return p, nil, nil
 	}
-	t.extend(content)
-	p = event.ToolCall(cmp.Or(id, t.name("call")), name, o.Take("input"))
+	t.calls++
+	p = event.ToolCall(cmp.Or(id, fmt.Sprintf("call_%d", t.calls)), name, o.Take("input"))
 	p.Extra = o.Rest()
-	return p, result
+	return p, said, result
 }
 
 // resultOf parses the result of a call: the output, whether the tool failed, and the

@@ -2,8 +2,8 @@ package gemini
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -28,26 +28,28 @@ type recordWriter struct {
 	r  *record
 	// parent is the seq that the first event follows; 0 if it follows the head.
 	parent int64
-	// occurrence numbers equal records of the file.
-	occurrence int
+	// converter converts the messages of the record.
+	converter converter
 	// newest is the seq of the newest event of the record. added counts events that are
 	// new to the log. isRaw is true if one of them holds the raw record.
 	newest int64
 	added  int
 	isRaw  bool
+	// withheld is true if the log has redacted events of the record: then nothing that
+	// holds all of the record is stored.
+	withheld bool
 }
 
 // apply adds the events of a record that the session does not have yet.
 func (im *importer) apply(s *session, r *record) error {
-	w := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, occurrence: s.occurrences[r.digest]}
-	s.occurrences[r.digest]++
+	w := recordWriter{im: im, s: s, r: r, parent: s.lastSeq}
 	if err := w.write(); err != nil {
 		return err
 	}
 	switch {
 	case w.added == 0:
 		s.matched = true
-		im.result.Present++
+		im.result.Found(interop.Match{Seq: w.newest, Withheld: w.withheld})
 	case w.isRaw:
 		im.result.Raw++
 	default:
@@ -91,47 +93,62 @@ func (w *recordWriter) addMessage() error {
 	if _, again := w.s.parents[w.r.id]; !again {
 		w.s.parents[w.r.id] = w.s.lastSeq
 	}
-	c := converter{ctx: w.im.ctx, log: w.im.log}
-	pieces, err := c.pieces(w.r)
+	pieces, err := w.converter.pieces(w.r)
 	if err != nil {
 		return w.r.Located(err)
 	}
-	known, redacted := w.newestPiece(pieces)
-	if known > 0 {
+	if known := w.newestPiece(pieces); known > 0 {
 		w.parent, w.s.matched = w.parentOfGrowth(known), true
 	}
 	usage, changed := w.r.usage(), false
-	if redacted || w.s.hasUsage(w.r.id, usage) {
+	if w.withheld || w.s.hasUsage(w.r.id, usage) {
 		usage = event.Usage{}
 	}
 	for i := range pieces {
 		p := &pieces[i]
-		if seq, ok := w.s.Find(w.key(p.name)); ok {
-			changed = changed || !redacted && w.s.digests[seq] != contentDigest(&p.m)
-			w.newest = max(w.newest, seq)
+		if m := w.find(p); m.Seq > 0 {
+			changed = changed || !w.withheld && w.s.digests[m.Seq] != contentDigest(&p.m)
+			w.newest = max(w.newest, m.Seq)
 			continue
 		}
 		if p.m.Role == event.Assistant {
 			p.m.Usage, usage = usage, event.Usage{}
 		}
-		if err := w.addPayload(w.key(p.name), part(i), p.m); err != nil {
+		if err := w.addPiece(p, part(i), len(pieces) == 1); err != nil {
 			return err
 		}
-		w.s.indexMessage(w.newest, &p.m)
 	}
 	return w.addRest(usage, changed)
 }
 
-// newestPiece is the seq of the newest piece in the session; 0 if there is none.
-// redacted is true if a piece is redacted: then changes cannot be detected.
-func (w *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool) {
-	for i := range pieces {
-		if seq, ok := w.s.Find(w.key(pieces[i].name)); ok {
-			newest = max(newest, seq)
-			redacted = redacted || w.s.redacted[seq]
-		}
+// find finds the event of a piece.
+func (w *recordWriter) find(p *piece) interop.Match { return w.s.FindOwn(p.name, 0) }
+
+// addPiece adds a piece. isWhole is true if the piece is all of the record.
+func (w *recordWriter) addPiece(p *piece, part int, isWhole bool) error {
+	if err := w.converter.store(w.im.ctx, w.im.log, p.m.Parts); err != nil {
+		return w.r.Located(err)
 	}
-	return newest, redacted
+	from := w.r.Origin(part)
+	if isWhole {
+		from = w.r.Whole(part)
+	}
+	if err := w.addPayload(interop.Key{Own: p.name}, from, p.m); err != nil {
+		return err
+	}
+	w.s.indexMessage(w.newest, &p.m)
+	return nil
+}
+
+// newestPiece is the seq of the newest piece in the session; 0 if there is none. If a
+// piece is redacted, the record is withheld: changes of it cannot be detected.
+func (w *recordWriter) newestPiece(pieces []piece) (newest int64) {
+	for i := range pieces {
+		m := w.find(&pieces[i])
+		newest = max(newest, m.Seq)
+		w.withheld = w.withheld || m.Withheld
+	}
+	return newest
 }
 
 // parentOfGrowth is the seq that new pieces of a stored message follow. It is 0, the
@@ -163,30 +180,31 @@ func (w *recordWriter) addRest(usage event.Usage, changed bool) error {
 // addUsage adds a step_completed with tokens that the log lacks. usage is zero if the log
 // has them already.
 func (w *recordWriter) addUsage(usage event.Usage) error {
-	key := w.key(fmt.Sprint("usage ", w.r.id, counters(w.r.usage())))
-	if seq, ok := w.s.Find(key); ok {
-		w.newest = max(w.newest, seq)
+	of, err := json.Marshal(counters(w.r.usage()))
+	if err != nil {
+		return w.r.Located(err)
+	}
+	key := interop.Key{Own: "usage " + w.r.id, Digest: event.DigestOf(of)}
+	if m := w.s.Find(key, nil); m.Seq > 0 {
+		w.newest = max(w.newest, m.Seq)
 		return nil
 	}
 	if usage.IsZero() {
 		return nil
 	}
 	step := event.StepCompletion{Provider: "google", Model: w.r.text("model"), ResponseID: w.r.id, Usage: usage}
-	if err := w.addPayload(key, usagePart, step); err != nil {
+	from := w.r.Origin(usagePart)
+	from.Key = key.Digest
+	if err := w.addPayload(key, from, step); err != nil {
 		return err
 	}
 	w.s.addUsage(w.r.id, usage)
 	return nil
 }
 
-// key is the key of an event that the session has once.
-func (w *recordWriter) key(name string) interop.Key { return interop.FixedKey(w.s.ID, name) }
-
 // addChange adds the event of a $set: messages, a summary, or the raw record.
 func (w *recordWriter) addChange() error {
-	key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, ownPart)
-	if seq, ok := w.s.Find(key); ok {
-		w.newest = seq
+	if w.isKnown() {
 		return nil
 	}
 	set, err := parts.Open(w.r.change())
@@ -198,20 +216,44 @@ func (w *recordWriter) addChange() error {
 		if err != nil {
 			return w.r.Located(err)
 		}
-		return w.addPayload(key, ownPart, p)
+		if w.withheld {
+			return nil
+		}
+		return w.addPayload(w.key(), w.r.Whole(ownPart), p)
 	}
 	title := interop.Title(set.Maybe("summary"))
 	if title == "" {
 		return w.addRaw()
 	}
-	return w.addPayload(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: w.r.Value})
+	return w.addPayload(w.key(), w.r.Whole(ownPart), event.Session{State: event.SessionStateUpdated, Title: title, Extra: w.r.Value})
+}
+
+// key is the key of an event with all of the record.
+func (w *recordWriter) key() interop.Key {
+	key := interop.Key{Digest: w.r.Key}
+	if w.r.id != "" {
+		key.Own = "record " + w.r.id
+	}
+	return key
+}
+
+// isKnown reports whether the session has an event with all of the record, or must not
+// get it.
+func (w *recordWriter) isKnown() bool {
+	m := w.s.Find(w.key(), func() interop.Shape {
+		raw := interop.RawType(Name, w.r.typeName())
+		return interop.Shape{Types: []event.Type{raw, event.CompactionTriggered, event.SessionUpdated}}
+	})
+	w.newest = max(w.newest, m.Seq)
+	w.withheld = w.withheld || m.Withheld
+	return m.Seq > 0 || w.withheld
 }
 
 // replacement returns a compaction to the given messages. It refers to messages that the
-// session has by seq.
+// session has by seq. If one of them is redacted, the record is withheld, because it
+// repeats the message.
 func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
 	p = event.Compaction{Strategy: "replace", Replace: true, Extra: w.r.Value}
-	c := converter{ctx: w.im.ctx, log: w.im.log}
 	elements, err := rawjson.Elements(messages)
 	if err != nil {
 		return p, err
@@ -221,12 +263,19 @@ func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 		if err != nil || !r.isMessage() {
 			continue
 		}
-		pieces, err := c.pieces(&r)
+		pieces, err := w.converter.pieces(&r)
 		if err != nil {
 			return p, err
 		}
 		for i := range pieces {
 			p.Entries = append(p.Entries, w.compactionEntry(&pieces[i]))
+		}
+	}
+	for i := range p.Entries {
+		if m := p.Entries[i].Message; m != nil && !w.withheld {
+			if err := w.converter.store(w.im.ctx, w.im.log, m.Parts); err != nil {
+				return p, err
+			}
 		}
 	}
 	return p, nil
@@ -235,8 +284,10 @@ func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 // compactionEntry refers to a piece if the session has it, and holds the piece
 // otherwise.
 func (w *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
-	if seq, ok := w.s.Find(w.key(p.name)); ok && w.s.digests[seq] == contentDigest(&p.m) {
-		return event.CompactionEntry{Seq: seq}
+	m := w.find(p)
+	w.withheld = w.withheld || m.Withheld
+	if m.Seq > 0 && w.s.digests[m.Seq] == contentDigest(&p.m) {
+		return event.CompactionEntry{Seq: m.Seq}
 	}
 	p.m.Extra = nil // the extra of the compaction has it
 	return event.CompactionEntry{Message: &p.m}
@@ -244,23 +295,21 @@ func (w *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
 
 // addRaw adds the raw record.
 func (w *recordWriter) addRaw() error {
-	key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, ownPart)
-	if seq, ok := w.s.Find(key); ok {
-		w.newest = max(w.newest, seq)
+	if w.isKnown() {
 		return nil
 	}
-	e, err := w.r.Raw(interop.RawType(Name, w.r.typeName()))
+	e, err := w.r.Raw(interop.RawType(Name, w.r.typeName()), ownPart)
 	if err != nil {
 		return w.r.Located(err)
 	}
 	w.isRaw = true
-	return w.addEvent(key, e)
+	return w.addEvent(w.key(), e)
 }
 
 // addPayload adds the event of a payload. If the log does not accept it, addPayload adds
 // the raw record.
-func (w *recordWriter) addPayload(key interop.Key, part int, p event.Payload) error {
-	e, err := w.r.Event(part, p)
+func (w *recordWriter) addPayload(key interop.Key, from interop.Origin, p event.Payload) error {
+	e, err := w.r.EventOf(p, from)
 	if errors.Is(err, event.ErrInvalid) {
 		return w.addRaw()
 	}
@@ -281,8 +330,7 @@ func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
 		if err != nil {
 			return w.r.Located(err)
 		}
-		key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, movePart)
-		w.s.trail.Moved(w.s.Add(key, w.r.at, move), w.parent)
+		w.s.trail.Moved(w.s.Add(interop.Key{Part: movePart}, w.r.at, move), w.parent)
 	}
 	w.newest = w.s.Add(key, w.r.at, e)
 	w.s.trail.Grow(w.newest, e.Type)
@@ -293,12 +341,12 @@ func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
 // addSummary adds the summary of a header as the title, if it is new.
 func (im *importer) addSummary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
-	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
-	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.startRedacted {
+	if title == "" || s.titles[title] || s.Erased {
 		return nil
 	}
-	s.title = title
+	s.titles[title] = true
 	w := recordWriter{im: im, s: s, r: r}
 	s.matched = true // the header matches
-	return w.addPayload(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
+	from := r.Origin(summaryPart)
+	return w.addPayload(interop.Key{Part: summaryPart}, from, event.Session{State: event.SessionStateUpdated, Title: title})
 }

@@ -3,6 +3,7 @@ package gemini
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -20,6 +21,8 @@ type importer struct {
 	s *session // nil before the header
 	// at is the newest timestamp in the file so far.
 	at time.Time
+	// messages counts the messages of the file so far.
+	messages int
 }
 
 // value imports a document or a line.
@@ -62,6 +65,12 @@ func (im *importer) record(rec interop.Record) error {
 		r.at = im.at
 	}
 	im.at = r.at
+	if r.isMessage() {
+		im.messages++
+		if !interop.Drawn(r.id) { // an id that is computed from the message could be guessed
+			r.id = fmt.Sprintf("message-%d", im.messages)
+		}
+	}
 	err = im.dispatch(&r)
 	var refused *interop.RecordError
 	if errors.As(err, &refused) {
@@ -104,20 +113,18 @@ func (im *importer) startSession(r *record) error {
 		return err
 	}
 	im.s = s
-	if _, ok := s.Find(s.headerKey()); ok {
-		im.result.Present++
+	if m := s.FindOwn(s.ID, ownPart); m.Seq > 0 {
+		im.result.Found(m)
 		return im.addSummary(s, r)
 	}
 	s.header = r
 	return nil
 }
 
-func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "session_started") }
-
 // beginSession adds the start of a session with first message r, and its held records.
 func (im *importer) beginSession(r *record) error {
 	s := im.s
-	c := converter{ctx: im.ctx, log: im.log}
+	var c converter
 	content, err := c.content(r.members.Peek("content"))
 	if err != nil {
 		return r.Located(err)
@@ -129,7 +136,7 @@ func (im *importer) beginSession(r *record) error {
 	if start.Title = interop.Title(s.header.text("summary")); start.Title == "" && r.kind == "user" {
 		start.Title = interop.Title(event.Message{Parts: content}.Text())
 	}
-	s.title = start.Title
+	s.titles[start.Title] = true
 	if s.header.text("kind") == "subagent" {
 		start.Parent.SessionID = filepath.Base(filepath.Dir(start.Source.Path))
 	}
@@ -137,7 +144,7 @@ func (im *importer) beginSession(r *record) error {
 	if err != nil {
 		return s.header.Located(err)
 	}
-	s.trail.Grow(s.Add(s.headerKey(), s.header.at, e), e.Type)
+	s.trail.Grow(s.Add(interop.Key{Own: s.ID, Part: ownPart}, s.header.at, e), e.Type)
 	im.result.Imported++
 	held := s.held
 	s.header, s.held = nil, nil

@@ -17,8 +17,23 @@ import (
 // converter converts records to messages. The extra of a message has the members that
 // were not converted.
 type converter struct {
-	ctx context.Context
-	log *eventlog.Log
+	// bodies are the bodies of images and documents. They are not in the log yet.
+	bodies map[event.Digest][]byte
+}
+
+// store stores the bodies of parts.
+func (c *converter) store(ctx context.Context, log *eventlog.Log, all []event.Part) error {
+	for i := range all {
+		if body, ok := c.bodies[all[i].Blob.Blob]; ok {
+			if _, err := log.PutBlob(ctx, bytes.NewReader(body)); err != nil {
+				return err
+			}
+		}
+		if err := c.store(ctx, log, all[i].Content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // piece is one of the messages that a record becomes.
@@ -154,7 +169,7 @@ func kindOf(v jsontext.Value) string {
 	return members[0].Name
 }
 
-// inline converts a file with a body. The body becomes a blob.
+// inline converts a file with a body. The body will be a blob.
 func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -166,8 +181,12 @@ func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 		return p, nil
 	}
 	p = event.Part{Type: typeOf(kind), MediaType: kind, Name: name}
-	p.Blob, err = c.log.PutBlob(c.ctx, bytes.NewReader(body))
-	return p, err
+	p.Blob = event.BlobRef{Blob: event.DigestOf(body), Bytes: int64(len(body))}
+	if c.bodies == nil {
+		c.bodies = map[event.Digest][]byte{}
+	}
+	c.bodies[p.Blob.Blob] = body
+	return p, nil
 }
 
 // linked converts a file with an address.

@@ -15,12 +15,10 @@ import (
 
 // record is a parsed message, header or change.
 type record struct {
-	interop.Record // its value has no white space
+	interop.Record // its value has no white space; its key is the digest of the value
 	id, kind       string
 	members        parts.Members
 	at             time.Time // time of the previous record if it has none
-	// digest is the digest of the value.
-	digest event.Digest
 }
 
 // readRecord parses a record.
@@ -30,7 +28,7 @@ func readRecord(rec interop.Record) (r record, err error) {
 	if err := r.Value.Compact(); err != nil {
 		return r, err
 	}
-	r.digest = event.DigestOf(r.Value)
+	r.Key = event.DigestOf(r.Value)
 	if r.members, err = parts.Open(r.Value); err != nil {
 		return r, err
 	}

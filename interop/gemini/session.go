@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -32,11 +31,7 @@ type session struct {
 	header *record
 	held   []*record
 
-	title string
-	// startRedacted: the session_started is redacted, so its title must not come back.
-	// redacted has the seqs of redacted messages.
-	startRedacted bool
-	redacted      map[int64]bool
+	titles map[string]bool // all titles that the session had
 
 	// digests are the digests of messages by seq. usages are the token counts by message
 	// id.
@@ -47,15 +42,13 @@ type session struct {
 	// messages follow, by message id.
 	lastSeq int64
 	parents map[string]int64
-	// occurrences counts equal records of the file.
-	occurrences map[event.Digest]int
 }
 
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
 		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, usages: map[string][]event.Usage{},
-		redacted: map[int64]bool{}, parents: map[string]int64{}, occurrences: map[event.Digest]int{},
+		titles: map[string]bool{}, parents: map[string]int64{},
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.restore)
 	if err != nil {
@@ -71,12 +64,10 @@ func (s *session) restore(e *event.Event) error {
 		return err
 	}
 	if e.Redacted() {
-		s.redacted[e.Seq] = true
-		s.startRedacted = s.startRedacted || e.Type == event.SessionStarted || e.Type == event.SessionUpdated
 		return nil
 	}
 	if update, ok, err := event.Decode[event.Session](e); ok || err != nil {
-		s.title = cmp.Or(update.Title, s.title)
+		s.titles[update.Title] = true
 		return err
 	}
 	if step, ok, err := event.Decode[event.StepCompletion](e); ok || err != nil {

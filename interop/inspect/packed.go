@@ -286,7 +286,7 @@ func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session
 		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(rec.Source, p.src.Name+"/"), err)
 	}
 	if len(s.Items) > 0 {
-		err = addResults(&s, &p.header, p.rest)
+		addResults(&s, &p.header, p.rest)
 		p.rest = nil
 	}
 	return []document.Session{s}, err

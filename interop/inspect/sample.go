@@ -14,7 +14,6 @@ import (
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/lists"
-	"github.com/convlog/convlog/projection"
 )
 
 // evaluation holds the data that all samples share.
@@ -66,22 +65,18 @@ func read(_ *document.File, rec *interop.Record) (all []document.Session, err er
 	if len(all) == 0 {
 		return []document.Session{{Rec: rec, ID: e.name("", "")}}, nil
 	}
-	return all, addResults(&all[0], rec, o.Rest())
+	addResults(&all[0], rec, o.Rest())
+	return all, nil
 }
 
 // addResults adds the results of the evaluation to its first sample.
-func addResults(s *document.Session, rec *interop.Record, rest jsontext.Value) error {
+func addResults(s *document.Session, rec *interop.Record, rest jsontext.Value) {
 	if rest == nil || len(s.Items) == 0 {
-		return nil
-	}
-	d, err := projection.CanonicalDigest(rest)
-	if err != nil {
-		return err
+		return
 	}
 	results := document.Raw(document.Subrecord(rec, rest), "log")
-	results.Name = "log " + string(d)
+	results.Anywhere = true
 	s.Items = append(s.Items, results)
-	return nil
 }
 
 // startOf returns the start time of an evaluation.

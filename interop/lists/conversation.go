@@ -30,8 +30,9 @@ type conversation struct {
 // element is a message or an item.
 type element struct {
 	value jsontext.Value
-	rec   *interop.Record
-	part  int // among the elements of rec
+	rec   *interop.Record // the conversation
+	// source is the value in the file that the element was made of.
+	source jsontext.Value
 }
 
 // The members with messages, the members with the system prompt, and the members with
@@ -103,22 +104,26 @@ func (c *conversation) take(rec *interop.Record, o *parts.Members, names []strin
 	for _, name := range systemNames {
 		if text := o.Peek(name); text.Kind() == '"' || text.Kind() == '[' {
 			o.Take(name)
-			c.add(rec, []jsontext.Value{textMessage("system", text)})
+			c.addMade(rec, text, textMessage("system", text))
 		}
 	}
 	for _, name := range names {
 		list := o.Take(name)
 		if list.Kind() == '"' {
-			c.add(rec, []jsontext.Value{textMessage("user", list)})
+			c.addMade(rec, list, textMessage("user", list))
 			continue
 		}
 		elements, _ := rawjson.Elements(list) // listsOf has checked it
 		switch name {
 		case choicesName:
 			o.Put(name, arrayOf(elements[1:]))
-			elements = []jsontext.Value{choiceMessage(elements[0])}
+			c.addMade(rec, elements[0], choiceMessage(elements[0]))
+			continue
 		case turnsName:
-			elements = messagesOf(elements)
+			for _, v := range elements {
+				c.addMade(rec, v, messageOf(v))
+			}
+			continue
 		}
 		c.add(rec, elements)
 	}
@@ -186,8 +191,13 @@ func idOf(v jsontext.Value) string {
 
 func (c *conversation) add(rec *interop.Record, elements []jsontext.Value) {
 	for _, v := range elements {
-		c.elements = append(c.elements, element{v, rec, len(c.elements)})
+		c.addMade(rec, v, v)
 	}
+}
+
+// addMade adds a message that was made of a value of the file.
+func (c *conversation) addMade(rec *interop.Record, source, message jsontext.Value) {
+	c.elements = append(c.elements, element{message, rec, source})
 }
 
 // timeOf is the time in the first member with one; zero if there is none.

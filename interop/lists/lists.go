@@ -35,9 +35,9 @@
 //
 // # A conversation that grows
 //
-// Package document identifies a message by its content and by the content of all
-// messages before it. A second import adds nothing, a longer list appends its new
-// messages. If a list differs from the session, a head_moved leads to the last
+// Package document walks the tree of the session along the list: it identifies a
+// message by its content and the message before it. A second import adds nothing, a
+// longer list appends its new messages. If a list differs from the session, a head_moved leads to the last
 // common message, and the rest of the list becomes another branch. Unknown members
 // are no part of the content: the first import decides them.
 //
@@ -139,7 +139,7 @@ func (f *file) addLine(rec *interop.Record) {
 		f.lines = &conversation{number: f.next()}
 	}
 	kept := rec.Clone()
-	f.lines.elements = append(f.lines.elements, element{kept.Value, &kept, 0})
+	f.lines.elements = append(f.lines.elements, element{kept.Value, &kept, kept.Value})
 }
 
 func (f *file) next() int {

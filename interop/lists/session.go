@@ -82,9 +82,11 @@ func (c *conversation) finish(last *document.Item) {
 // builder makes items of the elements of a conversation, in order.
 type builder struct {
 	reader *reader
-	chain  document.Chain
-	// group is the group of the newest message, if it is the assistant's.
-	group string
+	at     document.Cursor
+	// runs is the number of groups so far; inRun says that the newest message is in the
+	// last of them.
+	runs  int
+	inRun bool
 	// hasRole says that the newest element was a message of the assistant with a role.
 	hasRole bool
 }
@@ -95,42 +97,25 @@ func (b *builder) item(e *element) (it document.Item, err error) {
 	if err != nil {
 		return it, err
 	}
-	if b.chain, err = e.chain(b.chain, &m, ok); err != nil {
-		return it, err
-	}
-	it = document.Item{
-		Rec: *e.rec, Part: e.part, Chain: b.chain, At: b.reader.at, Kind: cmp.Or(b.reader.kind, "element"),
-	}
-	it.Rec.Value = e.value
-	if b.join(&m, ok); ok {
+	it = document.Item{Rec: b.at.Element(e.rec, e.source, e.value), At: b.reader.at, Kind: cmp.Or(b.reader.kind, "element")}
+	if it.Run = b.join(&m, ok); ok {
 		it.Payload = m
 	}
 	return it, nil
 }
 
-// chain is the chain with the element; m is its message, if it is one.
-func (e *element) chain(before document.Chain, m *event.Message, isMessage bool) (document.Chain, error) {
-	if !isMessage {
-		return before.Then(e.value)
-	}
-	content, err := document.Content(m)
-	if err != nil {
-		return "", err
-	}
-	return before.Then(content)
-}
-
 // join gives consecutive items of the assistant one group: they are pieces of one
 // message. A message with a role begins a new group after another such message.
 // Any message of the assistant may begin a group, because a list of any shape may
-// continue with items of Responses.
-func (b *builder) join(m *event.Message, isMessage bool) {
+// continue with items of Responses. The run is 0 if the item has no group.
+func (b *builder) join(m *event.Message, isMessage bool) (run int) {
 	if !isMessage || m.Role != event.Assistant {
-		b.group, b.hasRole = "", false
-		return
+		b.inRun, b.hasRole = false, false
+		return 0
 	}
-	if b.group == "" || b.reader.hasRole && b.hasRole {
-		b.group = "run-" + event.Digest(b.chain).Hex()[:24]
+	if !b.inRun || b.reader.hasRole && b.hasRole {
+		b.runs++
 	}
-	b.hasRole, m.Group = b.reader.hasRole, b.group
+	b.hasRole, b.inRun = b.reader.hasRole, true
+	return b.runs
 }

@@ -24,20 +24,12 @@ func isTurn(v jsontext.Value) bool {
 	return err == nil && speakers[o.PeekText("from")] != "" && o.Peek("value").Kind() == '"'
 }
 
-// messagesOf makes messages of turns, and keeps all other elements.
-func messagesOf(turns []jsontext.Value) (all []jsontext.Value) {
-	for _, v := range turns {
-		if isTurn(v) {
-			v = messageOf(v)
-		}
-		all = append(all, v)
-	}
-	return all
-}
-
-// messageOf makes a message of a turn. A turn with a call becomes a function_call if
-// its value has the name of a function.
+// messageOf makes a message of a turn, and returns any other element. A turn with a call
+// becomes a function_call if its value has the name of a function.
 func messageOf(turn jsontext.Value) jsontext.Value {
+	if !isTurn(turn) {
+		return turn
+	}
 	o, _ := parts.Open(turn) // isTurn has checked it
 	from := o.PeekText("from")
 	text, _ := rawjson.Text(o.Peek("value"))

@@ -33,9 +33,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Own == "" && filepath.Base(f.Path) == defaultFile {
-		s.ID = f.Inner(taskOf(messages))
-	}
+	s.Numbered = s.Own == "" && filepath.Base(f.Path) == defaultFile
 	s.Totals = spentOf(info)
 	t := newTranslator(messages, s.Totals.Model)
 	if err := t.translate(); err != nil {
@@ -43,28 +41,15 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	}
 	if s.Items = t.items; len(s.Items) > 0 && info != nil {
 		last := document.Raw(document.Subrecord(rec, info), "info")
-		last.Name = "info " + string(last.Rec.Digest)
+		last.Anywhere = true
 		s.Items = append(s.Items, last)
 	}
 	return []document.Session{s}, nil
 }
 
-// defaultFile is the default file of a run. Every run overwrites it.
+// defaultFile is the default file of a run. Every run overwrites it, and becomes a session
+// of its own.
 const defaultFile = "last_mini_run.traj.json"
-
-// taskOf returns a digest of the first two messages, which hold the system text and
-// the task.
-func taskOf(messages []interop.Record) string {
-	const most = 2
-	digests := ""
-	for _, m := range messages[:min(len(messages), most)] {
-		o, err := parts.Open(m.Value)
-		if err == nil {
-			digests += string(event.DigestOf(o.Peek("content")))
-		}
-	}
-	return event.DigestOf([]byte(digests)).Hex()[:8]
-}
 
 // spentOf returns the model and the cost of the run.
 func spentOf(info jsontext.Value) (s document.Totals) {
@@ -92,6 +77,7 @@ type translator struct {
 	read  *lists.Reader
 	shell document.Shell
 	items []document.Item
+	runs  int // responses without an id so far
 }
 
 func newTranslator(list []interop.Record, model string) *translator {
@@ -175,9 +161,10 @@ func (t *translator) addCommand(m *event.Message, x extra) {
 // message gets the token counts and the cost.
 func (t *translator) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
 	x := extraOf(o.Peek("extra"))
-	id := o.Maybe("id")
+	id, run := o.Maybe("id"), 0
 	if id == "" {
-		id = string(rec.Digest)
+		t.runs++
+		run = t.runs
 	}
 	usage, ok := lists.UsageOf(o.Peek("usage"))
 	if !ok {
@@ -196,7 +183,7 @@ func (t *translator) response(rec *interop.Record, o *parts.Members, output []in
 		}
 		it := document.Item{Rec: output[i], At: x.at, Kind: "item"}
 		if m.Role == event.Assistant {
-			m.Group, m.ResponseID, m.Usage, it.Cost = id, id, usage, x.cost
+			m.Group, m.ResponseID, m.Usage, it.Cost, it.Run = id, id, usage, x.cost, run
 			if usage, x.cost = (event.Usage{}), 0; model != "" {
 				m.Model = model
 			}

@@ -24,10 +24,11 @@ func (b *builder) addAnswer(pieces []interop.Record) {
 		b.held++ // the text may follow
 	default:
 		b.addPiece(b.rec, b.info.ID, nil)
+		b.items[len(b.items)-1].Partial = true
 	}
 	usage := b.info.Tokens.usage()
 	if cost := costOf(b.info.Cost); !stepped && !b.isUnfinished() && (cost > 0 || !usage.IsZero()) {
-		it := document.Item{Rec: *b.rec, Part: 1, Name: "spent " + b.info.ID, At: b.at, Cost: cost, Kind: "message"}
+		it := document.Item{Rec: *b.rec, Part: 1, Partial: true, Name: "spent " + b.info.ID, At: b.at, Cost: cost, Kind: "message"}
 		it.Payload = event.StepCompletion{Provider: b.info.Provider, Model: b.info.Model, Usage: usage}
 		b.items = append(b.items, it)
 	}

@@ -40,7 +40,7 @@ func (b *builder) addCompaction() {
 	if tail, ok := b.firstItems[asked.Tail]; ok && tail <= b.firstItems[b.info.Parent] {
 		forgotten = append(slices.Clone(b.items[:tail]), b.items[b.firstItems[b.info.Parent]:]...)
 	}
-	it := document.Item{Rec: *b.rec, Part: 3, Name: "compaction " + b.info.ID, At: b.at, Kind: "message", Forgets: []string{}}
+	it := document.Item{Rec: *b.rec, Part: 3, Partial: true, Name: "compaction " + b.info.ID, At: b.at, Kind: "message", Forgets: []string{}}
 	for i := range forgotten {
 		it.Forgets = append(it.Forgets, forgotten[i].Name)
 	}
@@ -77,7 +77,7 @@ func (b *builder) addClearing(rec *interop.Record, p *toolPart) {
 	if since.IsZero() || p.ID == "" {
 		return
 	}
-	it := document.Item{Rec: *rec, Part: 2, Name: "cleared " + p.ID, At: since, Kind: "tool"}
+	it := document.Item{Rec: *rec, Part: 2, Partial: true, Name: "cleared " + p.ID, At: since, Kind: "tool"}
 	it.Payload = event.Compaction{Strategy: "clear_results", Trigger: "auto", Cleared: []string{p.Call}}
 	b.clearings = append(b.clearings, clearing{since, it})
 }

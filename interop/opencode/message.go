@@ -128,7 +128,7 @@ func (b *builder) addUser(pieces []interop.Record) {
 		}
 		others = append(others, b.rawPart(&pieces[i], kind))
 	}
-	it := document.Item{Rec: *b.rec, Name: b.info.ID, At: b.at, Payload: m, Kind: "message"}
+	it := document.Item{Rec: *b.rec, Partial: len(others) > 0, Name: b.info.ID, At: b.at, Payload: m, Kind: "message"}
 	b.items = append(append(b.items, it), others...)
 }
 

@@ -45,6 +45,7 @@ func (b *builder) addTool(rec *interop.Record) {
 	if !done {
 		return
 	}
+	b.items[len(b.items)-1].Partial = true
 	b.addClearing(rec, &p)
 	result := event.ToolResult(p.Call, p.Tool, p.content()...)
 	result.IsError, result.Interrupted = p.State.Status == "error", p.State.Metadata.Interrupted
@@ -54,7 +55,7 @@ func (b *builder) addTool(rec *interop.Record) {
 		name = "result " + p.ID
 	}
 	b.items = append(b.items, document.Item{
-		Rec: *rec, Part: 1, Name: name, At: latest(b.at, p.State.Time.end()), Kind: "tool",
+		Rec: *rec, Part: 1, Partial: true, Name: name, At: latest(b.at, p.State.Time.end()), Kind: "tool",
 		Payload: event.Message{Role: event.Tool, Parts: []event.Part{result}},
 	})
 }

@@ -22,9 +22,7 @@ func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Sessi
 	b.addEvent(rec)
 	for i := range b.items {
 		b.items[i].Late = true
-		if b.items[i].Name == "" {
-			b.items[i].Name = "value " + string(rec.Digest)
-		}
+		b.items[i].Anywhere = b.items[i].Name == ""
 	}
 	s := newPiece(f, rec)
 	s.Items, s.Totals = b.items, b.stats

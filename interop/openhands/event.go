@@ -97,6 +97,7 @@ func (b *builder) addEvent(rec *interop.Record) {
 	}
 	if m, ok := b.message(&e, &it); ok {
 		m.Extra = extra(rec.Value, &e, m.Role)
+		it.Partial = e.Called.ID != "" // other events repeat the response, too
 		it.Payload = m
 	} else if e.Action == "condensation" && it.Name != "" {
 		setCondensation(&it, rec)

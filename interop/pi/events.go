@@ -9,17 +9,18 @@ import (
 
 // The parts of a record's events, for their keys and origins.
 const (
-	ownPart  = iota // the event of the record itself
-	movePart        // head_moved before it
-	forkPart        // session_forked, from the header
+	ownPart    = iota // the event of the record itself
+	movePart          // head_moved before it
+	forkPart          // session_forked, from the header
+	headerPart        // session_started or session_updated, from the header
 )
 
 // apply adds a record to its session, unless the session has it already.
 func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
-	if seq, ok := s.find(f); ok {
-		im.result.Present++
+	if m := s.find(f); m.Seq > 0 {
+		im.result.Found(m)
 		s.matched = true
-		s.indexRecord(f, seq)
+		s.indexRecord(f, m.Seq)
 		return nil
 	}
 	if reason := s.conflict(); reason != "" {
@@ -58,14 +59,14 @@ func (im *importer) addHeader(s *session) error {
 	if s.New() && !s.hasCopies {
 		payload.Parent.SessionID = s.parent
 	}
-	e, err := h.rec.Event(ownPart, payload)
+	e, err := h.rec.Event(headerPart, payload)
 	if err == nil && s.New() && s.hasCopies {
 		err = e.SetMetadata("copy_of", event.CopyOrigin{Session: s.parent})
 	}
 	if err != nil {
 		return err
 	}
-	s.trail.Grow(s.Add(s.headerKey(), h.facts.at, e), e.Type)
+	s.trail.Grow(s.Add(interop.Key{Own: s.ID, Part: headerPart}, h.facts.at, e), e.Type)
 	s.header = nil
 	im.result.Imported++
 	return nil
@@ -82,7 +83,8 @@ func version(header *facts) string {
 
 // add queues the event of the record, after a head_moved if it continues elsewhere.
 func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
-	p, cost, err := im.payload(f)
+	c := converter{ctx: im.ctx, log: im.log}
+	p, cost, err := c.payload(f)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 			return err
 		}
 	}
-	seq := s.Add(interop.RecordKey(s.ID, f.digest, f.occurrence, ownPart), f.at, e)
+	seq := s.Add(f.key(), f.at, e)
 	s.trail.Grow(seq, e.Type)
 	s.indexRecord(f, seq)
 	return nil
@@ -116,7 +118,7 @@ func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64)
 	if err != nil {
 		return err
 	}
-	s.trail.Moved(s.Add(interop.RecordKey(s.ID, f.digest, f.occurrence, movePart), f.at, e), to)
+	s.trail.Moved(s.Add(interop.Key{Part: movePart}, f.at, e), to)
 	return nil
 }
 
@@ -124,19 +126,18 @@ func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64)
 // it, the event holds the raw record.
 func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event.Event, error) {
 	if p != nil {
-		e, err := rec.Event(ownPart, p)
+		e, err := rec.EventOf(p, rec.Whole(ownPart))
 		if err == nil || !errors.Is(err, event.ErrInvalid) {
 			im.result.Imported++
 			return e, err
 		}
 	}
 	im.result.Raw++
-	return rec.Raw(interop.RawType(Name, f.typeName()))
+	return rec.Raw(interop.RawType(Name, f.typeName()), ownPart)
 }
 
 // payload converts a record; nil if it stays raw, or is a compaction.
-func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err error) {
-	c := converter{ctx: im.ctx, log: im.log}
+func (c *converter) payload(f *facts) (p event.Payload, cost event.Cost, err error) {
 	switch f.kind {
 	case "message":
 		return c.message(f)

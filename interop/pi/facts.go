@@ -24,10 +24,8 @@ type facts struct {
 	message parts.Members
 	role    string
 	at      time.Time // zero if it has none
-	// digest identifies the content of the record. occurrence numbers equal records of
-	// the session, from 0.
-	digest     event.Digest
-	occurrence int
+	// digest identifies the content of the record.
+	digest event.Digest
 }
 
 // read parses a record.
@@ -48,7 +46,26 @@ func read(rec *interop.Record) (f facts, err error) {
 		f.at = unixMilli(f.message.Peek("timestamp"))
 	}
 	f.digest = f.stableDigest()
+	rec.Key = f.digest
 	return f, nil
+}
+
+// key is the key of the record's event. pi gives ids to the records of an older file when
+// it upgrades the file.
+func (f *facts) key() interop.Key { return interop.Key{Own: f.id, Unsteady: true, Digest: f.digest} }
+
+// shape is the shape of the record's event.
+func (f *facts) shape() interop.Shape {
+	raw := interop.RawType(Name, f.typeName())
+	if f.kind == "compaction" {
+		return interop.ShapeOf(event.Compaction{}, raw)
+	}
+	var c converter
+	p, _, err := c.payload(f)
+	if err != nil {
+		p = nil
+	}
+	return interop.ShapeOf(p, raw)
 }
 
 // value is the value of a member; nil if there is none.

@@ -14,8 +14,8 @@ type search struct {
 
 // match is a record that the parent has too.
 type match struct {
-	id  string
-	seq int64
+	id    string
+	event interop.Match
 }
 
 // startSearch begins the comparison with the parent, if the log has it.
@@ -24,35 +24,35 @@ func (im *importer) startSearch(s *session) error {
 		return nil
 	}
 	parent, err := openSession(im.ctx, im.log, s.parent)
-	if err != nil || parent.New() || parent.Format != Name {
+	if err != nil || parent.New() || !parent.From(Name) {
 		return err
 	}
 	s.search = &search{parent: parent, inBoth: map[int64]bool{}}
 	return nil
 }
 
-// match reports whether the next record of the file is also the next record of the
-// parent. It is not, if the file lacks a message that precedes it in the parent.
-func (x *search) match(f *facts) (ok bool) {
-	seq, ok := x.parent.find(f)
-	if n := len(x.matches); !ok || n > 0 && seq <= x.matches[n-1].seq {
-		return false
+// match finds the next record of the file, if it is also the next record of the parent. It
+// is not, if the file lacks a message that precedes it in the parent.
+func (x *search) match(f *facts) interop.Match {
+	m := x.parent.find(f)
+	if n := len(x.matches); m.Seq == 0 || n > 0 && m.Seq <= x.matches[n-1].event.Seq {
+		return interop.Match{}
 	}
-	if before := x.parent.trail.TalkBefore(seq); before > 0 && !x.inBoth[before] {
-		return false
+	if before := x.parent.trail.TalkBefore(m.Seq); before > 0 && !x.inBoth[before] {
+		return interop.Match{}
 	}
-	x.inBoth[seq] = true
-	x.matches = append(x.matches, match{f.id, seq})
-	return true
+	x.inBoth[m.Seq] = true
+	x.matches = append(x.matches, match{f.id, m})
+	return m
 }
 
 // fork makes the session a fork of its parent, after the last common record.
 func (im *importer) fork(s *session) (*session, error) {
 	x := s.search
 	h := s.header
-	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(x.matches[len(x.matches)-1].seq), fork.Options{
+	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(x.matches[len(x.matches)-1].event.Seq), fork.Options{
 		ID: s.ID, Reason: "a copy by " + Name, Force: true, Metadata: map[string]any{interop.OriginKey: h.rec.Origin(forkPart)},
-		EventID: interop.FixedKey(s.ID, "session_forked").ID(h.facts.at), Time: h.facts.at,
+		EventID: interop.ForkID(s.ID, h.facts.at), Time: h.facts.at,
 	})
 	if err != nil {
 		return nil, err
@@ -68,10 +68,11 @@ func (im *importer) fork(s *session) (*session, error) {
 
 // continueFrom takes over the state of the file from before the fork.
 func (s *session) continueFrom(before *session) {
-	s.header, s.parent, s.createdAt, s.occurrences = before.header, before.parent, before.createdAt, before.occurrences
+	s.header, s.parent, s.createdAt = before.header, before.parent, before.createdAt
 	s.hasCopies, s.name, s.prompt, s.seqs = before.hasCopies, before.name, before.prompt, before.seqs
 	for _, m := range before.search.matches {
-		s.indexRecord(&facts{id: m.id}, m.seq)
+		s.indexRecord(&facts{id: m.id}, m.event.Seq)
+		s.Skip(m.event.Seq)
 	}
 	s.matched = true
 }

@@ -75,9 +75,9 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 
 // entry adds a record to its session, or holds it until the session begins.
 func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
-	s.observe(f)
 	if s.search != nil {
-		if s.search.match(f) {
+		if m := s.search.match(f); m.Seq > 0 {
+			s.observe(f, m.Withheld)
 			return nil
 		}
 		var err error
@@ -85,6 +85,7 @@ func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
 			return rec.Located(err)
 		}
 	}
+	s.observe(f, false)
 	if !s.New() {
 		return im.apply(s, rec, f)
 	}
@@ -109,7 +110,9 @@ func (im *importer) endSearch(s *session) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.result.Present += len(s.search.matches)
+	for _, m := range s.search.matches {
+		im.result.Found(m.event)
+	}
 	im.sessions[s.ID], im.current = forked, forked
 	return forked, nil
 }

@@ -19,6 +19,7 @@ import (
 // without the converted members.
 type converter struct {
 	ctx context.Context
+	// log stores the bodies of images; nil stores none.
 	log *eventlog.Log
 }
 
@@ -163,6 +164,9 @@ func (c *converter) image(o *parts.Members) (p event.Part, err error) {
 	body, err := base64.StdEncoding.DecodeString(o.Required("data"))
 	if err != nil || len(body) == 0 {
 		return p, nil
+	}
+	if c.log == nil {
+		return event.Part{Type: event.ImagePart, MediaType: o.Text("mimeType"), Data: body}, nil
 	}
 	ref, err := c.log.PutBlob(c.ctx, bytes.NewReader(body))
 	return event.Image(o.Text("mimeType"), ref), err

@@ -44,10 +44,9 @@ type session struct {
 	name, prompt string
 
 	// seqs are the seqs of the file's records, by index; 0 for the header.
-	seqs        []int64
-	nodes       map[string]int64 // seqs by record id
-	lastSeq     int64            // seq of the previous record
-	occurrences map[event.Digest]int
+	seqs    []int64
+	nodes   map[string]int64 // seqs by record id
+	lastSeq int64            // seq of the previous record
 }
 
 // heldRecord is a record that waits for its session to begin.
@@ -58,7 +57,7 @@ type heldRecord struct {
 
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), nodes: map[string]int64{}, occurrences: map[event.Digest]int{}, lastSeq: startSeq}
+	s := &session{trail: trail.New(), nodes: map[string]int64{}, lastSeq: startSeq}
 	remember := func(e *event.Event) error { return s.restore(e, id) }
 	opened, err := interop.OpenSession(ctx, log, id, remember)
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *session) restore(e *event.Event, id string) error {
 func (s *session) setHeader(rec interop.Record, f *facts) {
 	s.seqs = append(s.seqs, 0)
 	s.parent, s.createdAt = parentOf(f), f.at
-	if _, ok := s.Find(s.headerKey()); ok {
+	if m := s.FindOwn(s.ID, headerPart); m.Seq > 0 {
 		return
 	}
 	s.header = newHeldRecord(rec, f)
@@ -96,11 +95,9 @@ func (s *session) setHeader(rec interop.Record, f *facts) {
 func newHeldRecord(rec interop.Record, f *facts) *heldRecord {
 	h := &heldRecord{rec: rec.Clone()}
 	h.facts, _ = read(&h.rec) // read before without an error
-	h.facts.at, h.facts.occurrence = f.at, f.occurrence
+	h.facts.at = f.at
 	return h
 }
-
-func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "session_started") }
 
 // parentOf is the id of the session that a header names as its original. pi names the
 // file.
@@ -122,14 +119,15 @@ func parentOf(header *facts) string {
 // header.
 func (s *session) isCopied(f *facts) bool { return s.parent != "" && f.at.Before(s.createdAt) }
 
-// observe counts the record, and takes the title and the first prompt from it.
-func (s *session) observe(f *facts) {
-	f.occurrence = s.occurrences[f.digest]
-	s.occurrences[f.digest]++
+// observe takes the title and the first prompt from a record, unless it is withheld.
+func (s *session) observe(f *facts, withheld bool) {
 	if s.header == nil {
 		return
 	}
 	s.hasCopies = s.hasCopies || s.isCopied(f)
+	if withheld {
+		return
+	}
 	if name := interop.Title(f.text("name")); f.kind == "session_info" && name != "" {
 		s.name = name
 	}
@@ -138,15 +136,8 @@ func (s *session) observe(f *facts) {
 	}
 }
 
-// find returns the seq of the record's event, if the session has it.
-func (s *session) find(f *facts) (seq int64, ok bool) {
-	for _, id := range s.lineage {
-		if seq, ok = s.Find(interop.RecordKey(id, f.digest, f.occurrence, ownPart)); ok {
-			break
-		}
-	}
-	return seq, ok
-}
+// find finds the event of the record.
+func (s *session) find(f *facts) interop.Match { return s.Find(f.key(), f.shape) }
 
 // indexRecord sets the seq of a record.
 func (s *session) indexRecord(f *facts, seq int64) {

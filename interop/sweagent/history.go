@@ -209,7 +209,7 @@ func (t *translator) step(rec *interop.Record) {
 	if strings.TrimSpace(action) != "" {
 		t.shell.Call(&m, thought, action)
 	}
-	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 1})
+	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 1, Partial: true})
 	if t.shell.Open() {
 		t.observe(rec)
 	}
@@ -227,5 +227,5 @@ func (t *translator) observe(rec *interop.Record) {
 		t.recent = append(t.recent, text)
 	}
 	t.shell.Result(&m)
-	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2})
+	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2, Partial: true})
 }

@@ -44,7 +44,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s.About.Title = cmp.Or(s.About.Title, issue(s.Items))
 	if len(s.Items) > 0 && info != nil {
 		last := document.Raw(document.Subrecord(rec, info), "info")
-		last.Name = "info " + string(last.Rec.Digest)
+		last.Anywhere = true
 		s.Items = append(s.Items, last)
 	}
 	return []document.Session{s}, nil

@@ -18,16 +18,16 @@ func (a *adding) about() error {
 	}
 	if a.s.New() {
 		about.Source = a.source()
-		return a.addAbout("session_started", &Item{At: a.startTime()}, about)
+		return a.addAbout(&Item{At: a.startTime()}, about)
 	}
-	if known && (about.Title == "" || a.s.titles[about.Title] || a.s.erased) {
+	if a.s.Erased || known && (about.Title == "" || a.s.titles[about.Title]) {
 		return nil
 	}
 	about.State, about.Source, about.Parent = event.SessionStateUpdated, event.SessionSource{}, event.SessionParent{}
 	if known {
 		about.Extra = nil
 	}
-	return a.addAbout("about "+about.Title+string(event.DigestOf(about.Extra)), &Item{At: a.newestTime()}, about)
+	return a.addAbout(&Item{At: a.newestTime()}, about)
 }
 
 // source is the source of a new session.
@@ -43,17 +43,13 @@ func (a *adding) source() event.SessionSource {
 	return source
 }
 
-// addAbout adds an event about the session, unless the session has it.
-func (a *adding) addAbout(name string, it *Item, about event.Session) error {
-	key := interop.FixedKey(a.s.ID, name)
-	if _, ok := a.s.Find(key); ok {
-		return nil
-	}
+// addAbout adds an event about the session.
+func (a *adding) addAbout(it *Item, about event.Session) error {
 	e, err := a.doc.Rec.Event(0, about)
 	if err != nil {
 		return err
 	}
-	a.s.add(key, it, e, about)
+	a.s.add(interop.Key{Part: aboutPart}, it, e, about)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package document
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -11,34 +10,44 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
+// The parts of events that accompany items, for their ids.
+const (
+	aboutPart  = 1 + iota // session_started, session_updated
+	totalsPart            // the rest of the totals
+	movePart              // head_moved
+)
+
 // adding adds a session of a document to the session in the log.
 type adding struct {
 	*importer
-	doc *Session
-	s   *session
-	// places are the items with a name; last is the item before.
-	places map[string]place
-	last   place
-	late   map[int64]bool // seqs of late items
-	now    time.Time      // the newest time of an item
-	before int64          // the newest seq before the import
-}
-
-// place is an event of the session, and the chain up to it.
-type place struct {
-	seq   int64
-	chain Chain
+	doc  *Session
+	s    *session
+	keys keys
+	// places are the seqs of the items with a name; last is the item before, and walk the
+	// item that the next one is a child of.
+	places     map[string]int64
+	last, walk int64
+	late       map[int64]bool // seqs of late items
+	groups     map[int]string // by run
+	now        time.Time      // the newest time of an item
+	before     int64          // the newest seq before the import
 }
 
 func newAdding(im *importer, doc *Session, s *session) *adding {
-	return &adding{
-		importer: im, doc: doc, s: s,
-		places: map[string]place{}, last: place{seq: start}, late: map[int64]bool{}, before: s.Seq(),
+	a := &adding{
+		importer: im, doc: doc, s: s, places: map[string]int64{}, last: start, walk: start,
+		late: map[int64]bool{}, groups: map[int]string{}, before: s.Seq(),
 	}
+	late := s.tree.late
+	s.tree.late = func(n *node) bool { return late(n) || a.late[n.seq] }
+	return a
 }
 
 // run adds the start, the items and the rest of the totals, and moves the head.
-func (a *adding) run() error {
+func (a *adding) run() (err error) {
+	if a.keys, err = keysOf(a.doc.Items, a.format); err != nil {
+		return err
+	}
 	if err := a.about(); err != nil {
 		return err
 	}
@@ -51,7 +60,7 @@ func (a *adding) run() error {
 			a.now = it.At
 		}
 		it.At = a.time(it.At)
-		if err := a.item(it); err != nil {
+		if err := a.item(i, it); err != nil {
 			return err
 		}
 		if a.s.Full() {
@@ -76,105 +85,131 @@ func (a *adding) empty() {
 	}
 }
 
-// item adds an item, unless the session has it.
-func (a *adding) item(it *Item) error {
+// item adds the i-th item, unless the session has it.
+func (a *adding) item(i int, it *Item) error {
 	a.result.Records++
-	if seq, ok := a.s.Find(it.Chain.key(a.s.ID)); ok && it.Chain != "" {
-		a.settle(it, place{seq, it.Chain})
-		a.result.Present++
-		return nil
+	parent := a.last
+	if it.After != "" {
+		parent = a.named(it.After)
+		a.walk = parent
 	}
-	e, payload, err := a.event(it)
+	if m := a.find(i, it); m.Seq > 0 {
+		a.settle(it, m.Seq)
+		return a.known(i, it, m)
+	}
+	payload, err := a.payload(it)
 	if err != nil {
 		return err
 	}
-	var content event.Digest
-	if it.Chain == "" {
-		if content, err = contentOf(&e); err != nil {
-			return err
-		}
-	}
-	parent := a.parent(it)
-	here, key := a.identify(it, parent, content)
-	if seq, ok := a.s.Find(key); ok {
-		here.seq = seq
-		a.settle(it, here)
-		return a.known(it, seq, content)
-	}
-	if err := a.follow(it, parent.seq, key); err != nil {
+	if err := a.follow(it, parent); err != nil {
 		return err
 	}
-	here.seq = a.s.add(key, it, e, payload)
-	if it.Name != "" && e.Type == event.MessageAdded {
-		a.s.contents[here.seq] = content
+	key := interop.Key{Own: it.Name, Digest: a.keys[i].key}
+	e, payload, err := a.event(it, key, payload)
+	if err != nil {
+		return err
 	}
-	a.settle(it, here)
+	a.settle(it, a.s.add(key, it, e, payload))
 	a.count(payload)
 	return nil
 }
 
-func (a *adding) parent(it *Item) place {
-	if it.After == "" {
-		return a.last
+// find finds the event of the i-th item.
+func (a *adding) find(i int, it *Item) interop.Match {
+	if interop.Drawn(it.Name) {
+		return a.s.FindOwn(it.Name, 0)
 	}
-	return a.named(it.After)
-}
-
-// named is the place of the item with the name; the start if there is none.
-func (a *adding) named(name string) place {
-	if here, ok := a.places[name]; ok {
-		return here
-	}
-	if seq, ok := a.s.Find(nameKey(a.s.ID, name)); ok {
-		return place{seq: seq}
-	}
-	return place{seq: start}
-}
-
-func nameKey(session, name string) interop.Key { return interop.FixedKey(session, "item "+name) }
-
-// identify returns the chain and the key of an item.
-func (a *adding) identify(it *Item, parent place, content event.Digest) (place, interop.Key) {
+	at := a.s.tree.at(a.walk)
+	is := a.keys[i]
+	var n *node
 	switch {
-	case it.Name != "":
-		return place{chain: parent.chain.then(event.DigestOf([]byte(it.Name)))}, nameKey(a.s.ID, it.Name)
-	case it.Chain != "":
-		return place{chain: it.Chain}, it.Chain.key(a.s.ID)
+	case it.Answer:
+		n = a.s.answer(a.walk, is)
+	case it.Anywhere || it.Name != "":
+		n = a.s.tree.anywhere(at, is)
+	default:
+		n = a.s.tree.find(at, a.keys.from(i))
 	}
-	chain := parent.chain.then(content)
-	return place{chain: chain}, chain.key(a.s.ID)
+	if n == nil {
+		return interop.Match{}
+	}
+	n.take(is)
+	return interop.Match{Seq: n.seq, Withheld: n.redacted}
+}
+
+// answer finds the result of the call at seq.
+func (s *session) answer(call int64, it *sought) *node {
+	shape := it.shape()
+	if len(shape.Results) == 0 {
+		return nil
+	}
+	for _, n := range s.tree.results[shape.Results[0]] {
+		if shape.Fits(&n.shape) && s.trail.Leads(n.seq, call) {
+			return n
+		}
+	}
+	return nil
+}
+
+// named is the seq of the item with the name; the start if there is none.
+func (a *adding) named(name string) int64 {
+	if seq, ok := a.places[name]; ok {
+		return seq
+	}
+	if m := a.s.FindOwn(name, 0); m.Seq > 0 && interop.Drawn(name) {
+		return m.Seq
+	}
+	if n := a.s.tree.keys[nameKey(name)]; n != nil {
+		return n.seq
+	}
+	return start
 }
 
 // settle notes the place of an item.
-func (a *adding) settle(it *Item, here place) {
-	a.last = here
+func (a *adding) settle(it *Item, seq int64) {
+	a.last = seq
+	if !it.Answer {
+		a.walk = seq
+	}
 	if it.Late {
-		a.late[here.seq] = true
+		a.late[seq] = true
 	}
 	if it.Name != "" {
-		a.places[it.Name] = here
+		a.places[it.Name] = seq
+	}
+	if it.Run > 0 && a.groups[it.Run] == "" {
+		a.groups[it.Run] = a.s.tree.at(seq).group
 	}
 }
 
 // known counts an item that the session has. An item with a name and new content
 // is kept raw.
-func (a *adding) known(it *Item, seq int64, content event.Digest) error {
-	if before, ok := a.s.contents[seq]; it.Name == "" || !ok || before == content {
-		a.result.Present++
+func (a *adding) known(i int, it *Item, m interop.Match) error {
+	content := a.keys[i].key
+	before := a.s.contents[m.Seq]
+	if it.Name == "" && !it.Answer || m.Withheld || before == "" || before == content {
+		a.result.Found(m)
 		return nil
 	}
-	key := interop.RecordKey(a.s.ID, it.Rec.Digest, 0, changePart)
-	if _, ok := a.s.Find(key); ok {
-		a.result.Present++
+	key, shape := a.changed(it)
+	if m := a.s.FindAfter(m.Seq, key, func() interop.Shape { return shape }); m.Seq > 0 {
+		a.result.Found(m)
 		return nil
 	}
-	e, err := it.raw(a.format)
+	rec := it.Rec
+	rec.Key = ""
+	e, err := rec.Raw(shape.Types[0], it.Part)
 	if err != nil {
 		return err
 	}
 	a.count(nil)
 	a.s.add(key, &Item{At: it.At}, e, nil)
 	return nil
+}
+
+// changed is the key and the shape of an item with new content: a variant of its name.
+func (a *adding) changed(it *Item) (interop.Key, interop.Shape) {
+	return interop.Key{Own: it.Name, Digest: it.Rec.Digest}, interop.ShapeOf(nil, it.rawType(a.format))
 }
 
 // count counts a new item; the payload is nil if the item is kept raw.
@@ -187,11 +222,11 @@ func (a *adding) count(payload event.Payload) {
 }
 
 // follow makes the event at parent the parent of the next event, the item's.
-func (a *adding) follow(it *Item, parent int64, key interop.Key) error {
+func (a *adding) follow(it *Item, parent int64) error {
 	if a.onlyLateAfter(parent) {
 		return nil
 	}
-	return a.move(it, interop.FixedKey(a.s.ID, "move "+string(key[:])), parent)
+	return a.move(it, parent)
 }
 
 // onlyLateAfter reports whether late items are all that comes after the event at
@@ -209,7 +244,7 @@ func (a *adding) onlyLateAfter(seq int64) bool {
 }
 
 // move moves the head to parent, unless the next event continues it anyway.
-func (a *adding) move(it *Item, key interop.Key, parent int64) error {
+func (a *adding) move(it *Item, parent int64) error {
 	if !a.s.trail.Leaves(parent) || it.Late && a.s.trail.Holds(parent) {
 		return nil
 	}
@@ -217,7 +252,8 @@ func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 	if err != nil {
 		return err
 	}
-	a.s.trail.Moved(a.s.Add(key, it.At, move), parent)
+	a.s.trail.Moved(a.s.Add(interop.Key{Part: movePart}, it.At, move), parent)
+	a.s.tree.moved(parent)
 	return nil
 }
 
@@ -228,28 +264,10 @@ func (a *adding) head() error {
 		return nil
 	}
 	it := Item{Rec: *a.doc.Rec, At: a.time(time.Time{})}
-	return a.move(&it, interop.FixedKey(a.s.ID, fmt.Sprint("head ", newest)), a.named(a.doc.Head).seq)
+	return a.move(&it, a.named(a.doc.Head))
 }
 
-// event makes the event of an item. The payload is nil if the event keeps the
-// record raw.
-func (a *adding) event(it *Item) (event.Event, event.Payload, error) {
-	payload, err := a.payload(it)
-	if payload != nil && err == nil {
-		var e event.Event
-		e, err = it.Rec.Event(it.Part, payload)
-		if err == nil {
-			return e, payload, nil
-		}
-	}
-	if err != nil && !errors.Is(err, event.ErrInvalid) {
-		return event.Event{}, nil, err
-	}
-	e, err := it.raw(a.format)
-	return e, nil, err
-}
-
-// payload is the payload of an item; nil if it is kept raw.
+// payload is the payload of a new item; nil if it is kept raw. It stores the bodies.
 func (a *adding) payload(it *Item) (event.Payload, error) {
 	switch p := it.Payload.(type) {
 	case event.Message:
@@ -262,11 +280,30 @@ func (a *adding) payload(it *Item) (event.Payload, error) {
 	return it.Payload, nil
 }
 
-// raw makes an event that keeps the record of the item.
-func (it *Item) raw(format string) (event.Event, error) {
-	e, err := it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
-	if err != nil || it.Part == 0 {
-		return e, err
+// event makes the event of an item. The payload is nil if the event keeps the
+// record raw.
+func (a *adding) event(it *Item, key interop.Key, payload event.Payload) (event.Event, event.Payload, error) {
+	if m, ok := payload.(event.Message); ok && it.Run > 0 {
+		m.Group = cmp.Or(a.groups[it.Run], "run-"+a.s.NextID(key, it.At).String())
+		payload = m
 	}
-	return e, e.SetMetadata(interop.OriginKey, it.Rec.Origin(it.Part))
+	rec := it.Rec
+	rec.Key = key.Digest
+	if payload != nil {
+		from := rec.Whole(it.Part)
+		if it.Partial {
+			from.Bytes, from.Digest = 0, ""
+		}
+		e, err := rec.EventOf(payload, from)
+		if err == nil || !errors.Is(err, event.ErrInvalid) {
+			return e, payload, err
+		}
+	}
+	e, err := rec.Raw(it.rawType(a.format), it.Part)
+	return e, nil, err
+}
+
+// rawType is the type of an event that keeps the record of the item.
+func (it *Item) rawType(format string) event.Type {
+	return interop.RawType(format, cmp.Or(it.Kind, "other"))
 }

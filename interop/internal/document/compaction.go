@@ -13,7 +13,7 @@ import (
 func (a *adding) compaction(c event.Compaction, it *Item) (event.Payload, error) {
 	f := forgotten{covers: event.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
 	for _, name := range it.Forgets {
-		a.forget(&f, a.named(name).seq)
+		a.forget(&f, a.named(name))
 	}
 	if f.covers.To == 0 {
 		return nil, nil

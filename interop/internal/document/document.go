@@ -3,10 +3,13 @@
 //
 // An importer parses a file into Sessions of Items. The package finds out which
 // items the log has, and appends the others. An item with a name has the name as
-// its identity. The identity of any other item is its content and the content of
-// all items before it. So a second import adds nothing, and the import of a longer
-// document adds the new items. If the parent of a new item has another child
-// already, a head_moved to the parent comes first.
+// its identity. Any other item is the child of the item before it, with its content:
+// the package walks the tree of the session along the items. So a second import adds
+// nothing, and the import of a longer document adds the new items. If the parent of a
+// new item has another child already, a head_moved to the parent comes first.
+//
+// The walk finds a redacted item by its place: it is the redacted child with the type,
+// the role and the call ids of the item. Nothing of such an item is stored.
 package document
 
 import (
@@ -25,8 +28,11 @@ import (
 type Session struct {
 	ID string
 	// FallbackID replaces ID if the log has a session ID from another file and with
-	// another opening. All items need a Chain then.
+	// another opening. No item has a name then.
 	FallbackID string
+	// Numbered says that sessions with other openings can have the ID. They get numbers
+	// after it, from 2. No item has a name then.
+	Numbered bool
 	// Own is the session's id in the document, if it has one.
 	Own string
 	// Version is the version of the format, if the document says it.
@@ -54,6 +60,9 @@ type Session struct {
 	// Totals is the usage of the whole session. The part that single messages do not
 	// account for becomes a step_completed after the items.
 	Totals Totals
+	// LateResults says that results of calls can be added after later items. Such an
+	// Item is an Answer.
+	LateResults bool
 	// Piece says that the next values of the file may hold more items of the session.
 	// All items name their parents then.
 	Piece bool
@@ -78,11 +87,24 @@ type Item struct {
 	Rec interop.Record
 	// Part numbers the items of one record from 0.
 	Part int
-	// Name is unique in the session and never changes; empty if the item has none.
+	// Partial says that the event holds a part of the record only, and other events hold
+	// the rest.
+	Partial bool
+	// Name is unique in the session and never changes; empty if the item has none. It
+	// begins with a word or an id, and never depends on content.
 	Name string
-	// Chain identifies an item without a name; empty if the package computes it from
-	// the event.
-	Chain Chain
+	// Key is the digest of what the item alone says; empty if the package computes it
+	// from the payload or the record.
+	Key event.Digest
+	// Anywhere says that the session has the item once. It needs no name: the key finds
+	// it at any place.
+	Anywhere bool
+	// Answer says that the item is the result of the call before it. The call id finds
+	// it. See Session.LateResults.
+	Answer bool
+	// Run numbers the groups of consecutive messages from 1; 0 is no group. The package
+	// makes the group of the messages.
+	Run int
 	// After names the parent, which may be in the log only. Empty is the item before.
 	// Label is the label of the head_moved, if there is one.
 	After, Label string

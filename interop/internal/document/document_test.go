@@ -38,6 +38,7 @@ type note struct {
 	Cost  int64  `json:"cost,omitzero"`
 	At    int64  `json:"at,omitzero"` // seconds
 	Late  bool   `json:"late,omitzero"`
+	Raw  string `json:"raw,omitzero"` // ignored
 	// Forgets are names of notes that this one stands for, as their summary.
 	Forgets []string `json:"forgets,omitzero"`
 }
@@ -246,4 +247,68 @@ func lines(t *testing.T, log *eventlog.Log) (all []string) {
 		all = append(all, importtest.Draw(t, &e))
 	}
 	return all
+}
+
+// Law: whatever is redacted, an import of the same document, of an earlier or of a longer
+// version writes nothing of the redacted items. No two items are equal: of equal items
+// around a redacted one, one may be stored too often.
+func TestNothingOfAnyDocumentComesBack(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log, all := importtest.NewLog(r), anyNotes(r)
+		for i := range all {
+			word := &all[i].Text
+			if *word == "" {
+				word = &all[i].Raw
+			}
+			*word = fmt.Sprint("word", i, ".")
+		}
+		cut := rapid.IntRange(1, len(all)).Draw(r, "imported before")
+		importtest.Load(r, log, notes{}, "f", write(r, all[:cut]))
+		importtest.Redact(r, log, func(e *event.Event) bool { return rapid.Bool().Draw(r, "redacted") })
+		before := importtest.Remains(r, log)
+		importtest.Again(r, log, notes{}, "f", write(r, all[:cut]))
+		importtest.Again(r, log, notes{}, "f", write(r, all[:rapid.IntRange(1, cut).Draw(r, "shorter")]))
+		importtest.Same(r, "the same document again", before, importtest.Remains(r, log))
+		importtest.Load(r, log, notes{}, "f", write(r, all))
+		importtest.Again(r, log, notes{}, "f", write(r, all))
+		after := importtest.Remains(r, log)
+		for i := range all[:cut] {
+			if word := fmt.Sprint("word", i, "."); importtest.Says(after, word) && !importtest.Says(before, word) {
+				r.Fatalf("%s is back", word)
+			}
+		}
+	})
+}
+
+// Equal items around a redacted one, and items that the document dropped, are told apart
+// by the items after them.
+func TestRedactedItemsAmongEqualOnes(t *testing.T) {
+	a, b, c, d := note{Text: "a"}, note{Text: "b"}, note{Text: "c"}, note{Text: "d"}
+	for name, test := range map[string]struct {
+		before []note
+		redact []int64
+		after  []note
+		want   int // events
+	}{
+		"the first of two":          {[]note{a, a, b}, []int64{2}, []note{a, a, b}, 0},
+		"the second of two":         {[]note{a, a, b}, []int64{3}, []note{a, a, b}, 0},
+		"three before an equal one": {[]note{a, b, c, a, d}, []int64{2, 3, 4}, []note{a, b, c, a, d}, 0},
+		"all":                       {[]note{a, b, a}, []int64{2, 3, 4}, []note{a, b, a}, 0},
+		"dropped":                   {[]note{a, b, c, d}, []int64{3}, []note{a, c, d}, 0},
+		"two dropped":               {[]note{a, b, c, d, a}, []int64{3, 4}, []note{a, d, a}, 0},
+		"grown":                     {[]note{a, b}, []int64{2, 3}, []note{a, b, c}, 1},
+		"another branch":            {[]note{a, b, c}, []int64{3}, []note{a, b, d}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := importtest.NewLog(t)
+			importtest.Load(t, log, notes{}, "f", write(t, test.before))
+			if _, err := erase.Redact(t.Context(), log, "s", test.redact); err != nil {
+				t.Fatal(err)
+			}
+			if got := importtest.Load(t, log, notes{}, "f", write(t, test.after)); got.Events != test.want {
+				t.Errorf("import: %+v", got)
+			}
+			importtest.Again(t, log, notes{}, "f", write(t, test.after))
+		})
+	}
 }

@@ -81,20 +81,37 @@ func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, erro
 		return nil, err
 	}
 	all := make([]interop.Record, 0, len(values))
-	line, at := rec.Line, 0
+	var at Cursor
 	for _, v := range values {
-		r := interop.Record{
-			Source: rec.Source, Line: line, Offset: rec.Offset, Value: v,
-			Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
-		}
-		if start, ok := offsetIn(rec.Value, v); ok && !rec.Repaired && start >= at {
-			line += int64(bytes.Count(rec.Value[at:start], []byte{'\n'}))
-			at = start
-			r.Line, r.Offset = line, rec.Offset+int64(start)
-		}
-		all = append(all, r)
+		all = append(all, at.Element(rec, v, v))
 	}
 	return all, nil
+}
+
+// Cursor counts the lines of the values of one record after the other. The zero Cursor is
+// ready for use.
+type Cursor struct {
+	rec   *interop.Record
+	start int // of the newest value
+	line  int64
+}
+
+// Element is the record of a value in rec. made is the value that the importer made of
+// it.
+func (c *Cursor) Element(rec *interop.Record, v, made jsontext.Value) interop.Record {
+	start, ok := offsetIn(rec.Value, v)
+	if !ok || rec.Repaired {
+		start = 0
+	}
+	if rec != c.rec || start < c.start {
+		*c = Cursor{rec: rec, line: rec.Line}
+	}
+	c.line += int64(bytes.Count(rec.Value[c.start:start], []byte{'\n'}))
+	c.start = start
+	return interop.Record{
+		Source: rec.Source, Line: c.line, Offset: rec.Offset + int64(start), Value: made,
+		Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
+	}
 }
 
 // Time parses a time; UTC if it has no zone, zero if it is invalid.

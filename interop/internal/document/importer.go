@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/convlog/convlog/event"
@@ -133,19 +134,45 @@ func (im *importer) session(doc *Session) error {
 }
 
 // open opens the session with the document's id or, if the id is another
-// document's, with the fallback id.
+// document's, with the fallback id or a number.
 func (im *importer) open(doc *Session) (*session, error) {
+	if doc.Numbered {
+		return im.openNumbered(doc)
+	}
 	s, err := openSession(im.ctx, im.log, doc.ID, doc)
-	if err != nil || doc.FallbackID == "" || !im.isAnother(s, doc) {
+	if err != nil || doc.FallbackID == "" {
+		return s, err
+	}
+	another, err := im.isAnother(s, doc)
+	if err != nil || !another {
 		return s, err
 	}
 	return openSession(im.ctx, im.log, doc.FallbackID, doc)
 }
 
+// openNumbered opens the first session of the number that is new or opens with the items.
+func (im *importer) openNumbered(doc *Session) (*session, error) {
+	id := doc.ID
+	for n := 2; ; n++ {
+		s, err := openSession(im.ctx, im.log, id, doc)
+		if err != nil || s.New() || !im.accepts(s, doc) {
+			return s, err
+		}
+		if same, err := s.opensWith(doc.Items, im.format); err != nil || same {
+			return s, err
+		}
+		id = fmt.Sprintf("%s-%d", doc.ID, n)
+	}
+}
+
 // isAnother reports whether the session comes from another file and opens with
 // other items.
-func (im *importer) isAnother(s *session, doc *Session) bool {
-	return !s.New() && im.accepts(s, doc) && s.path != "" && s.path != doc.Rec.Origin(0).Source && !s.opensWith(doc.Items)
+func (im *importer) isAnother(s *session, doc *Session) (bool, error) {
+	if s.New() || !im.accepts(s, doc) || s.path == "" || s.path == doc.Rec.Origin(0).Source {
+		return false, nil
+	}
+	same, err := s.opensWith(doc.Items, im.format)
+	return !same, err
 }
 
 // accepts reports whether the session can get the items of the document.

@@ -21,20 +21,17 @@ const start = 1
 type session struct {
 	*interop.Session
 	trail *trail.Trail
+	tree  *tree
 	path  string // the file of the first import
-	// contents are the digests of the messages, by seq. It is empty if the document
-	// has no items with names.
+	// contents are the keys of the messages, by seq.
 	contents    map[int64]event.Digest
-	hasNames    bool
 	compactions map[int64]event.Compaction // by seq
 	usages      []usage
+	totals      map[total]bool
 	titles      map[string]bool // all titles that the session had
 	// settings are the digests of all settings that the session had: of the members of
 	// the document around the items.
 	settings map[event.Digest]bool
-	// erased says that an event about the session was redacted: no import brings the
-	// title or the settings back.
-	erased bool
 	// usageErased says that an event with usage was redacted.
 	usageErased bool
 }
@@ -42,12 +39,15 @@ type session struct {
 // openSession opens a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string, doc *Session) (*session, error) {
 	s := &session{
-		trail: trail.New(), contents: map[int64]event.Digest{}, compactions: map[int64]event.Compaction{},
-		titles: map[string]bool{}, settings: map[event.Digest]bool{},
-		hasNames: slices.ContainsFunc(doc.Items, func(it Item) bool { return it.Name != "" }),
+		trail: trail.New(), tree: newTree(), contents: map[int64]event.Digest{}, compactions: map[int64]event.Compaction{},
+		totals: map[total]bool{}, titles: map[string]bool{}, settings: map[event.Digest]bool{},
+	}
+	if doc.LateResults {
+		s.tree.late = func(n *node) bool { return n.shape.Role == event.Tool }
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
+	s.tree.named = func(name string) int64 { return s.FindOwn(name, 0).Seq }
 	return s, err
 }
 
@@ -58,10 +58,16 @@ func (s *session) remember(e *event.Event) error {
 	}
 	if e.Redacted() {
 		s.redacted(e)
-		return nil
+		return s.tree.remember(e, nil)
 	}
 	p, err := s.decode(e)
 	if err != nil {
+		return err
+	}
+	if step, ok := p.(event.StepCompletion); ok && !interop.IsCounted(e) {
+		s.totals[totalOf(s.tree.here(), &step, e.Cost)] = true
+	}
+	if err := s.tree.remember(e, p); err != nil {
 		return err
 	}
 	if about, ok := p.(event.Session); ok {
@@ -69,34 +75,27 @@ func (s *session) remember(e *event.Event) error {
 			return err
 		}
 	}
+	if n := s.tree.here(); n.seq == e.Seq {
+		s.contents[e.Seq] = n.key
+	}
 	s.note(e.Seq, p, e.Cost)
 	return nil
 }
 
 func (s *session) redacted(e *event.Event) {
 	switch e.Type.Name() {
-	case event.SessionStarted, event.SessionUpdated:
-		s.erased = true
 	case event.MessageAdded, event.StepCompleted:
 		s.usageErased = true
 	}
 }
 
 // decode decodes an event that note wants; any other payload is nil.
-func (s *session) decode(e *event.Event) (p event.Payload, err error) {
+func (s *session) decode(e *event.Event) (event.Payload, error) {
 	switch e.Type.Name() {
-	case event.SessionStarted, event.SessionUpdated, event.CompactionTriggered, event.StepCompleted:
-	case event.MessageAdded:
-		if s.hasNames {
-			s.contents[e.Seq], err = contentOf(e)
-		}
-	default:
-		return nil, nil
+	case event.SessionStarted, event.SessionUpdated, event.CompactionTriggered, event.StepCompleted, event.MessageAdded:
+		return e.Payload()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return e.Payload()
+	return nil, nil
 }
 
 // note notes the payload of an event of the session.
@@ -124,7 +123,7 @@ func (s *session) note(seq int64, p event.Payload, cost event.Cost) {
 // knows reports whether the session had the settings before, and notes them. Empty
 // settings are always known.
 func (s *session) knows(settings jsontext.Value) (known bool, err error) {
-	if s.erased || len(settings) == 0 {
+	if len(settings) == 0 {
 		return true, nil
 	}
 	d, err := projection.CanonicalDigest(settings)
@@ -138,20 +137,38 @@ func (s *session) knows(settings jsontext.Value) (known bool, err error) {
 
 // opensWith reports whether the session has the items up to the user's first
 // message, or the first item if the user has none.
-func (s *session) opensWith(items []Item) bool {
+func (s *session) opensWith(items []Item, format string) (bool, error) {
 	first := slices.IndexFunc(items, func(it Item) bool {
 		m, ok := it.Payload.(event.Message)
 		return ok && m.Role == event.User
 	})
-	_, ok := s.Find(items[max(first, 0)].Chain.key(s.ID))
-	return ok
+	all, err := keysOf(items, format)
+	if err != nil {
+		return false, err
+	}
+	n := s.tree.at(0)
+	for i := 0; i <= max(first, 0); i++ {
+		ahead := all.from(i)
+		if n = s.tree.find(n, ahead); n == nil || n.redacted && !s.tree.continues(n, ahead) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
-// add adds an event to the active path.
+// add adds the event of an item, or an event without an item, to the active path.
 func (s *session) add(key interop.Key, it *Item, e event.Event, p event.Payload) int64 {
 	e.Cost = it.Cost
 	seq := s.Add(key, it.At, e)
 	s.trail.Grow(seq, e.Type)
+	if counted := key.Part == 0 && !interop.Drawn(key.Own); counted || isTalk(e.Type) {
+		n := &node{seq: seq, talk: isTalk(e.Type), counted: counted, key: key.Digest}
+		n.setMessage(p)
+		s.tree.add(n)
+		s.contents[seq] = n.key
+	} else {
+		s.tree.skip()
+	}
 	s.note(seq, p, e.Cost)
 	return seq
 }

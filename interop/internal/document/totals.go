@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
 )
 
 // usage is the usage that an event records.
@@ -11,6 +12,21 @@ type usage struct {
 	seq   int64
 	usage event.Usage
 	cost  event.Cost
+}
+
+// total is the rest of a total, after a node.
+type total struct {
+	after        int64
+	model, agent string
+	counts       [5]int64
+	cost         event.Cost
+}
+
+func totalOf(n *node, step *event.StepCompletion, cost event.Cost) total {
+	u := &step.Usage
+	return total{n.seq, step.Model, step.Agent, [5]int64{
+		u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens,
+	}, cost}
 }
 
 // addTotals adds a step_completed with the part of the totals that the events of
@@ -21,18 +37,20 @@ func (a *adding) addTotals() error {
 		return nil
 	}
 	rest, ok := a.doc.Totals.less(a.s.activeTotals())
-	if !ok || !a.s.trail.Holds(a.last.seq) {
+	if !ok || !a.s.trail.Holds(a.last) {
 		return nil
 	}
 	step := event.StepCompletion{Model: rest.Model, Agent: rest.Agent, Usage: rest.Usage}
+	known := totalOf(a.s.tree.at(a.last), &step, rest.Cost)
+	if a.s.totals[known] {
+		return nil
+	}
 	e, err := a.doc.Rec.Event(0, step)
 	if err != nil {
 		return err
 	}
-	key := a.last.chain.then(event.DigestOf(e.Data)).key(a.s.ID)
-	if _, ok := a.s.Find(key); !ok {
-		a.s.add(key, &Item{At: a.time(time.Time{}), Cost: rest.Cost}, e, step)
-	}
+	a.s.totals[known] = true
+	a.s.add(interop.Key{Part: totalsPart}, &Item{At: a.time(time.Time{}), Cost: rest.Cost}, e, step)
 	return nil
 }
 

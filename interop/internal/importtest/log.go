@@ -125,6 +125,8 @@ type Content struct {
 	At             time.Time
 	Cost           event.Cost
 	Metadata, Data string
+	// Kept is the structure of a redacted event.
+	Kept string
 }
 
 // hash matches a hash in a payload, for example the parent's in a fork.
@@ -137,7 +139,7 @@ func Contents(t TB, log *eventlog.Log) (all []Content) {
 		for _, e := range Events(t, log, id) {
 			all = append(all, Content{
 				Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, At: e.Timestamp, Cost: e.Cost,
-				Metadata: string(e.Metadata), Data: hash.ReplaceAllString(string(e.Data), `"hash":"…"`),
+				Metadata: string(e.Metadata), Data: hash.ReplaceAllString(string(e.Data), `"hash":"…"`), Kept: string(e.Kept()),
 			})
 		}
 	}

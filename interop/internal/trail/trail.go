@@ -61,6 +61,9 @@ func (t *Trail) stretches(seq int64) iter.Seq[event.Stretch] {
 // Holds reports whether the event at seq is on the active path.
 func (t *Trail) Holds(seq int64) bool { return t.tree.Leads(t.newest, seq) }
 
+// Leads reports whether the event at seq is on the path to another one.
+func (t *Trail) Leads(to, seq int64) bool { return t.tree.Leads(to, seq) }
+
 // Leaves reports whether the head must move before an event can follow seq: seq is
 // not on the active path, or talk follows it there.
 func (t *Trail) Leaves(seq int64) bool {

@@ -1,0 +1,172 @@
+package interop
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
+)
+
+// index finds the events of a session for the records of one import. A record finds an
+// event once.
+type index struct {
+	sessions []string // the session and the ancestors whose events it shares
+	places   map[place]int64
+	digests  map[event.Digest][]int64 // the events that are not redacted, by Key.Digest
+	redacted []redactedEvent          // by seq
+	isErased map[int64]bool           // seqs of all redacted events
+	matched  map[int64]bool
+	// borrowed maps redacted events to an equal later event, which the record could have
+	// found instead.
+	borrowed map[int64]int64
+	// first is the seq of the first event that counts, last the event of the record before.
+	first, last int64
+}
+
+// redactedEvent is a redacted event. If it is counted, only its place identifies it.
+type redactedEvent struct {
+	seq     int64
+	shape   Shape
+	counted bool
+}
+
+func newIndex() index {
+	return index{
+		places: map[place]int64{}, digests: map[event.Digest][]int64{}, isErased: map[int64]bool{}, matched: map[int64]bool{},
+		borrowed: map[int64]int64{},
+	}
+}
+
+// add indexes an event of the log.
+func (x *index) add(e *event.Event) error {
+	if n := len(x.sessions); n == 0 || x.sessions[n-1] != e.SessionID {
+		x.sessions = append(x.sessions, e.SessionID)
+	}
+	at := placeOf(e.ID)
+	x.places[at] = e.Seq
+	if !e.Redacted() {
+		d, err := DigestOf(e)
+		if d != "" {
+			x.digests[d] = append(x.digests[d], e.Seq)
+		}
+		return err
+	}
+	x.isErased[e.Seq] = true
+	shape, err := KeptShape(e)
+	x.redacted = append(x.redacted, redactedEvent{e.Seq, shape, IsCounted(e)})
+	return err
+}
+
+// DigestOf is the Key.Digest in the origin of an event; empty if it has none.
+func DigestOf(e *event.Event) (event.Digest, error) {
+	origin, ok := e.MetadataValue(OriginKey)
+	if !ok {
+		return "", nil
+	}
+	for _, name := range []string{"key", "digest"} {
+		v, ok, err := rawjson.Lookup(origin, name)
+		if text, isText := rawjson.Text(jsontext.Value(v)); err != nil || ok && isText {
+			return event.Digest(text), err
+		}
+	}
+	return "", nil
+}
+
+// own finds an event by the record's own id. Without a digest it is the first variant.
+func (x *index) own(k Key) (m Match) {
+	for _, session := range slices.Backward(x.sessions) {
+		for v := 0; ; v++ {
+			seq, ok := x.places[ownPlace(session, k.Own, v, k.Part)]
+			switch {
+			case !ok:
+			case seq < x.first:
+			case x.isErased[seq] && (m.Seq == 0 || x.matched[m.Seq]):
+				m = Match{Seq: seq, Withheld: true}
+			case x.isErased[seq]:
+			case k.Digest == "" || !x.matched[seq] && slices.Contains(x.digests[k.Digest], seq):
+				return Match{Seq: seq}
+			}
+			if !ok || k.Digest == "" {
+				break
+			}
+		}
+	}
+	return m
+}
+
+// equal is the next event with the digest: the first one after the record before, or else
+// the first one.
+func (x *index) equal(d event.Digest) (seq int64) {
+	if d == "" {
+		return 0
+	}
+	for _, at := range x.digests[d] {
+		switch {
+		case at < x.first || x.matched[at]:
+		case at > x.last:
+			return at
+		case seq == 0:
+			seq = at
+		}
+	}
+	return seq
+}
+
+// place finds the redacted event of a record: the first one of its shape after the record
+// before. equal is the event with the record's digest, 0 if there is none. A redacted
+// event before equal is preferred, because a file has the records in order.
+func (x *index) place(k *Key, shape func() Shape, equal int64) (m Match) {
+	if len(x.redacted) == 0 || shape == nil || 0 < equal && equal < x.last {
+		return Match{Seq: equal}
+	}
+	s := shape()
+	from, _ := slices.BinarySearchFunc(x.redacted, x.last+1, func(e redactedEvent, seq int64) int { return int(e.seq - seq) })
+	for i := range x.redacted[from:] {
+		e := &x.redacted[from+i]
+		if 0 < equal && equal < e.seq {
+			break
+		}
+		if e.seq < x.first || x.matched[e.seq] || !e.counted && !k.Unsteady || !s.Fits(&e.shape) {
+			continue
+		}
+		if equal > 0 {
+			x.borrowed[e.seq] = equal
+		}
+		return Match{Seq: e.seq, Withheld: true}
+	}
+	if equal > 0 {
+		return Match{Seq: equal}
+	}
+	return x.take(&s)
+}
+
+// take gives a record a redacted event that a record with an equal event has found.
+func (x *index) take(s *Shape) (m Match) {
+	for i := range x.redacted {
+		e := &x.redacted[i]
+		other, ok := x.borrowed[e.seq]
+		if ok && !x.matched[other] && s.Fits(&e.shape) {
+			delete(x.borrowed, e.seq)
+			x.matched[other] = true
+			return Match{Seq: e.seq, Withheld: true}
+		}
+	}
+	return Match{}
+}
+
+// find finds the event of a record.
+func (x *index) find(k Key, shape func() Shape) (m Match) {
+	if Drawn(k.Own) {
+		m = x.own(k)
+	}
+	if m.Seq == 0 {
+		m = x.place(&k, shape, x.equal(k.Digest))
+	}
+	if m.Seq > 0 {
+		x.matched[m.Seq] = true
+		x.last = m.Seq
+	}
+	return m
+}
