@@ -105,6 +105,8 @@ const (
 	RepeatsKey = "repeats"
 	// ContextKey marks a message that a program wrote in the user's name.
 	ContextKey = "context"
+	// MaskedKey lists the rules of the secrets that a mask replaces; see package secrets.
+	MaskedKey = "masked"
 )
 
 // InvalidUnicode is a repair: bytes that are not UTF-8 became U+FFFD.
@@ -121,6 +123,15 @@ func (e *Event) Broken() (rules []string) {
 
 // MarkBroken marks a rule that the event breaks, once.
 func (e *Event) MarkBroken(rule string) error { return e.mark(BrokenKey, rule) }
+
+// MarkMasked marks a rule of a secret that was masked in the event, once.
+func (e *Event) MarkMasked(rule string) error { return e.mark(MaskedKey, rule) }
+
+// Masked reports whether secrets of the event were masked before it was stored.
+func (e *Event) Masked() bool {
+	_, ok := e.MetadataValue(MaskedKey)
+	return ok
+}
 
 // mark adds a text to the list that a member of the metadata is.
 func (e *Event) mark(name, text string) error {

@@ -48,6 +48,12 @@ type Options struct {
 	// ErrRefused. It must be deterministic, because a retry calls it again. It is
 	// called concurrently.
 	Hook func(ctx context.Context, session string, e *event.Event) error
+	// BodyHook is called for each body that PutBlob or StoreArtifact gets. It returns the
+	// bytes to store; they may differ from the given ones. An error of BodyHook, or of
+	// its reader, ends the call, and nothing is stored. Copies of stored lines (package
+	// upkeep/transfer) must not run in a log with a BodyHook that changes bodies: their
+	// digests would differ.
+	BodyHook func(ctx context.Context, body io.Reader) (io.Reader, error)
 	// Upcasters convert older payload versions to newer ones on read.
 	Upcasters []event.Upcaster
 	// HotSessions is the number of sessions whose tail stays in memory between

@@ -46,6 +46,10 @@ var table = map[string]room{
 	"search": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given,
 	},
+	"secrets": {
+		rooms: []string{"event", "eventlog"}, modules: given,
+		tests: []string{"search", "projection", "upkeep/..."},
+	},
 	"upkeep/verify": {
 		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
@@ -92,7 +96,7 @@ var table = map[string]room{
 	},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/...", "secrets"}},
 
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, given...),
