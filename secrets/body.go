@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"unicode/utf8"
+
+	"github.com/convlog/convlog/event"
 )
 
 const (
@@ -105,7 +107,7 @@ func (b *bodyReader) examine() {
 			return
 		}
 		if b.mask {
-			b.out = append(append(b.out, b.buf[at:f.Start]...), mask(f.Rule)...)
+			b.out = append(append(b.out, b.buf[at:f.Start]...), event.Mask(f.Rule)...)
 			at = f.End
 		}
 	}

@@ -77,7 +77,7 @@ func (w *jsonWalk) next() error {
 	if more := w.named(text, name); more != nil {
 		found = more
 	}
-	if len(found) > 0 || name && bytes.HasPrefix(text, []byte(maskStart)) {
+	if len(found) > 0 || name && bytes.HasPrefix(text, []byte("[secret:")) {
 		return w.found(int64(len(quoted)), text, found, name)
 	}
 	return nil

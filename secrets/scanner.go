@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/convlog/convlog/event"
 )
 
 // Scanner finds secrets by rules. It takes time in proportion to the text, whatever the
@@ -150,16 +152,11 @@ func (s *Scanner) Mask(text []byte) ([]byte, []Finding) {
 func replace(text []byte, found []Finding) []byte {
 	out, at := make([]byte, 0, len(text)), 0
 	for _, f := range found {
-		out = append(append(out, text[at:f.Start]...), mask(f.Rule)...)
+		out = append(append(out, text[at:f.Start]...), event.Mask(f.Rule)...)
 		at = f.End
 	}
 	return append(out, text[at:]...)
 }
-
-// maskStart begins each mask.
-const maskStart = "[secret:"
-
-func mask(rule string) string { return maskStart + rule + "]" }
 
 // names are the rules of findings, sorted, each once.
 func names(found []Finding) (rules []string) {

@@ -294,7 +294,7 @@ func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
 func (im *importer) addSummary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
 	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
-	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.startRedacted {
+	if _, ok := s.Find(key); ok || title == "" || event.IsMaskOf(s.title, title) || s.startRedacted {
 		return nil
 	}
 	s.title = title

@@ -88,6 +88,9 @@ func (s *session) restore(e *event.Event) error {
 		return err
 	}
 	s.indexMessage(e.Seq, &m)
+	if e.Masked() {
+		s.redacted[e.Seq] = true // its content is unknown
+	}
 	return nil
 }
 

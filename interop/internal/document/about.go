@@ -20,7 +20,7 @@ func (a *adding) about() error {
 		about.Source = a.source()
 		return a.addAbout("session_started", &Item{At: a.startTime()}, about)
 	}
-	if known && (about.Title == "" || a.s.titles[about.Title] || a.s.erased) {
+	if known && (about.Title == "" || a.s.hadTitle(about.Title) || a.s.erased) {
 		return nil
 	}
 	about.State, about.Source, about.Parent = event.SessionStateUpdated, event.SessionSource{}, event.SessionParent{}

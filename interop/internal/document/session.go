@@ -32,6 +32,8 @@ type session struct {
 	// settings are the digests of all settings that the session had: of the members of
 	// the document around the items.
 	settings map[event.Digest]bool
+	// masked are the titles and settings that are stored with masks.
+	masked []string
 	// erased says that an event about the session was redacted: no import brings the
 	// title or the settings back.
 	erased bool
@@ -68,6 +70,9 @@ func (s *session) remember(e *event.Event) error {
 		if _, err := s.knows(about.Extra); err != nil {
 			return err
 		}
+		if e.Masked() {
+			s.masked = append(s.masked, about.Title, canonical(about.Extra))
+		}
 	}
 	s.note(e.Seq, p, e.Cost)
 	return nil
@@ -87,7 +92,7 @@ func (s *session) decode(e *event.Event) (p event.Payload, err error) {
 	switch e.Type.Name() {
 	case event.SessionStarted, event.SessionUpdated, event.CompactionTriggered, event.StepCompleted:
 	case event.MessageAdded:
-		if s.hasNames {
+		if s.hasNames && !e.Masked() { // the content of a masked message is unknown
 			s.contents[e.Seq], err = contentOf(e)
 		}
 	default:
@@ -131,9 +136,25 @@ func (s *session) knows(settings jsontext.Value) (known bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	known = s.settings[d]
+	known = s.settings[d] || s.isMasked(canonical(settings))
 	s.settings[d] = true
 	return known, nil
+}
+
+// hadTitle reports whether the session had the title, perhaps with masks.
+func (s *session) hadTitle(title string) bool { return s.titles[title] || s.isMasked(title) }
+
+// canonical is JSON in one form; empty for a value that is empty or not JSON.
+func canonical(value jsontext.Value) string {
+	value = value.Clone()
+	if value.Canonicalize() != nil {
+		return ""
+	}
+	return string(value)
+}
+
+func (s *session) isMasked(text string) bool {
+	return slices.ContainsFunc(s.masked, func(masked string) bool { return masked != "" && event.IsMaskOf(masked, text) })
 }
 
 // opensWith reports whether the session has the items up to the user's first
