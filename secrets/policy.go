@@ -45,7 +45,7 @@ func Refuse(s *Scanner) Policy { return Policy{scanner: s, action: refusing} }
 type FoundError struct{ Found []Located }
 
 func (e *FoundError) Error() string {
-	text := fmt.Sprintf("a secret in %v", e.Found[0])
+	text := fmt.Sprintf("secret found: %s: %s", e.Found[0].Member, e.Found[0].Rule)
 	if n := len(e.Found) - 1; n > 0 {
 		text += fmt.Sprintf(", and %d more", n)
 	}

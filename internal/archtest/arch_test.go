@@ -67,6 +67,9 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/internal/adopt", "upkeep/transfer"}, modules: given,
 		tests: []string{"internal/testkit"},
 	},
+	"upkeep/retire": {
+		rooms: []string{"event", "eventlog", "fork", "upkeep/erase", "upkeep/transfer", "upkeep/verify"}, modules: given,
+	},
 
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},

@@ -19,6 +19,9 @@ type RemoveOptions struct {
 	// DespiteUnreadable removes the session even if there are sessions too damaged to
 	// tell whether they are forks of it.
 	DespiteUnreadable bool
+	// At is the head that the session must have; the zero head is any. A session with
+	// another head stays, and the error is a *eventlog.ConflictError.
+	At event.Head
 }
 
 // Remove removes a session with all its events, even if it is damaged. If a fork needs
@@ -52,6 +55,9 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 			head = event.Head{}
 		case err != nil:
 			return err
+		}
+		if len(opts) > 0 && !opts[0].At.IsZero() && head != opts[0].At {
+			return &eventlog.ConflictError{Session: session, Expected: opts[0].At, Actual: head}
 		}
 		err = eraser.RemoveSession(ctx, session, head)
 		if errors.Is(err, eventlog.ErrCorrupt) && !head.IsZero() {
