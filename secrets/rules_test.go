@@ -39,7 +39,7 @@ func pem(kind, newline string, lines int) string {
 	return text + "-----END " + kind + "-----"
 }
 
-// samples has texts for each rule: what is before the secret, the secret, and what is
+// samples has texts for each rule: the text before the secret, the secret, and the text
 // after it.
 var samples = map[string][][3]string{
 	"private-key": {

@@ -41,6 +41,7 @@ var hookCases = []testCase{
 	{
 		Name:        "bodies",
 		Explanation: "BodyHook changes a body before it is stored, or refuses it. Spilled data passes only Hook.",
+		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBodyHook,
 	},
 	{
