@@ -25,14 +25,20 @@ func (l *Log) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error) {
 	if r == nil {
 		return event.BlobRef{}, fmt.Errorf("%w: the reader of PutBlob", event.ErrNilArgument)
 	}
-	blobs, err := l.blobs()
-	if err != nil {
-		return event.BlobRef{}, err
-	}
 	if l.opts.BodyHook != nil {
+		var err error
 		if r, err = l.opts.BodyHook(ctx, r); err != nil {
 			return event.BlobRef{}, fmt.Errorf("put blob: %w: %w", ErrRefused, err)
 		}
+	}
+	return l.putBlob(ctx, r)
+}
+
+// putBlob is PutBlob without the hook.
+func (l *Log) putBlob(ctx context.Context, r io.Reader) (event.BlobRef, error) {
+	blobs, err := l.blobs()
+	if err != nil {
+		return event.BlobRef{}, err
 	}
 	ctx, unlock, err := l.lockStore(ctx, false)
 	if err != nil {

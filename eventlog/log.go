@@ -50,9 +50,8 @@ type Options struct {
 	Hook func(ctx context.Context, session string, e *event.Event) error
 	// BodyHook is called for each body that PutBlob or StoreArtifact gets. It returns the
 	// bytes to store; they may differ from the given ones. An error of BodyHook, or of
-	// its reader, ends the call, and nothing is stored. Copies of stored lines (package
-	// upkeep/transfer) must not run in a log with a BodyHook that changes bodies: their
-	// digests would differ.
+	// its reader, ends the call, and nothing is stored. The bodies of copies, imported
+	// lines and snapshots have digests already, and do not pass BodyHook.
 	BodyHook func(ctx context.Context, body io.Reader) (io.Reader, error)
 	// Upcasters convert older payload versions to newer ones on read.
 	Upcasters []event.Upcaster

@@ -13,6 +13,9 @@ import (
 // Policy decides what happens to secrets that are about to be stored. Its methods are
 // hooks for eventlog.Options: give both to the log. The zero Policy does nothing. A
 // Policy may be used concurrently, if its function may.
+//
+// A policy does not screen snapshots: their states are made of the events, and a digest
+// covers them. Nor does it screen the bodies of copies.
 type Policy struct {
 	scanner *Scanner
 	action  action
@@ -32,7 +35,8 @@ const (
 func Warn(s *Scanner, found func(Located)) Policy { return Policy{s, warning, found} }
 
 // Mask returns a policy that stores masks in the place of secrets. It calls found, which
-// may be nil, for each secret. Structural members (event.Type.Structural) stay as they
+// may be nil, for each secret. A digest that a program made of the secret, for example
+// arguments_digest, does not fit the mask. Structural members (event.Type.Structural) stay as they
 // are, so that calls find their results; found gets their secrets with Unmasked set.
 func Mask(s *Scanner, found func(Located)) Policy { return Policy{s, masking, found} }
 
@@ -57,7 +61,7 @@ func (e *FoundError) Unwrap() error { return eventlog.ErrRefused }
 
 // Event screens an event; see eventlog.Options.Hook.
 func (p Policy) Event(_ context.Context, session string, e *event.Event) error {
-	if p.scanner == nil {
+	if p.scanner == nil || e.Type.Name() == event.ProjectionSnapshotted {
 		return nil
 	}
 	x, err := p.scanner.screen(session, e)

@@ -15,10 +15,13 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/secrets"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -323,5 +326,58 @@ func TestPolicyConcurrently(t *testing.T) {
 	all.Wait()
 	if n := len(found.take()); n != 8 {
 		t.Errorf("%d reports, want 8", n)
+	}
+}
+
+// Snapshots keep their states, so that they fit their digests: the states of a log with
+// masks are made of events with masks.
+func TestSnapshotsUnderAPolicy(t *testing.T) {
+	store := memory.New()
+	plain := eventlog.Open(store)
+	if _, err := plain.Append(t.Context(), "s", eventlog.New(), event.UserMessage("an old "+token), event.UserMessage(strings.Repeat("long ", 20_000))); err != nil {
+		t.Fatal(err)
+	}
+	log := openWith(t, store, secrets.Mask(secrets.Default(), nil))
+	live, err := projection.Resume(t.Context(), log, "s", projection.Session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := live.Append(t.Context(), event.UserMessage("a new "+token)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := live.Snapshot(t.Context(), projection.Request{Trigger: projection.Manual, Body: true}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := verify.Session(t.Context(), log, "s")
+	if err != nil || report.Damaged() > 0 || report.Checked == 0 {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+	view, err := projection.Load(t.Context(), log, "s", projection.History())
+	if err != nil || view.Explain.Parts[0].From.Seq != 4 {
+		t.Errorf("the snapshot is not used: %+v, %v", view.Explain, err)
+	}
+}
+
+// Bodies of copies keep their digests, whatever the hook of the log is.
+func TestCopiesUnderAPolicy(t *testing.T) {
+	from := eventlog.Open(memory.New())
+	a, _, err := from.StoreArtifact(t.Context(), "s", eventlog.New(), event.Artifact{ArtifactID: "a", Kind: "file", MediaType: "text/plain"}, strings.NewReader(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	converted := openWith(t, memory.New(), secrets.Mask(secrets.Default(), nil))
+	for _, err := range transfer.Convert(t.Context(), converted, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := openWith(t, memory.New(), secrets.Mask(secrets.Default(), nil))
+	if _, err := fork.Copy(t.Context(), from, "s", fork.CopyOptions{To: copied}); err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range []*eventlog.Log{converted, copied} {
+		if got := readBlob(t, log, a.Body.Blob); got != token {
+			t.Errorf("the body has changed: %q", got)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func cloudRules() []Rule {
 		},
 		{Name: "gcp-api-key", Finds: "API keys of Google", Keywords: []string{"aiza"}, Entropy: 3.5, Pattern: `\bAIza[\w-]{35}\b`},
 		{Name: "gcp-oauth-token", Finds: "access tokens of Google", Keywords: []string{"ya29."}, Entropy: 3.5, Pattern: `\bya29\.[\w-]{30,}`},
-		{Name: "gcp-oauth-secret", Finds: "client secrets of Google", Keywords: []string{"gocspx-"}, Pattern: `\bGOCSPX-[\w-]{28}`},
+		{Name: "gcp-oauth-secret", Finds: "client secrets of Google", Keywords: []string{"gocspx-"}, Pattern: `\bGOCSPX-[\w-]{28,}`},
 		{
 			Name: "azure-client-secret", Finds: "client secrets of Azure", Keywords: []string{"q~"}, Entropy: 3.5,
 			Pattern: `(?:^|[\\'"\x60\s>=:(,])([\w~.]{3}\dQ~[\w~.-]{31,34})(?:$|[\\'"\x60\s<),;])`,
@@ -75,7 +75,7 @@ func cloudRules() []Rule {
 		},
 		{Name: "digitalocean-token", Finds: "tokens of DigitalOcean", Keywords: []string{"doo_v1_", "dop_v1_", "dor_v1_"}, Pattern: `\bdo[opr]_v1_[a-f0-9]{64}\b`},
 		{Name: "fly-token", Finds: "access tokens of Fly.io", Keywords: []string{"fo1_", "fm1a_", "fm1r_", "fm2_"}, Reach: 4 << 10, Entropy: 4, Pattern: `\b(?:fo1_[\w-]{43}\b|fm(?:1[ar]|2)_[A-Za-z0-9+/]{100,}={0,3})`},
-		{Name: "heroku-key", Finds: "API keys of Heroku", Keywords: []string{"hrku-aa"}, Pattern: `\bHRKU-AA[\w-]{58}`},
+		{Name: "heroku-key", Finds: "API keys of Heroku", Keywords: []string{"hrku-aa"}, Pattern: `\bHRKU-AA[\w-]{58,}`},
 		{Name: "databricks-token", Finds: "tokens of Databricks", Keywords: []string{"dapi"}, Entropy: 3, Pattern: `\bdapi[a-f0-9]{32}(?:-\d)?\b`},
 		{Name: "vault-token", Finds: "tokens of HashiCorp Vault", Keywords: []string{"hvs.", "hvb."}, Entropy: 3.5, Pattern: `\bhv[sb]\.[\w-]{90,}`},
 		{Name: "terraform-token", Finds: "tokens of Terraform Cloud", Keywords: []string{"atlasv1"}, Entropy: 3.5, Pattern: `\b[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}`},

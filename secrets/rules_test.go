@@ -185,6 +185,9 @@ func FuzzMaskOfAMask(f *testing.F) {
 		if len(found) == 0 && string(masked) != string(text) {
 			t.Fatalf("%q became %q", text, masked)
 		}
+		if again := Default().Find(masked); len(again) > 0 {
+			t.Fatalf("%q became %q with %v", text, masked, again)
+		}
 	})
 }
 

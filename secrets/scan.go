@@ -13,7 +13,7 @@ import (
 
 // Scan yields the secrets of the named sessions, or of all sessions if none is named, in
 // the order of sessions and seqs. It reads the own events of each session, orphaned ones
-// too, and the bodies of text that they refer to. The secrets of one string or one body
+// too, snapshots, and the bodies of text that they refer to. The secrets of one string or one body
 // with the same rule are yielded once.
 //
 // A session that cannot be read is yielded as an error with Located.Session set, and the

@@ -49,6 +49,8 @@ type secretRow struct {
 	Type    event.Type `json:"type"`
 	Member  string     `json:"member"`
 	Rule    string     `json:"rule"`
+	// Structural: a redaction keeps the member.
+	Structural bool `json:"structural,omitzero"`
 }
 
 func (a *app) scan(ctx context.Context, log *eventlog.Log, args []string) error {
@@ -65,10 +67,10 @@ func (a *app) scan(ctx context.Context, log *eventlog.Log, args []string) error 
 		}
 		x.add(f)
 		if !a.json {
-			x.printf("%s  #%d %s  %s  %s\n", clean(f.Session), f.Seq, clean(string(f.Type)), clean(f.Member), x.paint(yellow, f.Rule))
+			x.place(f)
 			continue
 		}
-		if err := x.value(secretRow{f.Session, f.Seq, f.Type, f.Member, f.Rule}); err != nil {
+		if err := x.value(secretRow{f.Session, f.Seq, f.Type, f.Member, f.Rule, f.Unmasked}); err != nil {
 			return err
 		}
 	}
@@ -92,9 +94,18 @@ func (x *scanned) add(f secrets.Located) {
 	if !slices.Contains(x.sessions, f.Session) {
 		x.sessions = append(x.sessions, f.Session)
 	}
-	if f.Type.Erasable() && !slices.Contains(x.seqs[f.Session], f.Seq) {
+	if !f.Unmasked && !slices.Contains(x.seqs[f.Session], f.Seq) {
 		x.seqs[f.Session] = append(x.seqs[f.Session], f.Seq)
 	}
+}
+
+// place prints the place of a secret.
+func (x *scanned) place(f secrets.Located) {
+	note := ""
+	if f.Unmasked {
+		note = "  (redact keeps this member: remove the session)"
+	}
+	x.printf("%s  #%d %s  %s  %s%s\n", clean(f.Session), f.Seq, clean(string(f.Type)), clean(f.Member), x.paint(yellow, f.Rule), note)
 }
 
 // advise prints the commands that erase the secrets.

@@ -48,7 +48,7 @@ var table = map[string]room{
 	},
 	"secrets": {
 		rooms: []string{"event", "eventlog"}, modules: given,
-		tests: []string{"search", "projection", "upkeep/..."},
+		tests: []string{"search", "projection", "fork", "upkeep/..."},
 	},
 	"upkeep/verify": {
 		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
@@ -75,7 +75,7 @@ var table = map[string]room{
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
 	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
 	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
-	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
+	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
 		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
 		modules: append([]string{"go.opentelemetry.io/otel"}, given...),

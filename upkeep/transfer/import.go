@@ -100,7 +100,7 @@ func (m *importer) blob(ctx context.Context, text []byte) error {
 	if event.DigestOf(body) != b.Blob || int64(len(body)) != b.Bytes {
 		return &eventlog.CorruptError{Path: "blob " + line.Clip(string(b.Blob)), Offset: -1, Cause: errBlobDamaged}
 	}
-	_, err = m.log.PutBlob(ctx, bytes.NewReader(body))
+	_, err = engine.Of(m.log).PutBlob(ctx, bytes.NewReader(body))
 	return err
 }
 
