@@ -22,8 +22,8 @@ type Finding struct {
 	Start, End int
 }
 
-// New returns a scanner for rules, or an error that matches ErrInvalidRule. Rules come
-// first that should name a secret which several rules find.
+// New returns a scanner for rules, or an error that matches ErrInvalidRule. If several
+// rules find one secret, the first of them names it.
 func New(rules ...Rule) (*Scanner, error) {
 	s := &Scanner{}
 	for i := range rules {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -91,11 +90,12 @@ type scanned struct {
 
 func (x *scanned) add(f secrets.Located) {
 	x.found++
-	if !slices.Contains(x.sessions, f.Session) {
+	if n := len(x.sessions); n == 0 || x.sessions[n-1] != f.Session {
 		x.sessions = append(x.sessions, f.Session)
 	}
-	if !f.Unmasked && !slices.Contains(x.seqs[f.Session], f.Seq) {
-		x.seqs[f.Session] = append(x.seqs[f.Session], f.Seq)
+	seqs := x.seqs[f.Session]
+	if n := len(seqs); !f.Unmasked && (n == 0 || seqs[n-1] != f.Seq) {
+		x.seqs[f.Session] = append(seqs, f.Seq)
 	}
 }
 
@@ -122,9 +122,8 @@ func (x *scanned) advise() {
 	}
 }
 
-// ranges writes seqs as arguments of redact: 3 5-9.
+// ranges writes ascending seqs as arguments of redact: 3 5-9.
 func ranges(seqs []int64) string {
-	slices.Sort(seqs)
 	var words []string
 	for i := 0; i < len(seqs); {
 		j := i
