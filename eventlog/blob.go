@@ -16,8 +16,9 @@ import (
 var errBlobDamaged = errors.New("the blob's bytes do not have its digest")
 
 // PutBlob reads r to its end, stores the bytes durably as a blob, and returns the
-// reference for a payload. Options.BodyHook may change the bytes or refuse them. Equal bodies are stored once. A blob that no event refers
-// to is garbage: append the event under the same Hold.
+// reference for a payload. Options.BodyHook may change or refuse the bytes. Equal bodies
+// are stored once. A blob that no event refers to is garbage: append the event under the
+// same Hold.
 func (l *Log) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error) {
 	if err := l.usable(ctx); err != nil {
 		return event.BlobRef{}, err

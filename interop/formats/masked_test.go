@@ -1,6 +1,9 @@
 package formats_test
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -58,4 +61,36 @@ func TestMaskedImportsAreRecognized(t *testing.T) {
 			again("none, then masks", memory.New(), secrets.Policy{}, mask)
 		})
 	}
+}
+
+// A file that grows gives the same events with masks, as if it had been imported at once.
+// Their data may differ: a compaction may have a masked message in the place of a
+// reference to it.
+func TestMaskedFilesGrow(t *testing.T) {
+	mask := secrets.Mask(wordScanner(t), nil)
+	open := func() *eventlog.Log {
+		return eventlog.Open(memory.New(), eventlog.Options{Hook: mask.Event, BodyHook: mask.Body})
+	}
+	eachTranscript(t, func(t *testing.T, format interop.Format, name, text string) {
+		lines := strings.SplitAfter(text, "\n")
+		if filepath.Ext(name) != ".jsonl" || len(lines) < 4 || strings.Contains(name, "broken") || strings.Contains(name, "damaged") {
+			return
+		}
+		whole, grown := open(), open()
+		importtest.Text(t, whole, format, "f.jsonl", text)
+		importtest.Text(t, grown, format, "f.jsonl", strings.Join(lines[:len(lines)/2], ""))
+		importtest.Text(t, grown, format, "f.jsonl", text)
+		importtest.Same(t, "log", identities(t, whole), identities(t, grown))
+	})
+}
+
+// identities are the seqs, ids and types of all events.
+func identities(t *testing.T, log *eventlog.Log) (all []string) {
+	t.Helper()
+	for _, id := range importtest.Sessions(t, log) {
+		for _, e := range importtest.Events(t, log, id) {
+			all = append(all, fmt.Sprint(id, " ", e.Seq, " ", e.ID, " ", e.Type))
+		}
+	}
+	return all
 }
