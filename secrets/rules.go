@@ -30,10 +30,11 @@ const placeholder = `(?i)example|placeholder|your[_-]|dummy|sample|redacted|chan
 func keyRules() []Rule {
 	return []Rule{
 		// The lines of a key may be separated by newlines, or by \n in a string of a program
-		// or of JSON. A key that is cut off has no end.
+		// or of JSON. A key that is cut off has no end. Two hyphens end the body: otherwise
+		// the search for the end of each of many cut keys would read the rest of the text.
 		{
 			Name: "private-key", Finds: "private keys in PEM: RSA, EC, OpenSSH, PKCS 8, PGP", Keywords: []string{"-----begin"}, Reach: maxReach,
-			Pattern: `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=,:.()\s\\-]{64,}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]{64,})`,
+			Pattern: `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?:[A-Za-z0-9+/=,:.()\s\\]|-[A-Za-z0-9]){64,}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]{64,})`,
 			Allow:   []string{`(?i)x{16}|\.\.\.`},
 		},
 		{

@@ -191,6 +191,19 @@ func FuzzMaskOfAMask(f *testing.F) {
 	})
 }
 
+// Keys that are cut off are found one by one: the search for the end of a key does not
+// pass the next one.
+func TestKeysThatAreCutOff(t *testing.T) {
+	cut := "-----BEGIN RSA PRIVATE" + " KEY-----\n" + sample(base64s, 64) + "\n" + sample(base64s, 64) + "\n-----EN\n"
+	whole := pem("RSA PRIVATE"+" KEY", "\n", 4)
+	encrypted := strings.Replace(whole, "KEY-----\n", "KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF\n\n", 1)
+	text := strings.Repeat(cut, 3) + encrypted + "\nand\n" + whole
+	found := Default().Find([]byte(text))
+	if len(found) != 5 || text[found[3].Start:found[3].End] != encrypted || text[found[4].Start:found[4].End] != whole {
+		t.Errorf("%d keys: %v", len(found), found)
+	}
+}
+
 func TestRulesThatAreRefused(t *testing.T) {
 	good := Rule{Name: "a", Pattern: "k[0-9]+", Keywords: []string{"k"}}
 	for what, change := range map[string]func(*Rule){
