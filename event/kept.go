@@ -149,3 +149,25 @@ func withoutExtra(value jsontext.Value) (jsontext.Value, error) {
 	}
 	return rawjson.Object(slices.DeleteFunc(members, func(m rawjson.Member) bool { return m.Name == "extra" })), nil
 }
+
+// Structural reports whether a redaction of an event of type t keeps the string at a
+// JSON pointer into the event's data. Other events and programs refer to it, for example
+// by the id of a call. Everything is structural in a type that is not Erasable.
+func (t Type) Structural(pointer jsontext.Pointer) bool {
+	info, known := vocabulary[t.Name()]
+	if !known || !t.Erasable() {
+		return known
+	}
+	path := slices.Collect(pointer.Tokens())
+	switch {
+	case len(path) == 0 || slices.Contains(path, "extra"):
+		return false
+	case t.Name() == MessageAdded && path[0] == "parts":
+		return len(path) == 3 && path[2] == "call_id"
+	case t.Name() == CompactionTriggered && path[0] == "entries":
+		return false
+	case t.Name() == SessionStarted && path[0] == "source":
+		return len(path) == 2 && path[1] == "format"
+	}
+	return slices.Contains(info.kept, path[0])
+}

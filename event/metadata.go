@@ -3,6 +3,7 @@ package event
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -105,6 +106,8 @@ const (
 	RepeatsKey = "repeats"
 	// ContextKey marks a message that a program wrote in the user's name.
 	ContextKey = "context"
+	// MaskedKey lists the rules of the secrets that a mask replaces; see package secrets.
+	MaskedKey = "masked"
 )
 
 // InvalidUnicode is a repair: bytes that are not UTF-8 became U+FFFD.
@@ -121,6 +124,54 @@ func (e *Event) Broken() (rules []string) {
 
 // MarkBroken marks a rule that the event breaks, once.
 func (e *Event) MarkBroken(rule string) error { return e.mark(BrokenKey, rule) }
+
+// MarkMasked marks a rule of a secret that was masked in the event, once.
+func (e *Event) MarkMasked(rule string) error { return e.mark(MaskedKey, rule) }
+
+// Masked reports whether secrets of the event were masked before it was stored.
+func (e *Event) Masked() bool {
+	_, ok := e.MetadataValue(MaskedKey)
+	return ok
+}
+
+// Mask is the text that replaces a secret that the rule finds.
+func Mask(rule string) string { return maskStart + rule + maskEnd }
+
+const (
+	maskStart = "[secret:"
+	maskEnd   = "]"
+)
+
+// IsMaskOf reports whether masked is text, or is text with masks in the place of parts.
+// It may report true for another text that has the same beginning, the same end and the
+// same parts between the masks.
+func IsMaskOf(masked, text string) bool {
+	first, rest, more := cutMask(masked)
+	if !more {
+		return masked == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	for ok && more {
+		var piece string
+		if piece, rest, more = cutMask(rest); !more {
+			return strings.HasSuffix(text, piece)
+		}
+		_, text, ok = strings.Cut(text, piece)
+	}
+	return ok
+}
+
+// cutMask cuts a text around its first mask.
+func cutMask(text string) (before, after string, found bool) {
+	before, after, found = strings.Cut(text, maskStart)
+	if found {
+		_, after, found = strings.Cut(after, maskEnd)
+	}
+	if !found {
+		return text, "", false
+	}
+	return before, after, true
+}
 
 // mark adds a text to the list that a member of the metadata is.
 func (e *Event) mark(name, text string) error {

@@ -29,6 +29,15 @@ type (
 		ListBlobs(ctx context.Context) iter.Seq2[BlobInfo, error]
 	}
 
+	// CheckedBlobs is Blobs of a store that compares digests itself, and may then show
+	// other bytes, for example with masks (package secrets). The log does not compare
+	// digests again.
+	CheckedBlobs interface {
+		Blobs
+		// ChecksDigests does nothing; it marks the ability.
+		ChecksDigests()
+	}
+
 	// Locker is the store lock, across processes. A writer of a blob holds it shared
 	// until the event that needs the blob is written. Garbage collection, redaction
 	// and removal hold it exclusively.

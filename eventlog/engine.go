@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -59,6 +60,13 @@ func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx 
 		st.forget()
 		return fn(ctx)
 	})
+}
+
+func (e logEngine) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error) {
+	if err := e.log.usable(ctx); err != nil {
+		return event.BlobRef{}, err
+	}
+	return e.log.putBlob(ctx, r)
 }
 
 func (e logEngine) Spills(ev *event.Event) bool { return e.log.spills(ev) }

@@ -48,6 +48,11 @@ type Options struct {
 	// ErrRefused. It must be deterministic, because a retry calls it again. It is
 	// called concurrently.
 	Hook func(ctx context.Context, session string, e *event.Event) error
+	// BodyHook is called for each body that PutBlob or StoreArtifact gets. It returns the
+	// bytes to store; they may differ from the given ones. An error of BodyHook, or of
+	// its reader, ends the call, and nothing is stored. The bodies of copies, imported
+	// lines and snapshots have digests already, and do not pass BodyHook.
+	BodyHook func(ctx context.Context, body io.Reader) (io.Reader, error)
 	// Upcasters convert older payload versions to newer ones on read.
 	Upcasters []event.Upcaster
 	// HotSessions is the number of sessions whose tail stays in memory between

@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/secrets"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -74,6 +75,37 @@ func TestGuideLinksTheExamples(t *testing.T) {
 		if link := "](../examples/" + filepath.Dir(file); !strings.Contains(string(b), link) {
 			t.Errorf("docs/GUIDE.md has no link %s", link)
 		}
+	}
+}
+
+// The policy and the view of the guide.
+func TestGuideKeepsSecretsOut(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	token := "gh" + "p_" + "1aB2cD3eF4gH5iJ6kL7mN8oP9qR0sT1uV2wX"
+	before := eventlog.Open(jsonl.New(dir))
+	_, err := before.Append(ctx, "s", eventlog.New(), event.UserMessage("stored before: "+token))
+	check(t, err)
+	check(t, before.Close())
+	policy := secrets.Mask(secrets.Default(), nil)
+	l := eventlog.Open(jsonl.New(dir), eventlog.Options{Hook: policy.Event, BodyHook: policy.Body})
+	defer l.Close()
+	_, err = l.Append(ctx, "s", eventlog.Any(), event.UserMessage("masked: "+token))
+	check(t, err)
+	shown := eventlog.Open(secrets.View(jsonl.New(dir, jsonl.Options{ReadOnly: true}), secrets.Default()))
+	defer shown.Close()
+	for e, err := range shown.Read(ctx, "s", eventlog.All()) {
+		check(t, err)
+		if strings.Contains(string(e.Data), token) {
+			t.Errorf("the view shows a secret in event %d", e.Seq)
+		}
+	}
+	var seqs []int64
+	for found, err := range secrets.Scan(ctx, l, secrets.Default()) {
+		check(t, err)
+		seqs = append(seqs, found.Seq)
+	}
+	if len(seqs) != 1 || seqs[0] != 1 {
+		t.Errorf("secrets in the events %v, want 1", seqs)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -171,7 +172,7 @@ func (c *copier) copyBlobs(ctx context.Context, e *event.Event) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.to.PutBlob(ctx, body)
+		_, err = engine.Of(c.to).PutBlob(ctx, body)
 		if err = errors.Join(err, body.Close()); err != nil {
 			return err
 		}

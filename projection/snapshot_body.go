@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // bodyVersion is the version of the format of a body with several parts.
@@ -79,7 +80,7 @@ func inlineOrBlob(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo
 	if len(v) <= upTo {
 		return v, event.BlobRef{}, nil
 	}
-	ref, err := log.PutBlob(ctx, bytes.NewReader(v))
+	ref, err := engine.Of(log).PutBlob(ctx, bytes.NewReader(v))
 	switch {
 	case err == nil:
 		return nil, ref, nil

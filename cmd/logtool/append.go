@@ -26,6 +26,7 @@ type appendOptions struct {
 	events  bool   // --event
 	expect  string // --expect
 	durable bool   // --durable
+	screen  screening
 }
 
 func (a *app) appendCommand() *cobra.Command {
@@ -40,7 +41,11 @@ together or none. SESSION is a full id. A missing session begins.
 
 --expect is a condition on the session: "any", "new" (it does not exist yet), or the
 SEQ:HASH of its newest event, in the form that append prints. If the condition does
-not hold, nothing is appended and the exit code is 1.`,
+not hold, nothing is appended and the exit code is 1.
+
+--secrets looks for secrets in the events: warn stores and lists them, mask stores
+[secret:RULE] in their place, refuse appends nothing. logtool scan --rules lists the
+rules.`,
 		Example: "  logtool append order-42 --type external_input '{\"source\":\"mail\",\"kind\":\"reply\"}'",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,13 +56,14 @@ not hold, nothing is appended and the exit code is 1.`,
 			if err := x.check(); err != nil {
 				return err
 			}
-			return a.append(cmd.Context(), x)
+			return a.append(cmd.Context(), &x)
 		},
 	}
 	cmd.Flags().StringVar(&x.kind, "type", "", "append an event of this type; the argument is its payload as JSON")
 	cmd.Flags().BoolVar(&x.events, "event", false, "append the events on standard input, one JSON object per line")
 	cmd.Flags().StringVar(&x.expect, "expect", "any", "any, new, or the SEQ:HASH of the newest event")
 	cmd.Flags().BoolVar(&x.durable, "durable", false, "return only when the events are on disk")
+	x.screen.flag(cmd)
 	return cmd
 }
 
@@ -71,14 +77,18 @@ func (x *appendOptions) check() error {
 	if _, _, err := parseExpect(x.expect); err != nil {
 		return err
 	}
+	if err := x.screen.check(); err != nil {
+		return err
+	}
 	return event.CheckSessionID(x.session)
 }
 
-func (a *app) append(ctx context.Context, x appendOptions) error {
+func (a *app) append(ctx context.Context, x *appendOptions) error {
 	events, err := a.newEvents(x)
 	if err != nil {
 		return err
 	}
+	a.screen = &x.screen
 	return a.writing(func(log *eventlog.Log) error {
 		session, expect, err := x.target(ctx, log)
 		if err != nil {
@@ -88,12 +98,13 @@ func (a *app) append(ctx context.Context, x appendOptions) error {
 		if err != nil {
 			return err
 		}
+		x.screen.report(a)
 		return a.answer(newHeadRow(session, head, len(events)), func(p *printer) { p.head(session, head, "") })
 	})
 }
 
 // newEvents makes the events to append.
-func (a *app) newEvents(x appendOptions) ([]event.Event, error) {
+func (a *app) newEvents(x *appendOptions) ([]event.Event, error) {
 	if x.events {
 		return readEvents(a.in)
 	}

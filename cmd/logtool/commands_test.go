@@ -30,6 +30,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"code N ARGS...":                  code,
 		"mask OUT FILE":                   mask,
 		"lines N FILE":                    lines,
+		"secret OUT FILE":                 secret,
 		"forkat STORE SESSION PARENT SEQ": forkAt,
 		"forks STORE PARENT N":            forks,
 		"flip FILE TEXT":                  flip,
@@ -177,6 +178,16 @@ func join(ts *testscript.TestScript, args []string) {
 		text.WriteString(ts.ReadFile(file))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))
+}
+
+// madeUpToken has the form of a token of GitHub. It is in two parts, so that other
+// scanners do not report this file.
+const madeUpToken = "gh" + "p_zZ9yX8wW7vU6tT5sR4qP3oN2mL1kJ0iH9gF8"
+
+// secret OUT FILE: copy a file, with a made-up token in the place of TOKEN.
+func secret(ts *testscript.TestScript, args []string) {
+	text := strings.ReplaceAll(ts.ReadFile(args[1]), "TOKEN", madeUpToken)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
 // big FILE: write a text that is too long for a line of a log.

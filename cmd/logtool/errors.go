@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/secrets"
 )
 
 // usageError is a wrong command line: exit code 2.
@@ -87,11 +88,14 @@ func hintFor(err error) string {
 	var beginning *beginningError
 	var format *interop.FormatError
 	var ambiguous *eventlog.AmbiguousError
+	var secret *secrets.FoundError
 	switch {
 	case errors.As(err, &beginning):
 		return beginning.hint()
 	case errors.As(err, &format) && format.Reason == interop.IsSQLite:
 		return "if it is a log, copy it with logtool convert"
+	case errors.As(err, &secret):
+		return "take the secret out, or give --secrets mask to store [secret:RULE] in its place"
 	case errors.As(err, &ambiguous):
 		return "give more of the id"
 	}

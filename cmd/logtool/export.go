@@ -67,6 +67,9 @@ markdown and html leave orphaned events out, and with --path all mark them.`,
 			if err := x.check(); err != nil {
 				return err
 			}
+			if a.mask && exportFormats[x.format].write == nil && x.path != activePath {
+				return usagef("--format jsonl has the stored lines, and their hashes cover the secrets: leave out --mask-secrets, or give --path active or another format")
+			}
 			if f := exportFormats[x.format]; a.json && f.write != nil && !f.isList {
 				return usagef("--format %s is no JSON: leave out --json", x.format)
 			}

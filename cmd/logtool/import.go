@@ -51,7 +51,12 @@ A second import adds only new records, and nothing of erased ones. The table cou
 the records read, the events written, the records that were present already, the raw
 records, the records skipped because their session has not begun, and the rejected
 records, which are listed by line.
-Files are imported in the order in which they need each other.`,
+Files are imported in the order in which they need each other.
+
+--secrets looks for secrets in the records: warn stores and lists them, mask stores
+[secret:RULE] in their place, refuse stops the import of the file. A second import
+adds nothing, whatever --secrets is. An export of logtool keeps its lines, and is not
+screened.`,
 		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a record is rejected, 2 wrong usage."},
 		Example:     "  logtool import ~/.claude/projects",
 		Args:        between(0, -1),
@@ -64,6 +69,7 @@ Files are imported in the order in which they need each other.`,
 	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders of programs that exist")
 	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the files to import, and import nothing")
 	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events here that are redacted in an export of logtool")
+	x.screen.flag(cmd)
 	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
 	return cmd
 }
@@ -87,9 +93,13 @@ type importRun struct {
 	dry     bool
 	verbose bool
 	own     transfer.ImportOptions
+	screen  screening
 }
 
 func (x *importRun) run(ctx context.Context) error {
+	if err := x.screen.check(); err != nil {
+		return err
+	}
 	formats, err := x.formats()
 	if err != nil {
 		return err
@@ -113,11 +123,17 @@ func (x *importRun) run(ctx context.Context) error {
 	if x.dry {
 		return x.preview(in, found)
 	}
+	if x.screen.on() && len(in.own) > 0 {
+		return usagef("%s is an export of logtool, whose lines keep their hashes: import it without --secrets; logtool scan lists its secrets", in.own[0])
+	}
+	x.app.screen = &x.screen
 	return x.app.writing(func(log *eventlog.Log) error {
 		if err := opens(ctx, log); err != nil {
 			return err
 		}
-		return x.all(ctx, log, in, found)
+		err := x.all(ctx, log, in, found)
+		x.screen.report(x.app)
+		return err
 	})
 }
 

@@ -23,9 +23,11 @@ type app struct {
 	now    func() time.Time
 	pager  *pager // shows the output; nil without a pager
 
-	store string        // --store
-	json  bool          // --json
-	wait  time.Duration // --wait
+	store  string        // --store
+	json   bool          // --json
+	wait   time.Duration // --wait
+	mask   bool          // --mask-secrets
+	screen *screening    // --secrets; nil for none
 }
 
 // run executes one command line and returns the exit code.
@@ -63,12 +65,16 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.store, "store", "", "the store: DIR, FILE.db, jsonl:DIR or sqlite:FILE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
 	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for a process that has locked the store; 0 is for ever")
+	content := []*cobra.Command{
+		a.lsCommand(), a.showCommand(), a.tailCommand(), a.searchCommand(), a.exportCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
+		a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.statsCommand(), a.optreeCommand(), a.runlogCommand(),
+	}
+	a.maskFlag(content...)
+	root.AddCommand(content...)
 	root.AddCommand(
-		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
-		a.searchCommand(), a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
-		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(),
-		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
-		a.snapshotCommand(), a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.statsCommand(), a.optreeCommand(), a.runlogCommand(),
+		a.importCommand(), a.verifyCommand(), a.appendCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
+		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(), a.scanCommand(), a.retireCommand(),
+		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.snapshotCommand(),
 	)
 	for _, cmd := range root.Commands() {
 		cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nExit codes: " + cmp.Or(cmd.Annotations[exitCodes], "0 done, 1 failed, 2 wrong usage.")
@@ -151,6 +157,7 @@ func (a *app) with(m mode, f func(*eventlog.Log) error) error {
 	if err != nil {
 		return err
 	}
+	at.mask, at.screen = a.mask, a.screen
 	return at.with(m, f)
 }
 

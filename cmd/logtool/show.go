@@ -33,6 +33,9 @@ func (a *app) checkShow(s showOptions) error {
 	if s.raw && a.json {
 		return usagef("--raw prints the stored lines, --json the events with their bodies: give one of them")
 	}
+	if s.raw && a.mask {
+		return usagef("--raw prints the stored lines, with their secrets: leave out --raw or --mask-secrets")
+	}
 	return nil
 }
 

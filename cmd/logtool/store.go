@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
 )
 
 // place is the location of a store.
@@ -20,6 +18,10 @@ type place struct {
 	wait time.Duration
 	// unnamed says that this is the default place: no flag and no variable names it.
 	unnamed bool
+	// mask says that secrets are shown as masks.
+	mask bool
+	// screen screens appends for secrets; nil does not.
+	screen *screening
 }
 
 const (
@@ -110,10 +112,7 @@ func (at place) open(m mode) (*eventlog.Log, error) {
 			return nil, err
 		}
 	}
-	if at.kind == kindSQLite {
-		return eventlog.Open(sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading, LockTimeout: at.wait})), nil
-	}
-	return eventlog.Open(jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading, LockTimeout: at.wait})), nil
+	return eventlog.Open(at.openStore(m), at.screen.options()), nil
 }
 
 // exists returns an error that explains why there is no store to read.

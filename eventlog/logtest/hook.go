@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,6 +37,17 @@ var hookCases = []testCase{
 			t.WantAppendError(event.ErrInvalidData, l, "a", eventlog.New(), suite.Note(1))
 			t.WantMissing(l, "a")
 		},
+	},
+	{
+		Name:        "bodies",
+		Explanation: "BodyHook changes a body before it is stored, or refuses it. Spilled data passes only Hook.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testBodyHook,
+	},
+	{
+		Name:        "masked",
+		Explanation: "Events with masked secrets are the same if their ids and types are equal, whatever the masks are.",
+		Run:         testMaskedRetry,
 	},
 	{
 		Name:        "upcasters",
@@ -86,6 +98,43 @@ func testHookRefuses(t *env) {
 	t.WantErr(errUnwanted, err)
 	t.WantAppendError(eventlog.ErrRefused, l, "b", eventlog.New(), suite.Note(2))
 	t.WantMissing(l, "b")
+}
+
+func testBodyHook(t *env) {
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 300, BodyHook: func(_ context.Context, body io.Reader) (io.Reader, error) {
+		b, err := io.ReadAll(body)
+		if bytes.Contains(b, []byte("unwanted")) {
+			return nil, errUnwanted
+		}
+		return bytes.NewReader(bytes.ToUpper(b)), err
+	}})
+	ref, err := l.PutBlob(t.Ctx, strings.NewReader("a body"))
+	t.Must(err)
+	t.WantEqual("body", "A BODY", t.Blob(l, ref.Blob))
+	t.WantEqual("digest", event.DigestOf([]byte("A BODY")), ref.Blob)
+	_, err = l.PutBlob(t.Ctx, strings.NewReader("unwanted"))
+	t.WantErr(eventlog.ErrRefused, err)
+	t.WantErr(errUnwanted, err)
+	data := `"` + strings.Repeat("unwanted", 100) + `"`
+	t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", data))
+	t.WantEqual("spilled data", data, string(t.Read(l, "a", eventlog.All())[0].Data))
+}
+
+func testMaskedRetry(t *env) {
+	mask := func(with string) *eventlog.Log {
+		return t.LogOver(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
+			e.Data = bytes.ReplaceAll(e.Data, []byte("hunter2"), []byte(with))
+			return e.MarkMasked("password")
+		}})
+	}
+	secret := suite.User("my password is hunter2")
+	head := t.Append(mask("[1]"), "a", eventlog.New(), secret)
+	t.WantEqual("head with another mask", head, t.Append(mask("[2]"), "a", eventlog.New(), secret))
+	t.WantEqual("head without a mask", head, t.Append(t.Main(), "a", eventlog.Any(), secret))
+	other := secret
+	other.Type = "test:note"
+	t.WantAppendError(eventlog.ErrConflict, mask("[1]"), "a", eventlog.Any(), other)
+	t.WantEqual("masked", true, t.Read(t.Main(), "a", eventlog.All())[0].Masked())
 }
 
 func testUpcast(t *env) {

@@ -46,6 +46,10 @@ var table = map[string]room{
 	"search": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given,
 	},
+	"secrets": {
+		rooms: []string{"event", "eventlog"}, modules: given,
+		tests: []string{"search", "projection", "fork", "upkeep/..."},
+	},
 	"upkeep/verify": {
 		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
@@ -63,12 +67,15 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/internal/adopt", "upkeep/transfer"}, modules: given,
 		tests: []string{"internal/testkit"},
 	},
+	"upkeep/retire": {
+		rooms: []string{"event", "eventlog", "fork", "upkeep/erase", "upkeep/transfer", "upkeep/verify"}, modules: given,
+	},
 
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
 	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
 	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
-	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
+	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
 		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
 		modules: append([]string{"go.opentelemetry.io/otel"}, given...),
@@ -93,7 +100,7 @@ var table = map[string]room{
 	},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/...", "secrets"}},
 
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, given...),

@@ -8,6 +8,7 @@ package engine
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -49,6 +50,9 @@ type Engine interface {
 	// Rewrite appends note to a session and replaces lines of it, as one operation.
 	// There may be no lines. A retry after an unknown outcome finds note by its id.
 	Rewrite(ctx context.Context, session string, note event.Event, lines []event.Event) error
+
+	// PutBlob is Log.PutBlob without Options.BodyHook, for bodies whose digest is fixed.
+	PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error)
 
 	// Spills reports whether the log spills the event's data to a blob.
 	Spills(e *event.Event) bool

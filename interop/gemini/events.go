@@ -107,7 +107,7 @@ func (w *recordWriter) addMessage() error {
 	for i := range pieces {
 		p := &pieces[i]
 		if m := w.find(p); m.Seq > 0 {
-			changed = changed || !w.withheld && w.s.digests[m.Seq] != contentDigest(&p.m)
+			changed = changed || !w.withheld && !w.s.says(m.Seq, &p.m)
 			w.newest = max(w.newest, m.Seq)
 			continue
 		}
@@ -286,7 +286,7 @@ func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 func (w *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
 	m := w.find(p)
 	w.withheld = w.withheld || m.Withheld
-	if m.Seq > 0 && w.s.digests[m.Seq] == contentDigest(&p.m) {
+	if m.Seq > 0 && w.s.says(m.Seq, &p.m) {
 		return event.CompactionEntry{Seq: m.Seq}
 	}
 	p.m.Extra = nil // the extra of the compaction has it
@@ -341,7 +341,7 @@ func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
 // addSummary adds the summary of a header as the title, if it is new.
 func (im *importer) addSummary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
-	if title == "" || s.titles[title] || s.Erased {
+	if title == "" || s.titles[title] || s.Erased || s.hasMasked(title) {
 		return nil
 	}
 	s.titles[title] = true
@@ -349,4 +349,14 @@ func (im *importer) addSummary(s *session, r *record) error {
 	s.matched = true // the header matches
 	from := r.Origin(summaryPart)
 	return w.addPayload(interop.Key{Part: summaryPart}, from, event.Session{State: event.SessionStateUpdated, Title: title})
+}
+
+// hasMasked reports whether the session has the title with masks.
+func (s *session) hasMasked(title string) bool {
+	for stored := range s.titles {
+		if event.IsMaskOf(stored, title) {
+			return true
+		}
+	}
+	return false
 }

@@ -36,6 +36,7 @@ type session struct {
 	// digests are the digests of messages by seq. usages are the token counts by message
 	// id.
 	digests map[int64]event.Digest
+	masked  map[int64]bool // messages in which secrets were masked
 	usages  map[string][]event.Usage
 
 	// lastSeq is the seq that the next record follows. parents are the seqs that
@@ -47,7 +48,7 @@ type session struct {
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, usages: map[string][]event.Usage{},
+		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, masked: map[int64]bool{}, usages: map[string][]event.Usage{},
 		titles: map[string]bool{}, parents: map[string]int64{},
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.restore)
@@ -79,7 +80,16 @@ func (s *session) restore(e *event.Event) error {
 		return err
 	}
 	s.indexMessage(e.Seq, &m)
+	if e.Masked() {
+		s.masked[e.Seq] = true
+	}
 	return nil
+}
+
+// says reports whether the message at seq has the content of m. The content of a masked
+// message is unknown.
+func (s *session) says(seq int64, m *event.Message) bool {
+	return s.masked[seq] || s.digests[seq] == contentDigest(m)
 }
 
 // indexMessage indexes the message at seq.

@@ -17,6 +17,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -326,5 +327,28 @@ func TestRedactionOfSharedEvent(t *testing.T) {
 		if _, err := erase.Redact(ctx, l, "child", []int64{seq}, erase.RedactOptions{Reason: ""}); !errors.Is(err, event.ErrInvalidTree) || !strings.Contains(err.Error(), "session "+holder+": redact it there") {
 			t.Errorf("event %d: %v", seq, err)
 		}
+	}
+}
+
+// Remove with a head removes that state of the session only.
+func TestRemoveAtAHead(t *testing.T) {
+	log := eventlog.Open(memory.New())
+	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.At(head), event.UserMessage("more")); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *eventlog.ConflictError
+	if err := erase.Remove(t.Context(), log, "s", erase.RemoveOptions{At: head}); !errors.As(err, &conflict) || conflict.Expected != head {
+		t.Errorf("at the old head: %v", err)
+	}
+	now, err := log.Head(t.Context(), "s")
+	if err != nil || erase.Remove(t.Context(), log, "s", erase.RemoveOptions{At: now}) != nil {
+		t.Errorf("at the head: %v", err)
+	}
+	if _, err := log.Head(t.Context(), "s"); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("the session after its removal: %v", err)
 	}
 }

@@ -19,6 +19,9 @@ type RemoveOptions struct {
 	// DespiteUnreadable removes the session even if there are sessions too damaged to
 	// tell whether they are forks of it.
 	DespiteUnreadable bool
+	// At is the head that the session must have; the zero head is any. A session with
+	// another head stays, and the error is a *eventlog.ConflictError.
+	At event.Head
 }
 
 // Remove removes a session with all its events, even if it is damaged. If a fork needs
@@ -31,10 +34,6 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 	if err := e.Usable(ctx, session); err != nil {
 		return err
 	}
-	eraser, ok := eventlog.As[eventlog.Eraser](log.Store())
-	if !ok {
-		return fmt.Errorf("remove session %q: %w", session, eventlog.ErrUnsupported)
-	}
 	ctx, unlock, err := e.LockStore(ctx, true)
 	if err != nil {
 		return err
@@ -46,7 +45,7 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 	if err := removable(ctx, log, session, opts); err != nil {
 		return fmt.Errorf("remove session %q: %w", session, err)
 	}
-	if err := removeSession(ctx, log, eraser, session); err != nil {
+	if err := removeSession(ctx, log, session, opts); err != nil {
 		return err
 	}
 	if err := erased(ctx, log, nil); err != nil {
@@ -55,8 +54,12 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 	return nil
 }
 
-func removeSession(ctx context.Context, log *eventlog.Log, eraser eventlog.Eraser, session string) error {
+func removeSession(ctx context.Context, log *eventlog.Log, session string, opts []RemoveOptions) error {
 	e := engine.Of(log)
+	eraser, ok := eventlog.As[eventlog.Eraser](log.Store())
+	if !ok {
+		return fmt.Errorf("remove session %q: %w", session, eventlog.ErrUnsupported)
+	}
 	return e.Exclusively(ctx, session, func(ctx context.Context) error {
 		head, err := log.Head(ctx, session)
 		switch {
@@ -66,6 +69,9 @@ func removeSession(ctx context.Context, log *eventlog.Log, eraser eventlog.Erase
 			head = event.Head{}
 		case err != nil:
 			return err
+		}
+		if len(opts) > 0 && !opts[0].At.IsZero() && head != opts[0].At {
+			return &eventlog.ConflictError{Session: session, Expected: opts[0].At, Actual: head}
 		}
 		err = eraser.RemoveSession(ctx, session, head)
 		if errors.Is(err, eventlog.ErrCorrupt) && !head.IsZero() {

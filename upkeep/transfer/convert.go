@@ -220,7 +220,7 @@ func CopyBlob(ctx context.Context, dst, src *eventlog.Log, d event.Digest) error
 	}
 	defer body.Close()
 	source := failureReader{r: body}
-	_, err = dst.PutBlob(ctx, &source)
+	_, err = engine.Of(dst).PutBlob(ctx, &source)
 	if source.err != nil {
 		return &SourceError{Cause: source.err}
 	}

@@ -151,7 +151,7 @@ func (m *importer) put(ctx context.Context, d event.Digest) error {
 	if !ok {
 		return nil
 	}
-	_, err := m.log.PutBlob(ctx, body)
+	_, err := engine.Of(m.log).PutBlob(ctx, body)
 	return err
 }
 

@@ -20,7 +20,7 @@ func (a *adding) about() error {
 		about.Source = a.source()
 		return a.addAbout(&Item{At: a.startTime()}, about)
 	}
-	if a.s.Erased || known && (about.Title == "" || a.s.titles[about.Title]) {
+	if a.s.Erased || known && (about.Title == "" || a.s.hadTitle(about.Title)) {
 		return nil
 	}
 	about.State, about.Source, about.Parent = event.SessionStateUpdated, event.SessionSource{}, event.SessionParent{}

@@ -32,6 +32,8 @@ type session struct {
 	// settings are the digests of all settings that the session had: of the members of
 	// the document around the items.
 	settings map[event.Digest]bool
+	// masked are the titles and settings that are stored with masks.
+	masked []string
 	// usageErased says that an event with usage was redacted.
 	usageErased bool
 }
@@ -73,6 +75,9 @@ func (s *session) remember(e *event.Event) error {
 	if about, ok := p.(event.Session); ok {
 		if _, err := s.knows(about.Extra); err != nil {
 			return err
+		}
+		if e.Masked() {
+			s.masked = append(s.masked, about.Title, canonical(about.Extra))
 		}
 	}
 	if n := s.tree.here(); n.seq == e.Seq {
@@ -130,9 +135,25 @@ func (s *session) knows(settings jsontext.Value) (known bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	known = s.settings[d]
+	known = s.settings[d] || s.isMasked(canonical(settings))
 	s.settings[d] = true
 	return known, nil
+}
+
+// hadTitle reports whether the session had the title, perhaps with masks.
+func (s *session) hadTitle(title string) bool { return s.titles[title] || s.isMasked(title) }
+
+// canonical is JSON in one form; empty for a value that is empty or not JSON.
+func canonical(value jsontext.Value) string {
+	value = value.Clone()
+	if value.Canonicalize() != nil {
+		return ""
+	}
+	return string(value)
+}
+
+func (s *session) isMasked(text string) bool {
+	return slices.ContainsFunc(s.masked, func(masked string) bool { return masked != "" && event.IsMaskOf(masked, text) })
 }
 
 // opensWith reports whether the session has the items up to the user's first

@@ -127,7 +127,7 @@ func (b *batcher) write(ctx context.Context) error {
 
 // spill moves the data of a finished event into a blob. No hash changes.
 func (b *batcher) spill(ctx context.Context, e *event.Event) error {
-	ref, err := b.log.PutBlob(ctx, bytes.NewReader(e.Data))
+	ref, err := b.engine.PutBlob(ctx, bytes.NewReader(e.Data))
 	if errors.Is(err, eventlog.ErrUnsupported) {
 		err = fmt.Errorf("%w: data of %d bytes needs a blob: %w", event.ErrInvalidSize, len(e.Data), err)
 	}

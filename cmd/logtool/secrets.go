@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/secrets"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// screening is --secrets: what append and import do with secrets.
+type screening struct {
+	action string
+	mu     sync.Mutex
+	found  []secrets.Located // first ones
+	stored int               // secrets that were stored
+	masked int               // secrets that were masked
+}
+
+// The values of --secrets.
+const (
+	secretsIgnore = "ignore"
+	secretsWarn   = "warn"
+	secretsMask   = "mask"
+	secretsRefuse = "refuse"
+)
+
+func (x *screening) flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&x.action, "secrets", secretsIgnore, "what to do with secrets: ignore, warn, mask or refuse")
+}
+
+func (x *screening) check() error {
+	if !slices.Contains([]string{secretsIgnore, secretsWarn, secretsMask, secretsRefuse}, x.action) {
+		return usagef("--secrets is ignore, warn, mask or refuse, not %q", x.action)
+	}
+	return nil
+}
+
+// on reports whether --secrets looks for secrets.
+func (x *screening) on() bool { return x.action != secretsIgnore }
+
+// options are the hooks of the log.
+func (x *screening) options() eventlog.Options {
+	if x == nil {
+		return eventlog.Options{}
+	}
+	var policy secrets.Policy
+	switch x.action {
+	case secretsWarn:
+		policy = secrets.Warn(secrets.Default(), x.add)
+	case secretsMask:
+		policy = secrets.Mask(secrets.Default(), x.add)
+	case secretsRefuse:
+		policy = secrets.Refuse(secrets.Default())
+	default:
+		return eventlog.Options{}
+	}
+	return eventlog.Options{Hook: policy.Event, BodyHook: policy.Body}
+}
+
+// mostPlaces bounds the places that a warning lists.
+const mostPlaces = 20
+
+func (x *screening) add(f secrets.Located) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.found) < mostPlaces {
+		x.found = append(x.found, f)
+	}
+	if x.action == secretsMask && !f.Unmasked {
+		x.masked++
+	} else {
+		x.stored++
+	}
+}
+
+// report prints the places on the standard error output.
+func (x *screening) report(a *app) {
+	for _, f := range x.found {
+		state := "stored"
+		if x.action == secretsMask {
+			state = "masked"
+			if f.Unmasked {
+				state = "stored, because other events refer to it"
+			}
+		}
+		fmt.Fprintf(a.err, "secret %s: %s\n", state, clean(f.String()))
+	}
+	if n := x.stored + x.masked - len(x.found); n > 0 {
+		fmt.Fprintf(a.err, "%s more\n", thousands(n))
+	}
+	if x.stored > 0 {
+		fmt.Fprintf(a.err, "%s stored; logtool scan lists them with their seqs\n", count(x.stored, "secret"))
+	}
+}
+
+// maskFlag adds --mask-secrets to the commands that print content. All of them read the
+// log through place.openStore, which masks.
+func (a *app) maskFlag(commands ...*cobra.Command) {
+	for _, cmd := range commands {
+		cmd.Flags().BoolVar(&a.mask, "mask-secrets", false, "show [secret:RULE] in the place of secrets")
+	}
+}
+
+// openStore opens the store at a place, with masks if the place asks for them.
+func (at place) openStore(m mode) (store eventlog.Store) {
+	store = jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading, LockTimeout: at.wait})
+	if at.kind == kindSQLite {
+		store = sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading, LockTimeout: at.wait})
+	}
+	if at.mask {
+		return secrets.View(store, secrets.Default())
+	}
+	return store
+}

@@ -1,0 +1,104 @@
+package secrets
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+)
+
+// Rule describes the form of one kind of secret.
+type Rule struct {
+	// Name is the name in a mask: lower-case letters, digits and hyphens.
+	Name string
+	// Finds says in a few words what the rule finds.
+	Finds string
+	// Pattern is a regular expression in the syntax of package regexp. If it has a
+	// group, the first group is the secret, otherwise the whole match is.
+	Pattern string
+	// Keywords are short lower-case ASCII texts. Every match contains one of them, in
+	// any case, within its first 64 bytes. Text without a keyword is not matched.
+	Keywords []string
+	// Reach is the most bytes from the keyword to the end of a match; 0 means 512.
+	Reach int
+	// Entropy is the least Shannon entropy of a secret, in bits for each byte. 0 accepts
+	// any secret.
+	Entropy float64
+	// Allow are regular expressions of secrets that are harmless, for example
+	// placeholders.
+	Allow []string
+}
+
+// ErrInvalidRule reports a rule that no scanner accepts. The error names the rule.
+var ErrInvalidRule = errors.New("invalid rule of secrets")
+
+const (
+	// before is how far a match may begin before its keyword, in bytes.
+	before = 64
+	// defaultReach is how far a match may end after the start of its keyword.
+	defaultReach = 512
+)
+
+// compiled is a rule that is ready to match.
+type compiled struct {
+	name    string
+	pattern *regexp.Regexp
+	reach   int
+	entropy float64
+	allow   *regexp.Regexp // nil allows nothing
+}
+
+var ruleName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+func (r *Rule) compile() (c compiled, err error) {
+	c = compiled{name: r.Name, reach: r.Reach, entropy: r.Entropy}
+	if c.reach == 0 {
+		c.reach = defaultReach
+	}
+	switch {
+	case !ruleName.MatchString(r.Name):
+		return c, fmt.Errorf("%w %q: the name has other characters than a-z, 0-9 and hyphens", ErrInvalidRule, r.Name)
+	case len(r.Keywords) == 0:
+		return c, fmt.Errorf("%w %q: no keyword", ErrInvalidRule, r.Name)
+	case c.reach < 0 || c.reach > maxReach:
+		return c, fmt.Errorf("%w %q: reach %d, at most %d", ErrInvalidRule, r.Name, r.Reach, maxReach)
+	}
+	for _, k := range r.Keywords {
+		if k == "" || k != strings.ToLower(k) || strings.ContainsFunc(k, func(c rune) bool { return c <= 0x20 || c >= 0x7f || c == '"' || c == '\\' }) {
+			return c, fmt.Errorf("%w %q: keyword %q", ErrInvalidRule, r.Name, k)
+		}
+	}
+	if c.pattern, err = regexp.Compile(r.Pattern); err != nil {
+		return c, fmt.Errorf("%w %q: %w", ErrInvalidRule, r.Name, err)
+	}
+	if len(r.Allow) > 0 {
+		if c.allow, err = regexp.Compile(`(?:` + strings.Join(r.Allow, `)|(?:`) + `)`); err != nil {
+			return c, fmt.Errorf("%w %q: allow: %w", ErrInvalidRule, r.Name, err)
+		}
+	}
+	return c, nil
+}
+
+// accepts reports whether a match is a secret.
+func (c *compiled) accepts(secret []byte) bool {
+	if len(secret) == 0 || c.entropy > 0 && entropy(secret) < c.entropy {
+		return false
+	}
+	return c.allow == nil || !c.allow.Match(secret)
+}
+
+// entropy is the Shannon entropy of text, in bits for each byte.
+func entropy(text []byte) (bits float64) {
+	var counts [256]int
+	for _, b := range text {
+		counts[b]++
+	}
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(text))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}

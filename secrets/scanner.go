@@ -1,0 +1,168 @@
+package secrets
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/convlog/convlog/event"
+)
+
+// Scanner finds secrets by rules. It takes time in proportion to the text, whatever the
+// text is. It may be used concurrently.
+type Scanner struct {
+	rules    []compiled
+	keywords *keywords
+}
+
+// Finding is a secret in a text: text[Start:End].
+type Finding struct {
+	Rule       string
+	Start, End int
+}
+
+// New returns a scanner for rules, or an error that matches ErrInvalidRule. If several
+// rules find one secret, the first of them names it.
+func New(rules ...Rule) (*Scanner, error) {
+	s := &Scanner{}
+	for i := range rules {
+		c, err := rules[i].compile()
+		if err != nil {
+			return nil, err
+		}
+		s.rules = append(s.rules, c)
+	}
+	s.keywords = newKeywords(rules)
+	return s, nil
+}
+
+// Default returns the scanner for Rules.
+func Default() *Scanner { return defaultScanner() }
+
+var defaultScanner = sync.OnceValue(func() *Scanner {
+	s, err := New(Rules()...)
+	if err != nil {
+		panic(err) // TestRulesCompile fails first
+	}
+	return s
+})
+
+// Find returns the secrets of a text, ordered, without overlaps. If two secrets
+// overlap, the finding covers both and has the rule that comes first in the rule set.
+func (s *Scanner) Find(text []byte) []Finding {
+	var found []ranked
+	for _, r := range s.regions(text) {
+		rule := &s.rules[r.rule]
+		for _, m := range rule.matches(text, r) {
+			from, to := m[0], m[1]
+			if len(m) > 2 && m[2] >= 0 {
+				from, to = m[2], m[3]
+			}
+			if rule.accepts(text[r.from+from : r.from+to]) {
+				found = append(found, ranked{Finding{rule.name, r.from + from, r.from + to}, r.rule})
+			}
+		}
+	}
+	return merge(found)
+}
+
+// matches are the matches in a region, relative to its start. If the last one ends with
+// the region, the secret may be longer: then the region grows.
+func (c *compiled) matches(text []byte, r region) [][]int {
+	for {
+		all := c.pattern.FindAllSubmatchIndex(text[r.from:r.to], -1)
+		n := len(all)
+		if n == 0 || all[n-1][1] < r.to-r.from || r.to == len(text) || r.to-r.from >= longest {
+			return all
+		}
+		r.to = runeStart(text, min(len(text), r.to+(r.to-r.from)))
+	}
+}
+
+// longest is how long a region may grow for one secret, in bytes.
+const longest = 64 << 10
+
+// region is a part of a text in which a rule may match.
+type region struct{ rule, from, to int }
+
+// regions are the surroundings of the keywords in text. The regions of one rule do not
+// overlap, so that each rule reads each byte once.
+func (s *Scanner) regions(text []byte) (all []region) {
+	var last map[int]int // the newest region of each rule
+	s.keywords.each(text, func(rule, at int) {
+		r := region{rule, runeStart(text, max(0, at-before)), runeStart(text, min(len(text), at+s.rules[rule].reach))}
+		if i, ok := last[rule]; ok && r.from <= all[i].to {
+			all[i].to = max(all[i].to, r.to)
+			return
+		}
+		if last == nil {
+			last = map[int]int{}
+		}
+		last[rule] = len(all)
+		all = append(all, r)
+	})
+	return all
+}
+
+// runeStart is the first offset from i on where a character begins.
+func runeStart(text []byte, i int) int {
+	for n := i; n < len(text) && n < i+utf8.UTFMax; n++ {
+		if utf8.RuneStart(text[n]) {
+			return n
+		}
+	}
+	return i
+}
+
+// ranked is a finding with the place of its rule in the rule set.
+type ranked struct {
+	Finding
+	rule int
+}
+
+func merge(found []ranked) (merged []Finding) {
+	slices.SortFunc(found, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.rule, b.rule)) })
+	rank := 0
+	for _, f := range found {
+		n := len(merged)
+		if n == 0 || f.Start >= merged[n-1].End {
+			merged, rank = append(merged, f.Finding), f.rule
+			continue
+		}
+		merged[n-1].End = max(merged[n-1].End, f.End)
+		if f.rule < rank {
+			merged[n-1].Rule, rank = f.Rule, f.rule
+		}
+	}
+	return merged
+}
+
+// Mask replaces each secret of a text by [secret:RULE]. The findings are places in the
+// old text. Without findings it returns text itself.
+func (s *Scanner) Mask(text []byte) ([]byte, []Finding) {
+	found := s.Find(text)
+	if len(found) == 0 {
+		return text, nil
+	}
+	return replace(text, found), found
+}
+
+// replace returns a copy of text with masks for the findings.
+func replace(text []byte, found []Finding) []byte {
+	out, at := make([]byte, 0, len(text)), 0
+	for _, f := range found {
+		out = append(append(out, text[at:f.Start]...), event.Mask(f.Rule)...)
+		at = f.End
+	}
+	return append(out, text[at:]...)
+}
+
+// names are the rules of findings, sorted, each once.
+func names(found []Finding) (rules []string) {
+	for _, f := range found {
+		rules = append(rules, f.Rule)
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}

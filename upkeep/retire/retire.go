@@ -1,0 +1,191 @@
+// Package retire removes sessions that nobody has used for a time, after it has copied
+// them to an archive. The archive is a store; transfer.Convert brings sessions back.
+//
+//	plan, err := retire.NewPlan(ctx, log, time.Now().AddDate(0, 0, -90))
+//	err = plan.Archive(ctx, archive, log)        // copies and verifies
+//	err = plan.WriteManifest(dir, time.Now())    // says what goes, on disk
+//	err = plan.Remove(ctx, log)
+//
+// Every step may be repeated after a kill: the next plan has the sessions that are not
+// removed yet, the archive skips the events that it has, and a session is removed only
+// at the head that was archived.
+package retire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+// Session is a session to retire.
+type Session struct {
+	ID string
+	// Parent is the parent of a fork.
+	Parent string
+	Events int64
+	Bytes  int64
+	Head   event.Head
+	// Last is the time of the newest event.
+	Last time.Time
+}
+
+// Kept is an idle session that stays.
+type Kept struct {
+	ID     string
+	Last   time.Time
+	Reason string
+}
+
+// Plan says which sessions are retired.
+type Plan struct {
+	// Before is the time before which a retired session was used last.
+	Before time.Time
+	// Sessions are the sessions to retire, forks before their parents. Archive and Remove
+	// take out sessions that were used meanwhile.
+	Sessions []Session
+	// Kept are the idle sessions that stay, each with the reason.
+	Kept []Kept
+	// Parents are the sessions that Archive copied because forks need them. They stay.
+	Parents []string
+	// Removed are the sessions that Remove has removed.
+	Removed []Session
+}
+
+// ErrUnreadable reports a session with an unreadable beginning: it may be a fork of any
+// session, so nothing can be retired.
+var ErrUnreadable = errors.New("the session is unreadable and may be a fork")
+
+// NewPlan selects the sessions whose newest event is older than before. A session with a
+// fork that stays, stays too, and so does a damaged session.
+func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, error) {
+	forest, err := fork.Tree(ctx, log)
+	if err != nil {
+		return nil, fmt.Errorf("retire: %w", err)
+	}
+	p := planning{Plan: &Plan{Before: before}, stays: map[string]bool{}}
+	var all []*fork.Node
+	for _, n := range forest.All() {
+		all = append(all, n)
+		if n.Info.Err != nil && n.Info.First.Seq == 0 {
+			return nil, fmt.Errorf("retire: session %q: %w: %w", n.ID, ErrUnreadable, n.Info.Err)
+		}
+	}
+	for _, n := range slices.Backward(all) { // forks before their parents
+		p.decide(n)
+	}
+	return p.Plan, nil
+}
+
+type planning struct {
+	*Plan
+	stays map[string]bool
+}
+
+// decide decides on a session. Its forks are decided already.
+func (p *planning) decide(n *fork.Node) {
+	last := n.Info.Last.Timestamp
+	reason := ""
+	for _, f := range n.Forks() {
+		if p.stays[f.ID] {
+			reason = fmt.Sprintf("its fork %q stays", f.ID)
+			break
+		}
+	}
+	switch {
+	case n.Info.Err != nil:
+		reason = "it is damaged: " + n.Info.Err.Error()
+	case !last.Before(p.Before):
+		p.stays[n.ID] = true
+		return
+	}
+	if reason != "" {
+		p.stays[n.ID] = true
+		p.Kept = append(p.Kept, Kept{n.ID, last, reason})
+		return
+	}
+	s := Session{ID: n.ID, Events: n.Info.Events(), Bytes: n.Info.Bytes, Head: n.Info.Last.Head(), Last: last}
+	if n.Kind == fork.KindFork {
+		s.Parent = n.Parent
+	}
+	p.Sessions = append(p.Sessions, s)
+}
+
+// Archive copies the sessions of the plan to the log dst, with the parents that forks
+// need, and verifies the copies. It changes nothing in src. If Archive fails, do not call
+// Remove. Close dst before Remove, so that everything is on disk.
+func (p *Plan) Archive(ctx context.Context, dst, src *eventlog.Log) error {
+	var ids []string
+	for _, s := range p.Sessions {
+		ids = append(ids, s.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	p.Parents = nil
+	for copied, err := range transfer.Convert(ctx, dst, src, ids...) {
+		if err != nil {
+			return fmt.Errorf("archive: %w", err)
+		}
+		if !slices.Contains(ids, copied.Session) && !slices.Contains(p.Parents, copied.Session) {
+			p.Parents = append(p.Parents, copied.Session)
+		}
+	}
+	verifier := verify.New(dst)
+	for _, s := range slices.Clone(p.Sessions) {
+		head, err := dst.Head(ctx, s.ID)
+		if err != nil {
+			return fmt.Errorf("archive: %w", err)
+		}
+		if head != s.Head {
+			p.keep(s, "it has new events")
+			continue
+		}
+		report, err := verifier.Session(ctx, s.ID)
+		if err == nil && report.Damaged() > 0 {
+			err = fmt.Errorf("the copy of session %q is damaged: %v", s.ID, report.Defects[0])
+		}
+		if err != nil {
+			return fmt.Errorf("archive: %w", err)
+		}
+	}
+	return nil
+}
+
+// keep takes a session out of the plan, and its ancestors.
+func (p *Plan) keep(s Session, reason string) {
+	p.Sessions = slices.DeleteFunc(p.Sessions, func(x Session) bool { return x.ID == s.ID })
+	p.Kept = append(p.Kept, Kept{s.ID, s.Last, reason})
+	if i := slices.IndexFunc(p.Sessions, func(x Session) bool { return x.ID == s.Parent }); i >= 0 {
+		p.keep(p.Sessions[i], fmt.Sprintf("its fork %q stays", s.ID))
+	}
+}
+
+// Remove removes the sessions of the plan, forks first, each at the head of the plan. A
+// session that another process has used or forked meanwhile stays. After an error, the
+// sessions that are not removed are in the store. Blobs stay until erase.Collect.
+func (p *Plan) Remove(ctx context.Context, log *eventlog.Log) error {
+	for len(p.Sessions) > 0 {
+		s := p.Sessions[0]
+		err := erase.Remove(ctx, log, s.ID, erase.RemoveOptions{At: s.Head})
+		switch {
+		case errors.Is(err, eventlog.ErrConflict):
+			p.keep(s, "it has new events")
+		case errors.Is(err, eventlog.ErrInUse):
+			p.keep(s, "it has a new fork")
+		case err != nil && !errors.Is(err, eventlog.ErrNotFound):
+			return fmt.Errorf("retire: %w", err)
+		default:
+			p.Sessions, p.Removed = p.Sessions[1:], append(p.Removed, s)
+		}
+	}
+	return nil
+}
