@@ -1,12 +1,10 @@
 package interop
 
 import (
+	"bytes"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // index finds the events of a session for the records of one import. A record finds an
@@ -14,7 +12,8 @@ import (
 type index struct {
 	sessions []string // the session and the ancestors whose events it shares
 	places   map[place]int64
-	digests  map[event.Digest][]int64 // the events that are not redacted, by Key.Digest
+	said     []said                   // of the events that are not redacted, by seq
+	digests  map[event.Digest][]int64 // the seqs in said, by digest; nil until Find needs it
 	redacted []redactedEvent          // by seq
 	isErased map[int64]bool           // seqs of all redacted events
 	matched  map[int64]bool
@@ -23,6 +22,12 @@ type index struct {
 	borrowed map[int64]int64
 	// first is the seq of the first event that counts, last the event of the record before.
 	first, last int64
+}
+
+// said is the Key.Digest of an event.
+type said struct {
+	digest event.Digest
+	seq    int64
 }
 
 // redactedEvent is a redacted event. If it is counted, only its place identifies it.
@@ -34,7 +39,7 @@ type redactedEvent struct {
 
 func newIndex() index {
 	return index{
-		places: map[place]int64{}, digests: map[event.Digest][]int64{}, isErased: map[int64]bool{}, matched: map[int64]bool{},
+		places: map[place]int64{}, isErased: map[int64]bool{}, matched: map[int64]bool{},
 		borrowed: map[int64]int64{},
 	}
 }
@@ -47,11 +52,10 @@ func (x *index) add(e *event.Event) error {
 	at := placeOf(e.ID)
 	x.places[at] = e.Seq
 	if !e.Redacted() {
-		d, err := DigestOf(e)
-		if d != "" {
-			x.digests[d] = append(x.digests[d], e.Seq)
+		if d := DigestOf(e); d != "" {
+			x.said = append(x.said, said{d, e.Seq})
 		}
-		return err
+		return nil
 	}
 	x.isErased[e.Seq] = true
 	shape, err := KeptShape(e)
@@ -60,18 +64,41 @@ func (x *index) add(e *event.Event) error {
 }
 
 // DigestOf is the Key.Digest in the origin of an event; empty if it has none.
-func DigestOf(e *event.Event) (event.Digest, error) {
+func DigestOf(e *event.Event) event.Digest {
 	origin, ok := e.MetadataValue(OriginKey)
 	if !ok {
-		return "", nil
+		return ""
 	}
-	for _, name := range []string{"key", "digest"} {
-		v, ok, err := rawjson.Lookup(origin, name)
-		if text, isText := rawjson.Text(jsontext.Value(v)); err != nil || ok && isText {
-			return event.Digest(text), err
+	for _, name := range []string{`"key":"`, `"digest":"`} { // no string of the origin contains these quotes
+		if _, rest, ok := bytes.Cut(origin, []byte(name)); ok {
+			if end := bytes.IndexByte(rest, '"'); end > 0 {
+				return event.Digest(rest[:end])
+			}
 		}
 	}
-	return "", nil
+	return ""
+}
+
+// withDigest are the seqs of the events with a digest, ascending.
+func (x *index) withDigest(d event.Digest) []int64 {
+	if x.digests == nil {
+		x.digests = make(map[event.Digest][]int64, len(x.said))
+		for _, s := range x.said {
+			x.digests[s.digest] = append(x.digests[s.digest], s.seq)
+		}
+	}
+	return x.digests[d]
+}
+
+// say notes the digest of an event that the import adds.
+func (x *index) say(d event.Digest, seq int64) {
+	if d == "" {
+		return
+	}
+	x.said = append(x.said, said{d, seq})
+	if x.digests != nil {
+		x.digests[d] = append(x.digests[d], seq)
+	}
 }
 
 // own finds an event by the record's own id. Without a digest it is the first variant.
@@ -85,7 +112,7 @@ func (x *index) own(k Key) (m Match) {
 			case x.isErased[seq] && (m.Seq == 0 || x.matched[m.Seq]):
 				m = Match{Seq: seq, Withheld: true}
 			case x.isErased[seq]:
-			case k.Digest == "" || !x.matched[seq] && slices.Contains(x.digests[k.Digest], seq):
+			case k.Digest == "" || !x.matched[seq] && slices.Contains(x.withDigest(k.Digest), seq):
 				return Match{Seq: seq}
 			}
 			if !ok || k.Digest == "" {
@@ -102,7 +129,7 @@ func (x *index) equal(d event.Digest) (seq int64) {
 	if d == "" {
 		return 0
 	}
-	for _, at := range x.digests[d] {
+	for _, at := range x.withDigest(d) {
 		switch {
 		case at < x.first || x.matched[at]:
 		case at > x.last:

@@ -193,9 +193,7 @@ func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 func (s *Session) added(k Key, id ulid.ULID) int64 {
 	seq := s.Seq()
 	s.index.places[placeOf(id)] = seq
-	if k.Digest != "" {
-		s.index.digests[k.Digest] = append(s.index.digests[k.Digest], seq)
-	}
+	s.index.say(k.Digest, seq)
 	s.index.matched[seq] = true
 	if k.Part == 0 {
 		s.index.last = seq

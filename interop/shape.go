@@ -22,16 +22,23 @@ func ShapeOf(p event.Payload, raw event.Type) Shape {
 	if p == nil || !acceptable(p) {
 		return Shape{Types: []event.Type{raw}}
 	}
-	s := Shape{Types: []event.Type{p.EventType()}}
 	if m, ok := p.(event.Message); ok {
-		s.Role = m.Role
-		for i := range m.Parts {
-			switch m.Parts[i].Type {
-			case event.ToolCallPart:
-				s.Calls = append(s.Calls, m.Parts[i].CallID)
-			case event.ToolResultPart:
-				s.Results = append(s.Results, m.Parts[i].CallID)
-			}
+		return MessageShape(&m)
+	}
+	return Shape{Types: []event.Type{p.EventType()}}
+}
+
+var messageTypes = []event.Type{event.MessageAdded}
+
+// MessageShape is the shape of a message that the log accepts.
+func MessageShape(m *event.Message) Shape {
+	s := Shape{Types: messageTypes, Role: m.Role}
+	for i := range m.Parts {
+		switch m.Parts[i].Type {
+		case event.ToolCallPart:
+			s.Calls = append(s.Calls, m.Parts[i].CallID)
+		case event.ToolResultPart:
+			s.Results = append(s.Results, m.Parts[i].CallID)
 		}
 	}
 	return s

@@ -103,7 +103,7 @@ var table = map[string]room{
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/...", "secrets"}},
 
 	"interop/internal/importtest": {
-		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
 	},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},

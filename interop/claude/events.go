@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -145,7 +146,7 @@ func (im *importer) shape(s *session, f *facts) func() interop.Shape {
 		c := converter{ctx: im.ctx, calls: s.calls}
 		if m, ok, err := c.message(f); f.isMessage() && ok && err == nil {
 			shape := interop.ShapeOf(m, f.rawType())
-			shape.Types = append(shape.Types, event.CompactionTriggered)
+			shape.Types = append(slices.Clip(shape.Types), event.CompactionTriggered)
 			return shape
 		}
 		return interop.ShapeOf(f.payload(nil), f.rawType())

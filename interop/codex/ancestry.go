@@ -42,9 +42,7 @@ func (s *ancestry) add(e *event.Event) (err error) {
 	next := ancestorEvent{
 		seq: e.Seq, end: e.Seq + int64(e.More()), conversation: isConversation(e.Type), message: e.Type.Name() == event.MessageAdded,
 	}
-	if d, err := interop.DigestOf(e); err != nil {
-		return err
-	} else if d != "" {
+	if d := interop.DigestOf(e); d != "" {
 		s.digests[d] = append(s.digests[d], len(s.events))
 	}
 	if e.Redacted() && interop.IsCounted(e) {

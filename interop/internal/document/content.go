@@ -1,7 +1,8 @@
 package document
 
 import (
-	"github.com/go-json-experiment/json"
+	"encoding/binary"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -11,41 +12,51 @@ import (
 // contentKey is the digest of the role and the parts of a message. It omits ids and
 // extras, because they differ from one recording of a message to the next.
 func contentKey(m *event.Message) (event.Digest, error) {
-	type content struct {
-		Role  event.Role   `json:"role"`
-		Parts []event.Part `json:"parts"`
-	}
-	bare, err := bareParts(m.Parts)
-	if err != nil {
-		return "", err
-	}
-	b, err := json.Marshal(content{m.Role, bare})
+	b, err := appendParts(appendText(make([]byte, 0, 512), string(m.Role)), m.Parts)
 	return event.DigestOf(b), err
 }
 
-// bareParts copies parts without ids and extras, and with the digest of each body
-// instead of the body.
-func bareParts(parts []event.Part) (all []event.Part, err error) {
-	all = make([]event.Part, len(parts))
-	for i, p := range parts {
-		p.ID, p.Extra = "", nil
+// appendParts appends the content of parts without ambiguity: each text has its length
+// before it. A body is its digest.
+func appendParts(b []byte, parts []event.Part) ([]byte, error) {
+	b = binary.AppendUvarint(b, uint64(len(parts)))
+	for i := range parts {
+		p := &parts[i]
+		body := string(p.Blob.Blob)
 		if p.Data != nil {
-			p.URL, p.Data = string(event.DigestOf(p.Data)), nil
+			body = string(event.DigestOf(p.Data))
 		}
-		if p.Content != nil {
-			p.Content, err = bareParts(p.Content)
+		for _, text := range []string{
+			string(p.Type), p.Text, p.Signature, p.Encrypted, p.MediaType, p.CallID, p.Name, p.URL, body, p.Kind, string(p.Raw),
+		} {
+			b = appendText(b, text)
 		}
-		for _, v := range []*jsontext.Value{&p.Arguments, &p.Value} {
-			if *v != nil && err == nil {
-				*v, err = projection.Canonical(*v)
+		for _, flag := range []bool{p.Redacted, p.IsError, p.Interrupted} {
+			if b = append(b, 0); flag {
+				b[len(b)-1] = 1
 			}
 		}
-		if err != nil {
+		for _, v := range []jsontext.Value{p.Arguments, p.Value} {
+			if v == nil {
+				b = appendText(b, "")
+				continue
+			}
+			canonical, err := projection.Canonical(v)
+			if err != nil {
+				return nil, err
+			}
+			b = appendText(b, string(canonical))
+		}
+		var err error
+		if b, err = appendParts(b, p.Content); err != nil {
 			return nil, err
 		}
-		all[i] = p
 	}
-	return all, nil
+	return b, nil
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 // valueKey is the digest of a record that is no message.

@@ -38,7 +38,7 @@ type note struct {
 	Cost  int64  `json:"cost,omitzero"`
 	At    int64  `json:"at,omitzero"` // seconds
 	Late  bool   `json:"late,omitzero"`
-	Raw  string `json:"raw,omitzero"` // ignored
+	Raw   string `json:"raw,omitzero"` // ignored
 	// Forgets are names of notes that this one stands for, as their summary.
 	Forgets []string `json:"forgets,omitzero"`
 }

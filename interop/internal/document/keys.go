@@ -1,6 +1,8 @@
 package document
 
 import (
+	"slices"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 )
@@ -26,7 +28,7 @@ func (it *sought) shape() *interop.Shape {
 		}
 		s := interop.ShapeOf(p, it.item.rawType(it.format))
 		if ok {
-			s.Types = append(s.Types, event.CompactionTriggered)
+			s.Types = append(slices.Clip(s.Types), event.CompactionTriggered)
 		}
 		it.read = &s
 	}
@@ -36,9 +38,11 @@ func (it *sought) shape() *interop.Shape {
 // keysOf computes the keys of items.
 func keysOf(items []Item, format string) (all keys, err error) {
 	all = make(keys, len(items))
+	room := make([]sought, len(items))
 	for i := range items {
 		it := &items[i]
-		all[i] = &sought{item: it, format: format}
+		room[i] = sought{item: it, format: format}
+		all[i] = &room[i]
 		if all[i].key, err = it.key(); err != nil {
 			return nil, it.Rec.Located(err)
 		}

@@ -69,7 +69,7 @@ func (t *tree) remember(e *event.Event, p event.Payload) (err error) {
 		n.shape, err = interop.KeptShape(e)
 	} else {
 		n.setMessage(p)
-		n.key, err = interop.DigestOf(e)
+		n.key = interop.DigestOf(e)
 	}
 	t.add(&n)
 	return err
@@ -78,7 +78,7 @@ func (t *tree) remember(e *event.Event, p event.Payload) (err error) {
 // setMessage sets the group and the shape of a message.
 func (n *node) setMessage(p event.Payload) {
 	if m, ok := p.(event.Message); ok {
-		n.group, n.shape = m.Group, interop.ShapeOf(m, "")
+		n.group, n.shape = m.Group, interop.MessageShape(&m)
 	}
 }
 
