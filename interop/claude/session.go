@@ -159,12 +159,6 @@ func rawRecord(e *event.Event) (record jsontext.Value, ok bool) {
 }
 
 func headMove(e *event.Event) (to int64, ok bool, err error) {
-	if e.Type != event.HeadMoved {
-		return 0, false, nil
-	}
-	var data struct {
-		To int64 `json:"to"`
-	}
-	err = json.Unmarshal(e.Data, &data)
-	return data.To, true, err
+	m, ok, err := event.Decode[event.HeadMove](e)
+	return m.To, ok, err
 }

@@ -84,7 +84,11 @@ func (r *resealer) salvaged(c *collector, f *foundLine) (event.Event, error) {
 	}
 	reforked := e.Seq == r.start && r.fork != nil
 	if reforked {
-		if l.Data, err = refork(l.Data, r.fork); err != nil {
+		content := &l.Data
+		if l.Redacted {
+			content = &l.Kept
+		}
+		if *content, err = refork(*content, r.fork); err != nil {
 			return event.Event{}, err
 		}
 	}
