@@ -16,6 +16,11 @@ var _ eventlog.Checker = (*Store)(nil)
 // file but are not regular files, and sessions that have only a torn tail.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
+		if err := s.beginCall("check", s.dir); err != nil {
+			yield(eventlog.Defect{}, err)
+			return
+		}
+		defer s.endCall()
 		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted} {
 			if err := check(ctx, yield); errors.Is(err, errStop) {
 				return
@@ -30,9 +35,6 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 // checkNames reports directories and other special files with the extension of a
 // session file.
 func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error) bool) error {
-	if err := s.checkOpen("check", s.dir); err != nil {
-		return err
-	}
 	entries, err := s.fs.ReadDir(".")
 	if isAbsent(err) {
 		return nil
@@ -58,7 +60,7 @@ func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, e
 		return err
 	}
 	for _, row := range rows {
-		if err := ctx.Err(); err != nil {
+		if err := s.alive(ctx); err != nil {
 			return err
 		}
 		if row.id == "" || !s.isTornOnly(row) {

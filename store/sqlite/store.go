@@ -226,5 +226,18 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return s.readers.with(ctx, f)
+	return s.untilClose(ctx, func(ctx context.Context) error { return s.readers.with(ctx, f) })
+}
+
+// untilClose runs f with a context that also ends when the store is closed. Then the
+// error is ErrClosed.
+func (s *Store) untilClose(ctx context.Context, f func(context.Context) error) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.lifetime, cancel)()
+	err := f(waiting)
+	if s.lifetime.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		return eventlog.ErrClosed
+	}
+	return err
 }
