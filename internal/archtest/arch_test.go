@@ -39,7 +39,7 @@ var table = map[string]room{
 	"internal/rawjson":       {modules: given},
 
 	"eventlog": {
-		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine"}, modules: given,
+		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine", "internal/regular"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
 	"internal/engine": {rooms: []string{"event"}},
@@ -67,7 +67,7 @@ var table = map[string]room{
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
 	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
-	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
+	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
 		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
@@ -81,14 +81,14 @@ var table = map[string]room{
 	},
 	"internal/suite": {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
-		tests:   []string{"internal/crashfs", "upkeep/...", "search"},
+		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
-		tests:   []string{"upkeep/...", "search"},
+		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
@@ -103,7 +103,8 @@ var table = map[string]room{
 	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
 
-	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
+	"internal/regular":  {modules: []string{"golang.org/x/sys"}},
+	"internal/flock":    {rooms: []string{"internal/regular"}, modules: []string{"golang.org/x/sys"}},
 	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
 	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
@@ -111,6 +112,7 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "projection", "fork", "store/...", "upkeep/..."}, modules: append(testModules, given...),
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
+	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
 	"internal/torture":          {tests: []string{"internal/flock", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }

@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -242,7 +241,7 @@ func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, err
 }
 
 // names returns the sorted names in dir that have the given number of lower-case hex
-// digits.
+// digits. It skips special files, which Check reports.
 func (s *Store) names(dir string, digits int) ([]string, error) {
 	entries, err := s.fs.ReadDir(dir)
 	if isAbsent(err) {
@@ -254,12 +253,21 @@ func (s *Store) names(dir string, digits int) ([]string, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	var names []string
 	for _, entry := range entries {
-		raw, err := hex.DecodeString(entry.Name())
-		if err == nil && 2*len(raw) == digits && bytes.Equal(hex.AppendEncode(nil, raw), []byte(entry.Name())) {
+		ordinary := entry.Type().IsRegular() || entry.IsDir() && digits < 2*sha256.Size
+		if ordinary && hexDigits(entry.Name()) == digits {
 			names = append(names, entry.Name())
 		}
 	}
 	return names, nil
+}
+
+// hexDigits is the length of a name of lower-case hex digits, and 0 for other names.
+func hexDigits(name string) int {
+	raw, err := hex.DecodeString(name)
+	if err != nil || hex.EncodeToString(raw) != name {
+		return 0
+	}
+	return len(name)
 }
 
 func (s *Store) yieldBlob(digits string, yield func(eventlog.BlobInfo, error) bool) error {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/internal/flock"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // FS is the directory of a store. Names are relative to it and use slashes. The store
@@ -26,8 +27,9 @@ type FS interface {
 	MakeRoot() error
 	// Mkdir creates a directory inside the root.
 	Mkdir(name string) error
-	// Open opens a file with the flags of os.OpenFile. New files are readable and
-	// writable by their owner only.
+	// Open opens a regular file with the flags of os.OpenFile. It returns an error that
+	// matches eventlog.ErrNotRegular for any other file, and never waits for one. New
+	// files are readable and writable by their owner only.
 	Open(name string, flag int) (File, error)
 	// Rename replaces an existing file.
 	Rename(from, to string) error
@@ -118,6 +120,9 @@ func (o *osFS) root() (*openDir, error) {
 	if root := o.opened.Load(); root != nil {
 		return root, nil
 	}
+	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: o.dir, Err: unix.ENOTDIR} // opening a pipe would wait
+	}
 	root, err := os.OpenRoot(o.dir)
 	if err != nil {
 		return nil, err
@@ -144,7 +149,7 @@ func (o *osFS) Open(name string, flag int) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := root.OpenFile(name, flag, 0o600)
+	f, err := regular.OpenIn(root, name, filepath.Join(o.dir, name), flag, 0o600)
 	if err != nil {
 		return nil, o.located(err)
 	}
@@ -225,7 +230,7 @@ func (o *osFS) openDir(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return root.Open(name)
+	return root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
 func (o *osFS) Close() error {

@@ -52,6 +52,9 @@ type driverConn interface {
 // dial opens a connection. SQLite returns busy at once: the connection never waits for
 // a lock.
 func dial(path, parameters string) (*conn, error) {
+	if err := checkFiles(path); err != nil {
+		return nil, err
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // createFile creates an empty database file with mode 0600 unless the file exists. It
@@ -30,6 +32,17 @@ func createFile(path string) error {
 		return err
 	}
 	return errors.Join(f.Close(), syncFolder(filepath.Dir(path)))
+}
+
+// checkFiles returns a NotRegularError if the database or a file of SQLite beside it is
+// no regular file. SQLite would open a named pipe and wait.
+func checkFiles(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := regular.Check(path + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writable returns an error unless the process may write the database and its folder,

@@ -167,6 +167,9 @@ func (s *Store) openError(err error) error {
 }
 
 func (s *Store) openNow(ctx context.Context) error {
+	if err := checkFiles(s.path); err != nil {
+		return err
+	}
 	if s.options.ReadOnly {
 		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path), s.options.LockTimeout)
 		return waitForCreation(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
