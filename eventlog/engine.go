@@ -91,6 +91,9 @@ func (e logEngine) Rewrite(ctx context.Context, session string, note event.Event
 		w := rewriting{log: l, session: session, st: st, lines: lines}
 		w.note = entry{Event: note, blobs: note.Blobs()}
 		w.note.SessionID = session
+		if err := w.note.Normalize(); err != nil {
+			return err
+		}
 		for {
 			done, err := w.try(ctx)
 			if done || err != nil {
