@@ -31,7 +31,7 @@ func (e logEngine) Append(ctx context.Context, session string, after event.Head,
 	if durable {
 		expect = expect.Durable()
 	}
-	head, err := e.log.append(ctx, session, expect, &stored, events)
+	head, err := e.log.append(ctx, session, expect, &stored, nil, events)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,11 @@ func (e logEngine) Append(ctx context.Context, session string, after event.Head,
 		stored = append(stored, e)
 	}
 	return stored, nil
+}
+
+func (e logEngine) AppendEach(ctx context.Context, session string, after event.Head, appends ...[]event.Event) (head event.Head, fresh bool, err error) {
+	head, err = e.log.append(ctx, session, At(after).Lenient(), nil, &fresh, appends...)
+	return head, fresh, err
 }
 
 func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error {

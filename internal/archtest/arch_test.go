@@ -91,7 +91,7 @@ var table = map[string]room{
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
 
-	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
 
 	"interop/internal/importtest": {
