@@ -91,7 +91,7 @@ var table = map[string]room{
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
 
-	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
 
 	"interop/internal/importtest": {
@@ -103,6 +103,7 @@ var table = map[string]room{
 	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
 
+	"internal/terminal": {},
 	"internal/regular":  {modules: []string{"golang.org/x/sys"}},
 	"internal/flock":    {rooms: []string{"internal/regular"}, modules: []string{"golang.org/x/sys"}},
 	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
