@@ -34,6 +34,9 @@ var (
 	// ErrNotRegular: a file of the store is a named pipe, a device, a folder or another
 	// special file. See NotRegularError.
 	ErrNotRegular = regular.Err
+	// ErrMoved: the folder or the database of an open store was moved, removed or
+	// replaced. An append would be in files that nobody finds. Open the store again.
+	ErrMoved = errors.New("the store was moved, removed or replaced while it was open")
 	// ErrUnsupported: the store lacks an optional ability.
 	ErrUnsupported = errors.New("not supported by this store")
 	// ErrEventNotFound: no event has that seq or id.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
 	"github.com/convlog/convlog/internal/regular"
 )
@@ -80,7 +81,19 @@ type osFS struct {
 // openDir is an open directory.
 type openDir struct {
 	*os.Root
-	self *os.File // the directory itself, for fstatat and fsync
+	self  *os.File // the directory itself, for fstatat and fsync
+	path  string   // absolute
+	inode uint64
+}
+
+// checkPlace returns ErrMoved if the path leads to another directory now.
+func (d *openDir) checkPlace() error {
+	var st unix.Stat_t
+	switch err := unix.Stat(d.path, &st); {
+	case err == unix.ENOENT, err == unix.ENOTDIR, err == nil && st.Ino != d.inode:
+		return &fs.PathError{Op: "open", Path: d.path, Err: eventlog.ErrMoved}
+	}
+	return nil // another error says nothing about the directory that is open
 }
 
 func (o *osFS) MakeRoot() error {
@@ -131,9 +144,32 @@ func (o *osFS) root() (*openDir, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	opened := &openDir{root, self}
+	opened := &openDir{Root: root, self: self}
+	if err := opened.identify(o.dir); err != nil {
+		return nil, errors.Join(err, self.Close(), root.Close())
+	}
 	o.opened.Store(opened)
 	return opened, nil
+}
+
+// identify sets the path and the inode.
+func (d *openDir) identify(dir string) (err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(d.self.Fd()), &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	d.inode = st.Ino
+	d.path, err = filepath.Abs(dir)
+	return err
+}
+
+// place is root, or ErrMoved if the path leads to another directory now.
+func (o *osFS) place() (*openDir, error) {
+	root, err := o.root()
+	if err != nil {
+		return nil, err
+	}
+	return root, root.checkPlace()
 }
 
 func (o *osFS) Mkdir(name string) error {
@@ -145,7 +181,7 @@ func (o *osFS) Mkdir(name string) error {
 }
 
 func (o *osFS) Open(name string, flag int) (File, error) {
-	root, err := o.root()
+	root, err := o.place()
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +217,7 @@ func (o *osFS) Remove(name string) error {
 }
 
 func (o *osFS) Stat(name string) (Info, error) {
-	root, err := o.root()
+	root, err := o.place()
 	if err != nil {
 		return Info{}, err
 	}
@@ -226,7 +262,7 @@ func (o *osFS) SyncDir(name string) error {
 }
 
 func (o *osFS) openDir(name string) (*os.File, error) {
-	root, err := o.root()
+	root, err := o.place()
 	if err != nil {
 		return nil, err
 	}

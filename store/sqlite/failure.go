@@ -124,7 +124,7 @@ func (w *writer) reconnect() error {
 		return err
 	}
 	_ = w.conn.close() // closing repeats the earlier error
-	w.conn, w.suspect = c, false
+	w.conn, w.suspect, w.place.wal = c, false, 0
 	clear(w.keys)
 	return nil
 }

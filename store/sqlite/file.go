@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/regular"
 )
 
@@ -53,6 +54,20 @@ func writable(path string) error {
 		if err := unix.Access(name, unix.W_OK); err != nil {
 			return &fs.PathError{Op: "write", Path: name, Err: err}
 		}
+	}
+	return nil
+}
+
+// checkNames refuses to write to a database with several names (hard links). SQLite keeps
+// a write-ahead log for each name, and two of them damage the database.
+func checkNames(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Nlink > 1 {
+		return fmt.Errorf("%w: %s has %d names (hard links), and writing to one would damage the others: copy the file, or remove the other names",
+			eventlog.ErrReadOnly, path, st.Nlink)
 	}
 	return nil
 }

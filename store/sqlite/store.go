@@ -56,6 +56,7 @@ type Store struct {
 	lifetime context.Context // ends with Close
 	cancel   context.CancelFunc
 	writer   *writer
+	place    place // of the database when it was opened; see read
 	readers  *pool
 	watch    watcher
 	locks    storeLock
@@ -177,11 +178,14 @@ func (s *Store) openNow(ctx context.Context) error {
 	if err := createFile(s.path); err != nil {
 		return err
 	}
+	if err := checkNames(s.path); err != nil {
+		return err
+	}
 	w, err := openWriter(ctx, s.path, s.options)
 	if err != nil {
 		return err
 	}
-	s.writer = w
+	s.writer, s.place = w, w.place
 	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil, s.options.LockTimeout)
 	s.index.start(s)
 	return nil
@@ -228,6 +232,11 @@ func (s *Store) write(ctx context.Context, op operation, durable bool) error {
 func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	if err := s.open(ctx); err != nil {
 		return err
+	}
+	if s.writer != nil {
+		if err := s.place.check(); err != nil {
+			return err
+		}
 	}
 	return s.untilClose(ctx, func(ctx context.Context) error { return s.readers.with(ctx, f) })
 }
