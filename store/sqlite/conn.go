@@ -39,6 +39,9 @@ const (
 type conn struct {
 	raw   driverConn
 	stmts map[string]*stmt
+	// exclusive says that the connection locks all others out: it is closed after one
+	// use.
+	exclusive bool
 }
 
 // driverConn lists the methods that the store needs from the driver's connection.

@@ -139,19 +139,43 @@ func (s *Store) dialReadOnly() func(stamp) (*conn, error) {
 		if !at.live {
 			parameters += "&immutable=1"
 		}
-		c, err := dial(s.path, parameters)
-		if err != nil {
-			return nil, err
+		c, err := dialReadable(s.path, parameters, "")
+		if at.live && isCode(err, codeIndexSize) {
+			// The disk is full, and the index of the log does not exist. An exclusive
+			// connection needs no index on disk.
+			alone, failed := dialReadable(s.path, "mode=rw", "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON")
+			if isBusy(failed) {
+				return nil, failed // another reader is done soon
+			}
+			if failed == nil {
+				alone.exclusive = true
+				return alone, nil
+			}
 		}
-		kind, err := inspect(c)
-		if err == nil {
-			err = kind.checkReadable()
-		}
-		if err != nil {
-			return nil, errors.Join(err, c.close())
-		}
-		return c, nil
+		return c, err
 	}
+}
+
+// dialReadable opens a connection, sets it up and checks the schema.
+func dialReadable(path, parameters, setUp string) (*conn, error) {
+	c, err := dial(path, parameters)
+	if err != nil {
+		return nil, err
+	}
+	if setUp != "" {
+		err = c.run(setUp)
+	}
+	var kind fileKind
+	if err == nil {
+		kind, err = inspect(c)
+	}
+	if err == nil {
+		err = kind.checkReadable()
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
 }
 
 // inode identifies a file, so that the pool notices a replaced file.

@@ -31,7 +31,9 @@ const (
 type Options struct {
 	// ReadOnly opens the file for reading only. The file must exist. Writes return
 	// eventlog.ErrReadOnly. The store creates no files, except SQLite's log index while
-	// a writer uses the database.
+	// a writer uses the database. If the disk is full and a killed writer left a log
+	// without an index, a read locks the database for a moment, and SQLite copies the log
+	// into it.
 	ReadOnly bool
 	// Sync is the sync policy of appends that are not durable by themselves
 	// (eventlog.Store.Append). Blobs, rewrites and removals are always synced.
