@@ -42,7 +42,7 @@ import (
 // into each event; the event's own members win. Append may be called concurrently:
 // appends to one session are written in batches, one after the other.
 func (l *Log) Append(ctx context.Context, session string, expect Expect, events ...event.Event) (event.Head, error) {
-	return l.append(ctx, session, expect, nil, events)
+	return l.append(ctx, session, expect, nil, nil, events)
 }
 
 // AppendEach writes several appends together, for about the cost of one. It suits
@@ -51,12 +51,13 @@ func (l *Log) Append(ctx context.Context, session string, expect Expect, events 
 // killed, the first appends may be stored without the rest. Read the head before you
 // try again.
 func (l *Log) AppendEach(ctx context.Context, session string, expect Expect, appends ...[]event.Event) (event.Head, error) {
-	return l.append(ctx, session, expect, nil, appends...)
+	return l.append(ctx, session, expect, nil, nil, appends...)
 }
 
 // append makes one or more appends. If stored is not nil, it gets the events as they
-// are stored, unless they were stored before.
-func (l *Log) append(ctx context.Context, session string, expect Expect, stored *[]event.Event, appends ...[]event.Event) (event.Head, error) {
+// are stored, unless they were stored before. If fresh is not nil, it becomes true if
+// this call stored the events.
+func (l *Log) append(ctx context.Context, session string, expect Expect, stored *[]event.Event, fresh *bool, appends ...[]event.Event) (event.Head, error) {
 	if err := l.readable(ctx, session); err != nil {
 		return event.Head{}, err
 	}
@@ -64,7 +65,7 @@ func (l *Log) append(ctx context.Context, session string, expect Expect, stored 
 		return event.Head{}, ErrExpectation
 	}
 	r := newRequest(ctx, expect, appends)
-	r.stored = stored
+	r.stored, r.fresh = stored, fresh
 	if len(r.entries) == 0 {
 		return expect.head, nil
 	}

@@ -64,7 +64,7 @@ func (h *hotSession) stage(ctx context.Context, batch []*request) error {
 		st.staged.begin(st.tail.head, len(batch) == 1)
 		stale := false
 		for _, r := range batch {
-			r.head, r.err, r.staged, r.decided = event.Head{}, nil, false, false
+			r.head, r.err, r.staged, r.sealed, r.decided = event.Head{}, nil, false, false, false
 			r.err = st.admit(ctx, r)
 			if r.err != nil {
 				if ended := ctx.Err(); ended != nil && errors.Is(r.err, ended) {
@@ -108,7 +108,7 @@ func (st *sessionState) admit(ctx context.Context, r *request) error {
 			return fmt.Errorf("append to session %q: event %d (%s): %w", st.session, i+1, en.Type, err)
 		}
 	}
-	r.head, r.staged = st.staged.head, true
+	r.head, r.staged, r.sealed = st.staged.head, true, true
 	return nil
 }
 
@@ -181,6 +181,9 @@ func (h *hotSession) commit(batch []*request) {
 	}
 	shared := h.watch.publish(st.staged.events)
 	for _, r := range batch {
+		if r.fresh != nil {
+			*r.fresh = r.sealed
+		}
 		if r.stored != nil && r.staged {
 			*r.stored, shared = st.staged.between(r.head.Seq-int64(len(r.entries))+1, r.head.Seq), true
 		}

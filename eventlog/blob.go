@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
 )
 
@@ -74,7 +75,11 @@ func (l *Log) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, erro
 	if _, checks := blobs.(CheckedBlobs); checks {
 		return body, nil
 	}
-	return &checkedBlob{body: body, want: d, sum: sha256.New()}, nil
+	checked := &checkedBlob{body: body, want: d, sum: sha256.New()}
+	if s, ok := body.(engine.Sized); ok {
+		return &sizedBlob{checked, s}, nil
+	}
+	return checked, nil
 }
 
 // checkBlob returns ErrBlobNotFound if the blob is missing.
@@ -92,7 +97,7 @@ func (l *Log) readBlob(ctx context.Context, d event.Digest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(r)
+	body, err := engine.ReadBlob(r)
 	return body, errors.Join(err, r.Close())
 }
 
@@ -118,6 +123,12 @@ func (b *checkedBlob) Read(p []byte) (int, error) {
 		return n, &CorruptError{Path: "blob " + string(b.want), Offset: -1, Cause: errBlobDamaged}
 	}
 	return n, err
+}
+
+// sizedBlob is a checkedBlob of a known size.
+type sizedBlob struct {
+	*checkedBlob
+	engine.Sized
 }
 
 func (b *checkedBlob) Close() error { return b.body.Close() }

@@ -32,7 +32,7 @@ func (e logEngine) Append(ctx context.Context, session string, after event.Head,
 	if durable {
 		expect = expect.Durable()
 	}
-	head, err := e.log.append(ctx, session, expect, &stored, events)
+	head, err := e.log.append(ctx, session, expect, &stored, nil, events)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,11 @@ func (e logEngine) Append(ctx context.Context, session string, after event.Head,
 		stored = append(stored, e)
 	}
 	return stored, nil
+}
+
+func (e logEngine) AppendEach(ctx context.Context, session string, after event.Head, appends ...[]event.Event) (head event.Head, fresh bool, err error) {
+	head, err = e.log.append(ctx, session, At(after).Lenient(), nil, &fresh, appends...)
+	return head, fresh, err
 }
 
 func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error {
@@ -99,6 +104,9 @@ func (e logEngine) Rewrite(ctx context.Context, session string, note event.Event
 		w := rewriting{log: l, session: session, st: st, lines: lines}
 		w.note = entry{Event: note, blobs: note.Blobs()}
 		w.note.SessionID = session
+		if err := w.note.Normalize(); err != nil {
+			return err
+		}
 		for {
 			done, err := w.try(ctx)
 			if done || err != nil {

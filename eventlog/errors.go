@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // The errors of a Log; match them with errors.Is. The log stays usable after each of
@@ -30,6 +31,12 @@ var (
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrCorrupt: stored bytes are damaged. See CorruptError.
 	ErrCorrupt = errors.New("corrupt")
+	// ErrNotRegular: a file of the store is a named pipe, a device, a folder or another
+	// special file. See NotRegularError.
+	ErrNotRegular = regular.Err
+	// ErrMoved: the folder or the database of an open store was moved, removed or
+	// replaced. An append would be in files that nobody finds. Open the store again.
+	ErrMoved = errors.New("the store was moved, removed or replaced while it was open")
 	// ErrUnsupported: the store lacks an optional ability.
 	ErrUnsupported = errors.New("not supported by this store")
 	// ErrEventNotFound: no event has that seq or id.
@@ -47,6 +54,10 @@ var (
 	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid.
 	ErrRefused = fmt.Errorf("%w: refused by hook", event.ErrInvalid)
 )
+
+// NotRegularError names a path where the store needs a regular file and found another
+// kind of file. It matches ErrNotRegular.
+type NotRegularError = regular.Error
 
 // ConflictError reports the expected head of an append and the actual head. It matches
 // ErrConflict. It also matches ErrExists if the append expected a new session.

@@ -15,6 +15,9 @@ type request struct {
 	entries []entry
 	// stored, if set, gets the events as they are stored, unless they were before.
 	stored *[]event.Event
+	// fresh, if set, becomes true if this request stored its events. It stays false if
+	// they were stored before.
+	fresh *bool
 	// exclusive, if set, runs instead of an append.
 	exclusive func(ctx context.Context, st *sessionState) error
 
@@ -37,6 +40,7 @@ type request struct {
 	head    event.Head
 	err     error
 	staged  bool // the request is written with the batch
+	sealed  bool // this request has staged its events, and no equal request before it
 	decided bool // refused or stored already; the write of the batch changes nothing
 
 	one [1]entry // the room for the entry of a small append

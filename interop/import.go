@@ -149,7 +149,9 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, done func(
 // importInto imports a file.
 func (f *found) importInto(ctx context.Context, log *eventlog.Log) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
-	row.Result, row.Err = f.format.Import(ctx, log, f.src)
+	var others present
+	row.Result, row.Err = f.format.Import(context.WithValue(ctx, presentKey{}, &others), log, f.src)
+	others.correct(&row.Result)
 	return row
 }
 

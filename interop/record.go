@@ -38,6 +38,22 @@ type Record struct {
 // an event adds some levels around its record.
 const MaxDepth = 1000
 
+// MaxRecord is the longest line, or document over several lines, that an import reads, in
+// bytes. Providers of models accept requests of 20 to 100 MB, so no transcript has a
+// longer message. An import needs up to six times the memory of its longest record: the
+// line, its texts, and the event made of it.
+const MaxRecord = 256 << 20
+
+// maxRecord is MaxRecord; tests change it.
+var maxRecord int64 = MaxRecord
+
+// TooLongError is the cause that rejects a record over MaxRecord.
+type TooLongError struct{ Bytes, Limit int64 }
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("%d bytes, over the limit of %d bytes", e.Bytes, e.Limit)
+}
+
 var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
 
 // TooDeep reports whether a value is nested in more than MaxDepth levels.
@@ -80,14 +96,14 @@ func (r *Record) Clone() Record {
 
 // Records yields the JSON objects of a file of lines, in order. A line may have
 // several objects. Records ignores empty lines, carriage returns and a byte order
-// mark. It yields a *RecordError for a record that cannot be parsed, and continues
-// with the next line. Any other error ends the sequence.
+// mark. It yields a *RecordError for a record that cannot be parsed and for a line over
+// MaxRecord, and continues with the next line. Any other error ends the sequence.
 func Records(src Source) iter.Seq2[Record, error] {
 	return split(src, (*lineReader).lines)
 }
 
 // Lines yields the lines of a source, each with its newline. The next line reuses
-// the bytes. An error ends the sequence.
+// the bytes. It leaves out lines over MaxRecord. An error ends the sequence.
 func Lines(src Source) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, f, err := src.Reader()
@@ -96,9 +112,9 @@ func Lines(src Source) iter.Seq2[[]byte, error] {
 			return
 		}
 		defer f.Close()
-		lines := &lineReader{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}
+		lines := &lineReader{source: src.Name, total: src.Size, in: bufio.NewReaderSize(r, 64<<10)}
 		for lines.next() {
-			if !yield(lines.buf, nil) {
+			if !lines.tooLong() && !yield(lines.buf, nil) {
 				return
 			}
 		}
@@ -117,7 +133,7 @@ func split(src Source, read func(s *lineReader, yield func(Record, error) bool))
 			return
 		}
 		defer f.Close()
-		read(&lineReader{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}, yield)
+		read(&lineReader{source: src.Name, total: src.Size, in: bufio.NewReaderSize(r, 64<<10)}, yield)
 	}
 }
 
@@ -125,7 +141,9 @@ func split(src Source, read func(s *lineReader, yield func(Record, error) bool))
 type lineReader struct {
 	source string
 	in     *bufio.Reader
-	buf    []byte // the line, with its newline if it has one
+	total  int64  // size of the file; 0 if unknown
+	buf    []byte // the line, with its newline if it has one; empty if it is too long
+	size   int64  // of the line
 	start  int64  // offset of the line
 	number int64
 	arrays bool // accept arrays as well as objects
@@ -137,7 +155,11 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // lines yields the objects of all lines.
 func (s *lineReader) lines(yield func(Record, error) bool) {
 	for s.next() {
-		if !s.line(yield) {
+		read := s.line
+		if s.tooLong() {
+			read = s.rejectLong
+		}
+		if !read(yield) {
 			return
 		}
 	}
@@ -148,11 +170,12 @@ func (s *lineReader) lines(yield func(Record, error) bool) {
 
 // next reads the next line into s.buf.
 func (s *lineReader) next() bool {
-	s.start += int64(len(s.buf))
-	s.buf = s.buf[:0]
+	s.start += s.size
+	s.buf, s.size = s.buf[:0], 0
 	for {
 		chunk, err := s.in.ReadSlice('\n')
-		s.buf = append(s.buf, chunk...)
+		s.size += int64(len(chunk))
+		s.keep(chunk)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
@@ -163,7 +186,34 @@ func (s *lineReader) next() bool {
 		break
 	}
 	s.number++
-	return len(s.buf) > 0
+	return s.size > 0
+}
+
+// keep appends a chunk to the line, unless the line is too long. The buffer doubles, up to
+// the rest of the file: many small steps would leave several times the line to the
+// garbage collector.
+func (s *lineReader) keep(chunk []byte) {
+	if s.tooLong() {
+		s.buf = nil
+		return
+	}
+	if need := len(s.buf) + len(chunk); need > cap(s.buf) {
+		most := 2 * cap(s.buf)
+		if s.total > 0 {
+			most = min(most, int(max(s.total-s.start, 0)))
+		}
+		s.buf = append(make([]byte, 0, max(most, need)), s.buf...)
+	}
+	s.buf = append(s.buf, chunk...)
+}
+
+// tooLong reports whether the line is over the limit.
+func (s *lineReader) tooLong() bool { return s.size > maxRecord }
+
+// rejectLong yields the rejection of a line that is too long.
+func (s *lineReader) rejectLong(yield func(Record, error) bool) bool {
+	rec := Record{Source: s.source, Line: s.number, Offset: s.start, Size: s.size}
+	return yield(rec, rec.Reject(&TooLongError{Bytes: s.size, Limit: maxRecord}))
 }
 
 // line yields the objects of the line in s.buf.

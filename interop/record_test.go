@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -183,6 +184,80 @@ func TestManyRecordsBeforeCarriageReturns(t *testing.T) {
 		}
 		if got != n+1 {
 			t.Errorf("%d records", got)
+		}
+	}
+}
+
+// setMaxRecord changes the limit of a record until the end of a test.
+func setMaxRecord(t *testing.T, limit int64) {
+	was := maxRecord
+	t.Cleanup(func() { maxRecord = was })
+	maxRecord = limit
+}
+
+// A line over the limit is rejected with its place and its length, and the other lines
+// are records.
+func TestLongLines(t *testing.T) {
+	setMaxRecord(t, 100<<10) // longer than the buffer of the reader
+	long := `{"a":"` + strings.Repeat("x", 300<<10) + "\"}\n"
+	fits := `{"a":"` + strings.Repeat("x", 90<<10) + "\"}\n"
+	rejected := "307209 bytes, over the limit of 102400 bytes"
+	for name, test := range map[string]struct {
+		content string
+		want    []row
+	}{
+		"first": {long + "{}\n", []row{{1, 0, "", rejected}, {2, 307209, "{}", ""}}},
+		"last":  {"{}\n" + long, []row{{1, 0, "{}", ""}, {2, 3, "", rejected}}},
+		"between long records": {fits + long + fits, []row{
+			{1, 0, strings.TrimSpace(fits), ""}, {2, int64(len(fits)), "", rejected}, {3, int64(len(fits) + len(long)), strings.TrimSpace(fits), ""}}},
+	} {
+		if diff := cmp.Diff(test.want, rows(t, test.content)); diff != "" {
+			t.Errorf("%s (+):\n%s", name, diff)
+		}
+		lines := 0
+		for _, err := range Lines(text("f", test.content)) {
+			if lines++; err != nil {
+				t.Error(err)
+			}
+		}
+		if lines != len(test.want)-1 {
+			t.Errorf("%s: Lines yields %d lines", name, lines)
+		}
+	}
+}
+
+// A document over the limit is one rejected record. A long first line does not hide the
+// lines after it.
+func TestLongDocuments(t *testing.T) {
+	setMaxRecord(t, 1000)
+	text := strings.Repeat("x", 2000)
+	for content, want := range map[string][]string{
+		"{\n\"a\":\n\"" + text + "\"}\n":               {"1@0 2011 bytes, over the limit of 1000 bytes"},
+		"[" + strings.Repeat("1,\n", 500):              {"1@0 1501 bytes, over the limit of 1000 bytes"},
+		"[\"" + text + "\"]\n[2]\n":                    {"1@0 2005 bytes, over the limit of 1000 bytes", "2@2005 [2]"},
+		"[1]\n[\"" + text + "\"]\n[2]\n":               {"1@0 [1]", "2@4 2005 bytes, over the limit of 1000 bytes", "3@2009 [2]"},
+		"{\"a\n" + strings.Repeat("[1]\n", 300)[:1196]: nil, // see below
+	} {
+		var got []string
+		for rec, err := range Values(Source{Name: "f", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}) {
+			var rejected *RecordError
+			switch {
+			case err == nil:
+				got = append(got, fmt.Sprintf("%d@%d %s", rec.Line, rec.Offset, rec.Value))
+			case errors.As(err, &rejected):
+				got = append(got, fmt.Sprintf("%d@%d %v", rejected.Line, rejected.Offset, rejected.Cause))
+			default:
+				t.Fatal(err)
+			}
+		}
+		if want == nil { // a bad first line rejects itself only
+			if len(got) != 300 {
+				t.Errorf("%d values after a bad first line", len(got))
+			}
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(+):\n%s", diff)
 		}
 	}
 }

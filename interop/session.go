@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // A batch has about this many events or bytes of data. An import has at most two
@@ -46,6 +47,7 @@ type Session struct {
 	count   int             // of pending events
 	bytes   int             // of their data
 	written int
+	present *present
 	running *batchAppend    // the batch that is being appended; nil if none is
 	spare   [][]event.Event // room for pending appends
 	failed  error           // of a batch; the next call returns it
@@ -57,14 +59,15 @@ type batchAppend struct {
 	count   int // of events
 	done    chan struct{}
 	// Set when done is closed:
-	head event.Head
-	err  error
+	head  event.Head
+	fresh bool // this import stored the events
+	err   error
 }
 
 // OpenSession opens a session of the log, or prepares a new one. It calls each with
 // every event of the session, in order. each must not keep the events.
 func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	s := &Session{ID: id, log: log, index: newIndex()}
+	s := &Session{ID: id, log: log, index: newIndex(), present: presentIn(ctx)}
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
 			break
@@ -257,10 +260,10 @@ func (s *Session) FlushAsync(ctx context.Context) error {
 	}
 	w := &batchAppend{appends: s.pending, count: s.count, done: make(chan struct{})}
 	s.running, s.pending, s.spare, s.count, s.bytes = w, s.spare, nil, 0, 0
-	expect := eventlog.At(s.head).Lenient()
+	head := s.head
 	go func() {
 		defer close(w.done)
-		w.head, w.err = s.log.AppendEach(ctx, s.ID, expect, w.appends...)
+		w.head, w.fresh, w.err = engine.Of(s.log).AppendEach(ctx, s.ID, head, w.appends...)
 	}()
 	return nil
 }
@@ -280,7 +283,11 @@ func (s *Session) wait() error {
 		return fmt.Errorf("import into session %q: %w", s.ID, w.err)
 	}
 	s.head = w.head
-	s.written += w.count
+	if w.fresh {
+		s.written += w.count
+	} else {
+		s.present.add(w.appends)
+	}
 	clear(w.appends)
 	s.spare = w.appends[:0]
 	return nil

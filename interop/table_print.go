@@ -1,13 +1,14 @@
 package interop
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/convlog/convlog/internal/terminal"
 )
 
 // The limits of Print.
@@ -148,13 +149,5 @@ func (n *noter) names(verb, noun string, names []string) {
 	n.note("%s: %s: %s", verb, Count(int64(len(names)), noun), list)
 }
 
-// oneLine replaces control characters, which would break a line or act on a
-// terminal.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || 0x7f <= r && r <= 0x9f {
-			return cmp.Or(map[rune]rune{'\t': ' '}[r], '\uFFFD')
-		}
-		return r
-	}, text)
-}
+// oneLine escapes the characters that would break a line or act on a terminal.
+func oneLine(text string) string { return terminal.Clean(strings.ReplaceAll(text, "\t", " ")) }

@@ -33,7 +33,7 @@ func TestALongTableIsFolded(t *testing.T) {
 		"  … 4,960 more files\n", "  2,500 files of one\n", "  2,500 files of two\n", "  5,000 files\n",
 		"    5,000   5,000        0    0        0     1,000     5,000  5,000 files\n",
 		"rejected: 0000.jsonl:10 (byte 0): torn\n", "rejected: … and 950 more\n", "stopped: 0007.jsonl: no luck\n",
-		"skipped: 4 other files: a, b, c, …\n", "not followed: 1 link: l\uFFFD[2J\n",
+		"skipped: 4 other files: a, b, c, …\n", "not followed: 1 link: l\\x1b[2J\n",
 	} {
 		if !strings.Contains(short.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, short.String())

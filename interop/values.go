@@ -15,12 +15,15 @@ import (
 // one line or on many. It yields the errors of Records.
 //
 // Values reads a file line by line if the first line is a whole value. It reads any
-// other file into memory.
+// other file into memory, up to MaxRecord.
 func Values(src Source) iter.Seq2[Record, error] {
 	return split(src, func(s *lineReader, yield func(Record, error) bool) {
 		s.arrays = true
 		document, err := s.document()
+		var rejected *RecordError
 		switch {
+		case errors.As(err, &rejected):
+			yield(Record{Source: src.Name, Line: 1}, err)
 		case err != nil:
 			yield(Record{}, fmt.Errorf("read %s: %w", src.Name, err))
 		case document != nil:
@@ -34,31 +37,50 @@ func Values(src Source) iter.Seq2[Record, error] {
 // document reads the whole file if its values are on many lines. Else it returns nil,
 // and the next read starts at the start of the file.
 func (s *lineReader) document() ([]byte, error) {
-	var first []byte
-	for len(bytes.TrimSpace(first)) == 0 {
-		line, err := s.in.ReadBytes('\n')
-		first = append(first, line...)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+	var begin bytes.Buffer
+	in := io.LimitReader(s.in, maxRecord+1)
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for end := false; !end && len(bytes.TrimSpace(begin.Bytes())) == 0; {
+		err := readLine(lines, &begin)
+		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return nil, err
 		}
 	}
-	if whole(first) == nil {
-		s.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(first), s.in), 64<<10)
-		return nil, nil
+	if int64(begin.Len()) <= maxRecord && whole(begin.Bytes()) != nil {
+		if _, err := begin.ReadFrom(lines); err != nil {
+			return nil, err
+		}
+		err := whole(begin.Bytes())
+		switch unfinished := errors.Is(err, io.ErrUnexpectedEOF); {
+		case unfinished && int64(begin.Len()) > maxRecord:
+			return nil, s.longDocument(int64(begin.Len()))
+		case unfinished, err == nil:
+			return begin.Bytes(), nil
+		}
 	}
-	rest, err := io.ReadAll(s.in)
-	if err != nil {
-		return nil, err
-	}
-	all := append(first, rest...)
-	if err := whole(all); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-		return all, nil
-	}
-	s.in = bufio.NewReader(bytes.NewReader(all))
+	s.in = bufio.NewReaderSize(io.MultiReader(&begin, lines, s.in), 64<<10)
 	return nil, nil
+}
+
+// longDocument reads the rest of a document that is too long, and returns its rejection.
+func (s *lineReader) longDocument(begin int64) error {
+	rest, err := io.Copy(io.Discard, s.in)
+	if err != nil {
+		return err
+	}
+	rec := Record{Source: s.source, Line: 1}
+	return rec.Reject(&TooLongError{Bytes: begin + rest, Limit: maxRecord})
+}
+
+// readLine appends a line, or the rest of the file, to b.
+func readLine(in *bufio.Reader, b *bytes.Buffer) error {
+	for {
+		chunk, err := in.ReadSlice('\n')
+		b.Write(chunk)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
 }
 
 // whole returns an error unless b starts with a whole value.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -52,7 +53,7 @@ type Ledger struct {
 // accounting_flushed events refer to it by its base name. A torn last line is
 // truncated. The error is ErrBadLedger if a line is not an entry.
 func OpenLedger(path string) (*Ledger, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := regular.Open(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
 	"github.com/convlog/convlog/upkeep/transfer"
@@ -238,7 +239,7 @@ func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions [
 // complete.
 func (a *app) output(file string, f func(io.Writer) error) error {
 	if file == "" || file == "-" {
-		return buffered(a.out, f)
+		return a.standardOutput(f)
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return a.overwrite(file, f)
@@ -259,6 +260,19 @@ func (a *app) output(file string, f func(io.Writer) error) error {
 		return unwritten(file, err)
 	}
 	return nil
+}
+
+// standardOutput runs f on standard output. A terminal gets escapes instead of control
+// characters; a file or a program gets the exact bytes.
+func (a *app) standardOutput(f func(io.Writer) error) error {
+	if !a.onTerminal() {
+		return buffered(a.out, f)
+	}
+	guard := terminal.NewGuard(a.out, false)
+	if err := buffered(guard, f); err != nil {
+		return err
+	}
+	return guard.Flush()
 }
 
 // overwrite runs f on a special file, for example a named pipe.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,27 +13,35 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/internal/terminal"
 )
 
 // printer prints the output of a command. It buffers, and flush returns the first
 // error.
 type printer struct {
 	w        *bufio.Writer
-	err      error // of the first value that is not JSON
+	guard    *terminal.Guard // between w and a terminal; nil for other output
+	err      error           // of the first value that is not JSON
 	colour   bool
 	terminal bool // the output is a terminal, or a pager on a terminal
 	now      func() time.Time
 }
 
 func (a *app) printer() *printer {
-	terminal := a.pager != nil || isTerminal(a.out)
-	return &printer{
-		w:        bufio.NewWriterSize(a.out, 64<<10),
-		terminal: terminal,
-		colour:   terminal && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb",
-		now:      a.now,
+	p := &printer{terminal: a.onTerminal(), now: a.now}
+	p.colour = p.terminal && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+	out := a.out
+	if p.terminal {
+		p.guard = terminal.NewGuard(a.out, p.colour)
+		out = p.guard
 	}
+	p.w = bufio.NewWriterSize(out, 64<<10)
+	return p
 }
+
+// onTerminal reports whether the output is a terminal, or a pager on a terminal.
+func (a *app) onTerminal() bool { return a.pager != nil || isTerminal(a.out) }
 
 // answer prints the one result of a command: v with --json, else as text prints it.
 func (a *app) answer(v any, text func(p *printer)) error {
@@ -66,10 +75,11 @@ func isTerminal(w io.Writer) bool {
 
 // flush writes the buffer out and returns the first error of the printer.
 func (p *printer) flush() error {
-	if err := p.w.Flush(); p.err == nil {
-		return err
+	err := p.w.Flush()
+	if p.guard != nil && err == nil {
+		err = p.guard.Flush()
 	}
-	return p.err
+	return cmp.Or(p.err, err)
 }
 
 func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p.w, format, args...) }
@@ -107,7 +117,7 @@ func escaped(text []byte) []byte {
 }
 
 // escapable reports whether JSON may contain a control character unescaped.
-func escapable(r rune) bool { return r >= 0x7f && control(r) }
+func escapable(r rune) bool { return r >= 0x7f && terminal.Control(r) }
 
 // style is the code of an ANSI colour or weight.
 type style string

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/terminal"
 )
 
 // shows renders events, holding at most most of them back.
@@ -217,7 +218,7 @@ func TestNoEscapeSequenceOfATranscriptReachesTheTerminal(t *testing.T) {
 			event.Part{Type: event.ImagePart, Name: evil, MediaType: evil, URL: evil}),
 		says(event.Tool, event.ToolResult("other"+evil, evil, event.Text(evil))),
 	)
-	if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && control(r) }); i >= 0 {
+	if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && terminal.Control(r) }); i >= 0 {
 		t.Errorf("control character %q in\n%s", got[i], got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -77,29 +78,7 @@ func shellWord(word string) string {
 
 // clean makes a line of text safe for a terminal: control characters become visible
 // escapes.
-func clean(text string) string {
-	if strings.IndexFunc(text, control) < 0 {
-		return text
-	}
-	var safe strings.Builder
-	for _, r := range text {
-		switch {
-		case control(r) && r > 0xff:
-			fmt.Fprintf(&safe, `\u%04x`, r)
-		case control(r):
-			fmt.Fprintf(&safe, `\x%02x`, r)
-		default:
-			safe.WriteRune(r)
-		}
-	}
-	return safe.String()
-}
-
-// control reports whether a character acts on the terminal. Characters that change
-// the direction of text do: they disguise it.
-func control(r rune) bool {
-	return r < 0x20 && r != '\t' || 0x7f <= r && r <= 0x9f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
-}
+func clean(text string) string { return terminal.Clean(text) }
 
 // brief joins text to one line and shortens it to n columns.
 func brief(text string, n int) string {

@@ -3,9 +3,12 @@ package main
 import (
 	"bufio"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/convlog/convlog/interop"
 )
 
 func TestColumns(t *testing.T) {
@@ -108,6 +111,40 @@ func TestJSONOnATerminal(t *testing.T) {
 		out.Reset()
 		if err := errors.Join(p.value("\u009b"), p.flush()); err != nil || strings.Contains(out.String(), "\u009b") == terminal {
 			t.Errorf("got %q, %v", out.String(), err)
+		}
+	}
+}
+
+// Nothing that a command prints to a terminal controls it. A file gets the exact bytes.
+func TestOutputOnATerminal(t *testing.T) {
+	const evil = "\x1b[2J\u009b\u202e\x9b"
+	table := &interop.Table{Rows: []interop.Row{{Path: evil, Err: errors.New(evil)}, {Path: evil, Err: errors.New(evil)}}, Skipped: []string{evil}}
+	for _, onTerminal := range []bool{true, false} {
+		var out strings.Builder
+		a := &app{out: &out, getenv: func(string) string { return "" }, now: time.Now}
+		if onTerminal {
+			a.pager = &pager{}
+		}
+		if err := a.printTable(table, true); err != nil {
+			t.Fatal(err)
+		}
+		p := a.printer()
+		p.printf("%s %s\n", evil, p.paint(bold, "bold")) // a forgotten clean
+		if err := p.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if onTerminal != strings.Contains(out.String(), "\x1b[1mbold\x1b[0m") {
+			t.Errorf("terminal %v: %q", onTerminal, out.String())
+		}
+		begun := out.Len()
+		if err := a.output("-", func(w io.Writer) error { _, err := io.WriteString(w, evil); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if exact := out.String()[begun:] == evil; exact == onTerminal {
+			t.Errorf("terminal %v: exported %q", onTerminal, out.String()[begun:])
+		}
+		if onTerminal && strings.ContainsAny(strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "").Replace(out.String()), "\x1b\u009b\u202e\x9b") {
+			t.Errorf("control characters in %q", out.String())
 		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 )
 
 func (a *app) verifyCommand() *cobra.Command {
-	return &cobra.Command{
+	var heads []string
+	cmd := &cobra.Command{
 		Use:   "verify [SESSION...]",
 		Short: "Check every checksum, hash, blob, parent and snapshot; exit 1 on damage",
 		Long: `Check all sessions and the store, or only the sessions named: every checksum, link
@@ -28,14 +29,43 @@ places, and prints a count.
 
 Notes are no damage: rules that an import broke and marked, effects of lost events
 (for example results without a call), marks that a replay contradicts, and torn
-tails.`,
+tails.
+
+A session that was rolled back to an earlier state, or made anew with other events,
+is consistent by itself. --head compares the session with a SEQ:HASH that append
+printed and that you kept elsewhere; a head that is missing is damage.`,
 		Annotations: map[string]string{exitCodes: "0 no damage, 1 damage found or failed, 2 wrong usage."},
-		Example:     "  logtool verify order-42 --json",
+		Example:     "  logtool verify order-42 --json\n  logtool verify order-42 --head 7:$HASH",
 		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
+			known, err := parseHeads(heads)
+			if err != nil {
+				return err
+			}
+			if len(known) > 0 && len(args) != 1 {
+				return usagef("--head is for one session: name it")
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args, known) })
 		},
 	}
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a SEQ:HASH that the session once had; repeatable")
+	return cmd
+}
+
+// parseHeads parses the values of --head.
+func parseHeads(texts []string) (heads []event.Head, err error) {
+	for _, text := range texts {
+		_, short, err := parseExpect(text)
+		if err != nil || short == nil || len(short.hash) != fullHash {
+			return nil, usagef("--head is SEQ:HASH with %d hex digits, as append prints it, not %q", fullHash, text)
+		}
+		hash, err := event.ParseHash(short.hash)
+		if err != nil {
+			return nil, usagef("--head: %v", err)
+		}
+		heads = append(heads, event.Head{Seq: short.seq, Hash: hash})
+	}
+	return heads, nil
 }
 
 // verifyRow is the result for one session with --json. Without a session, it has the
@@ -71,10 +101,12 @@ type verifySum struct {
 
 	snapshots int64 // defects of snapshots
 	newer     int64 // lines of a newer version
+	history   int64 // known heads that are missing
 }
 
-func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	v := verifyRun{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
+func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, known []event.Head) error {
+	v := verifyRun{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now()}
+	var opts verify.Options
 	var err error
 	if len(args) == 0 {
 		err = v.everything(ctx, log)
@@ -84,6 +116,10 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 	if err != nil {
 		return err
 	}
+	if len(known) > 0 {
+		opts.Heads = map[string][]event.Head{v.chosen[0]: known}
+	}
+	v.verifier = verify.New(log, opts)
 	if err := v.run(ctx); err != nil {
 		return err
 	}
@@ -257,6 +293,8 @@ func (all *verifySum) add(v verifyRow) {
 			all.snapshots++
 		case verify.RuleVersion:
 			all.newer++
+		case verify.RuleHistory:
+			all.history++
 		}
 	}
 	if v.Session == "" {
@@ -274,6 +312,8 @@ func (all *verifySum) advice() string {
 		return "redact the first snapshot of each session (logtool redact SESSION SEQ): the session is then read without it"
 	case all.newer:
 		return "a newer version wrote this: use a newer logtool"
+	case all.history:
+		return "another history has replaced the session: restore it from a copy that has the heads"
 	}
 	return "restore the damaged sessions from a copy, or salvage the readable events with logtool repair"
 }

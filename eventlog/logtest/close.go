@@ -44,6 +44,17 @@ var closeCases = []testCase{
 		Run:         testCloseBusy,
 	},
 	{
+		Name:        "running operations",
+		Explanation: "Every operation that runs while the log is closed succeeds or returns ErrClosed. Later calls return ErrClosed, and no file stays open.",
+		Run:         testCloseRunning,
+	},
+	{
+		Name:        "waiting for the store lock",
+		Explanation: "A call that waits for the store lock returns ErrClosed when its log is closed.",
+		Needs:       []suite.Need{suite.Locker, suite.Handles, suite.Eraser},
+		Run:         testCloseWaiting,
+	},
+	{
 		Name:        "no goroutines left",
 		Explanation: "Sequences that are stopped early, watchers that are cancelled, and closed logs leave no goroutines running.",
 		Run:         testCloseLeaks,

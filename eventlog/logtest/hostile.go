@@ -12,6 +12,11 @@ import (
 
 var hostileCases = []testCase{
 	{
+		Name:        "any clock",
+		Explanation: "With any clock an append stores events that verify, or returns ErrInvalidTimestamp. So does a redaction.",
+		Run:         testClocks,
+	},
+	{
 		Name:        "invalid ids",
 		Explanation: "Every method rejects ids that are empty, over 200 bytes, not UTF-8 or with control characters with ErrInvalidSession.",
 		Run:         testHostileInvalid,

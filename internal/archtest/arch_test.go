@@ -39,7 +39,7 @@ var table = map[string]room{
 	"internal/rawjson":       {modules: given},
 
 	"eventlog": {
-		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine"}, modules: given,
+		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine", "internal/regular"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
 	"internal/engine": {rooms: []string{"event"}},
@@ -74,7 +74,7 @@ var table = map[string]room{
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
 	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
-	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
+	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
 		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
@@ -89,17 +89,17 @@ var table = map[string]room{
 	"internal/suite":  {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
-		tests:   []string{"internal/crashfs", "upkeep/...", "search"},
+		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
-		tests:   []string{"upkeep/...", "search"},
+		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
 
-	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/...", "secrets"}},
 
 	"interop/internal/importtest": {
@@ -111,7 +111,9 @@ var table = map[string]room{
 	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
 
-	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
+	"internal/terminal": {},
+	"internal/regular":  {modules: []string{"golang.org/x/sys"}},
+	"internal/flock":    {rooms: []string{"internal/regular"}, modules: []string{"golang.org/x/sys"}},
 	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
 	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
@@ -119,6 +121,7 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "projection", "fork", "store/...", "upkeep/..."}, modules: append(testModules, given...),
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
+	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
 	"internal/torture":          {tests: []string{"internal/flock", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }

@@ -43,6 +43,11 @@ type Engine interface {
 	// is true. It returns the stored events, with data and upcast.
 	Append(ctx context.Context, session string, after event.Head, durable bool, events ...event.Event) (stored []event.Event, err error)
 
+	// AppendEach is a lenient Log.AppendEach at an expected head. fresh is false if the
+	// events were stored already, for example by an import of the same file in another
+	// process.
+	AppendEach(ctx context.Context, session string, after event.Head, appends ...[]event.Event) (head event.Head, fresh bool, err error)
+
 	// Exclusively runs fn while this process appends nothing to the session. The log
 	// forgets its memory of the session, and watchers read the store.
 	Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // The pause between two tries grows from shortestPause to longestPause.
@@ -27,7 +29,7 @@ const (
 // Shared callers cannot starve an exclusive one (see WaitFairly). A waiting exclusive
 // caller creates a second file, path plus GateSuffix, which also stays.
 func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
+	f, err := regular.Open(path, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
@@ -36,7 +38,7 @@ func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (u
 		if create {
 			flag |= os.O_CREATE
 		}
-		gate, err := os.OpenFile(path+GateSuffix, flag, perm)
+		gate, err := regular.Open(path+GateSuffix, flag, perm)
 		return file{gate}, err
 	}
 	if err := WaitFairly(ctx, exclusive, file{f}, gate); err != nil {

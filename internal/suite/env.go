@@ -400,6 +400,23 @@ func (t *Env) WantNoOtherFiles() {
 	}
 }
 
+// WantNoOpenFiles checks that this process has no open file of the store. It finds
+// nothing on systems without /proc.
+func (t *Env) WantNoOpenFiles() {
+	t.Helper()
+	if t.Harness.Path == "" {
+		return
+	}
+	const descriptors = "/proc/self/fd"
+	entries, _ := os.ReadDir(descriptors)
+	for _, entry := range entries {
+		// The descriptor of this listing is closed by now.
+		if target, err := os.Readlink(filepath.Join(descriptors, entry.Name())); err == nil && strings.HasPrefix(target, t.Harness.Path) {
+			t.Errorf("a file is open: %s", target)
+		}
+	}
+}
+
 // Path reads the active path of a session.
 func (t *Env) Path(l *eventlog.Log, session string) []event.Event {
 	t.Helper()

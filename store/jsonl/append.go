@@ -48,12 +48,22 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 	return h.append(events, durable)
 }
 
-// beginWrite returns the session's handle, locked against other writers of this
-// process. The caller must call endWrite.
+// beginWrite begins a call that changes a session. It returns the session's handle,
+// locked against other writers of this process. After success the caller must call
+// endWrite.
 func (s *Store) beginWrite(ctx context.Context, verb, session string) (*handle, error) {
-	if err := s.checkWritable(verb, session); err != nil {
+	if err := s.beginChange(verb, session); err != nil {
 		return nil, err
 	}
+	h, err := s.takeTurn(ctx, verb, session)
+	if err != nil {
+		_ = s.endCall()
+	}
+	return h, err
+}
+
+// takeTurn returns the session's handle when no other goroutine writes to the session.
+func (s *Store) takeTurn(ctx context.Context, verb, session string) (*handle, error) {
 	if session == "" {
 		return nil, fmt.Errorf("%s: %w: empty", verb, event.ErrInvalidSession)
 	}
@@ -66,14 +76,20 @@ func (s *Store) beginWrite(ctx context.Context, verb, session string) (*handle, 
 		return nil, fmt.Errorf("%s %q: %w", verb, session, err)
 	}
 	if err := h.checkPoison(verb); err != nil {
-		s.endWrite(h)
+		s.releaseTurn(h)
 		return nil, err
 	}
 	return h, nil
 }
 
-// endWrite unlocks and releases h. It closes the file of a poisoned handle.
+// endWrite ends the call of beginWrite.
 func (s *Store) endWrite(h *handle) {
+	s.releaseTurn(h)
+	_ = s.endCall()
+}
+
+// releaseTurn unlocks and releases h. It closes the file of a poisoned handle.
+func (s *Store) releaseTurn(h *handle) {
 	if h.poison != nil {
 		_ = h.drop()
 	}

@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -36,14 +35,15 @@ type blobDirs struct {
 // PutBlob implements eventlog.Blobs. It hashes the body while it writes a temporary
 // file, then renames the file to the digest. The blob is durable when PutBlob returns.
 func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error) {
-	if err := s.checkWritable("put blob", s.dir); err != nil {
+	if err := s.beginChange("put blob", s.dir); err != nil {
 		return "", 0, err
 	}
+	defer s.endCall()
 	if err := s.makeBlobDir(); err != nil {
 		return "", 0, fmt.Errorf("put blob: %w", err)
 	}
 	temp := blobDir + "/" + tempPrefix + rand.Text()
-	sum, size, err := s.writeBlob(ctx, temp, r)
+	sum, size, err := s.writeBlob(temp, &aliveReader{ctx: ctx, store: s, r: r})
 	if err == nil {
 		err = s.nameBlob(temp, sum)
 	}
@@ -70,31 +70,32 @@ func (s *Store) makeBlobDir() error {
 
 // writeBlob copies r to the new file temp and syncs it. It returns the SHA-256 and the
 // size in bytes.
-func (s *Store) writeBlob(ctx context.Context, temp string, r io.Reader) (sum []byte, size int64, err error) {
+func (s *Store) writeBlob(temp string, r io.Reader) (sum []byte, size int64, err error) {
 	file, err := s.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer closeInto(&err, file)
 	hash := sha256.New()
-	size, err = io.Copy(io.MultiWriter(file, hash), &contextReader{ctx: ctx, r: r})
+	size, err = io.Copy(io.MultiWriter(file, hash), r)
 	if err != nil {
 		return nil, 0, err
 	}
 	return hash.Sum(nil), size, file.Sync()
 }
 
-// contextReader reads from r until ctx ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+// aliveReader reads from r until ctx ends or the store is closed.
+type aliveReader struct {
+	ctx   context.Context
+	store *Store
+	r     io.Reader
 }
 
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
+func (a *aliveReader) Read(p []byte) (int, error) {
+	if err := a.store.alive(a.ctx); err != nil {
 		return 0, err
 	}
-	return c.r.Read(p)
+	return a.r.Read(p)
 }
 
 // nameBlob renames temp to the name of the blob. It also replaces an existing file,
@@ -140,7 +141,11 @@ func blobName(d event.Digest) string {
 
 // OpenBlob implements eventlog.Blobs. It does not compare the content with the digest.
 func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
-	if err := errors.Join(ctx.Err(), s.checkOpen("open blob", string(d))); err != nil {
+	if err := s.beginCall("open blob", string(d)); err != nil {
+		return nil, err
+	}
+	defer s.endCall()
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	name := blobName(d)
@@ -171,9 +176,10 @@ func (b *blobReader) Close() error { return b.file.Close() }
 
 // RemoveBlobs implements eventlog.Blobs. It syncs each directory once.
 func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
-	if err := s.checkWritable("remove blobs", s.dir); err != nil {
+	if err := s.beginChange("remove blobs", s.dir); err != nil {
 		return err
 	}
+	defer s.endCall()
 	dirs := map[string]bool{}
 	var errs []error
 	for _, d := range digests {
@@ -212,9 +218,10 @@ func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, erro
 }
 
 func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, error) bool) error {
-	if err := s.checkOpen("list blobs of", s.dir); err != nil {
+	if err := s.beginCall("list blobs of", s.dir); err != nil {
 		return err
 	}
+	defer s.endCall()
 	dirs, err := s.names(blobDir, 2)
 	if err != nil {
 		return err
@@ -225,7 +232,7 @@ func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, err
 			return err
 		}
 		for _, name := range names {
-			if err := errors.Join(ctx.Err(), s.yieldBlob(name, yield)); err != nil {
+			if err := errors.Join(s.alive(ctx), s.yieldBlob(name, yield)); err != nil {
 				return err
 			}
 		}
@@ -234,7 +241,7 @@ func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, err
 }
 
 // names returns the sorted names in dir that have the given number of lower-case hex
-// digits.
+// digits. It skips special files, which Check reports.
 func (s *Store) names(dir string, digits int) ([]string, error) {
 	entries, err := s.fs.ReadDir(dir)
 	if isAbsent(err) {
@@ -246,12 +253,21 @@ func (s *Store) names(dir string, digits int) ([]string, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	var names []string
 	for _, entry := range entries {
-		raw, err := hex.DecodeString(entry.Name())
-		if err == nil && 2*len(raw) == digits && bytes.Equal(hex.AppendEncode(nil, raw), []byte(entry.Name())) {
+		ordinary := entry.Type().IsRegular() || entry.IsDir() && digits < 2*sha256.Size
+		if ordinary && hexDigits(entry.Name()) == digits {
 			names = append(names, entry.Name())
 		}
 	}
 	return names, nil
+}
+
+// hexDigits is the length of a name of lower-case hex digits, and 0 for other names.
+func hexDigits(name string) int {
+	raw, err := hex.DecodeString(name)
+	if err != nil || hex.EncodeToString(raw) != name {
+		return 0
+	}
+	return len(name)
 }
 
 func (s *Store) yieldBlob(digits string, yield func(eventlog.BlobInfo, error) bool) error {

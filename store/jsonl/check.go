@@ -2,21 +2,29 @@ package jsonl
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 var _ eventlog.Checker = (*Store)(nil)
 
-// Check implements eventlog.Checker. It reports entries that have the name of a session
-// file but are not regular files, sessions that have only a torn tail, and interrupted
-// erasures.
+// Check implements eventlog.Checker. It reports entries that have the name of a file of
+// the store but are not regular files, sessions that have only a torn tail, and
+// interrupted erasures.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
+		if err := s.beginCall("check", s.dir); err != nil {
+			yield(eventlog.Defect{}, err)
+			return
+		}
+		defer s.endCall()
 		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted, s.checkErasing} {
 			if err := check(ctx, yield); errors.Is(err, errStop) {
 				return
@@ -28,28 +36,54 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	}
 }
 
-// checkNames reports directories and other special files with the extension of a
-// session file.
-func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error) bool) error {
-	if err := s.checkOpen("check", s.dir); err != nil {
+// checkNames reports named pipes, folders and other special files that have the name of
+// a session, of a file beside it, of a lock or of a blob.
+func (s *Store) checkNames(ctx context.Context, yield func(eventlog.Defect, error) bool) error {
+	if err := s.checkEntries(".", isOwnName, yield); err != nil {
 		return err
 	}
-	entries, err := s.fs.ReadDir(".")
-	if isAbsent(err) {
-		return nil
-	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), extension) || entry.Type().IsRegular() {
-			continue
-		}
-		d := eventlog.Defect{Path: s.path(entry.Name()), Offset: -1, Rule: "file",
-			Detail: fmt.Sprintf("it has the name of a session file and is not a regular file: %v", entry.Type())}
-		if !yield(d, nil) {
-			return errStop
+	dirs, err := s.names(blobDir, 2)
+	for i := 0; i < len(dirs) && err == nil; i++ {
+		if err = s.alive(ctx); err == nil {
+			err = s.checkEntries(blobDir+"/"+dirs[i], isBlobName, yield)
 		}
 	}
 	return err
 }
+
+// checkEntries reports the entries of a folder that have a name of the store and are no
+// regular files.
+func (s *Store) checkEntries(dir string, isOwn func(name string) bool, yield func(eventlog.Defect, error) bool) error {
+	entries, err := s.fs.ReadDir(dir)
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Type().IsRegular() || !isOwn(entry.Name()) {
+			continue
+		}
+		special := regular.Error{Path: s.path(path.Join(dir, entry.Name())), Mode: entry.Type()}
+		d := eventlog.Defect{Path: special.Path, Offset: -1, Rule: "file",
+			Detail: fmt.Sprintf("it has the name of a file of the store and is a %s", special.Kind())}
+		if !yield(d, nil) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// isOwnName reports whether a file in the store's folder has a name that the store
+// uses.
+func isOwnName(name string) bool {
+	return strings.HasSuffix(name, extension) || name == lockName || name == gateName ||
+		strings.Contains(name, tornInfix) || strings.Contains(name, damagedInfix) || strings.HasSuffix(name, rewriteSuffix)
+}
+
+// isBlobName reports whether name is the digest of a blob, in hex digits.
+func isBlobName(name string) bool { return hexDigits(name) == 2*sha256.Size }
 
 // checkUnlisted reports sessions without a complete append: Sessions does not list
 // them.
@@ -59,7 +93,7 @@ func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, e
 		return err
 	}
 	for _, row := range rows {
-		if err := ctx.Err(); err != nil {
+		if err := s.alive(ctx); err != nil {
 			return err
 		}
 		if row.id == "" || !s.isTornOnly(row) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -116,7 +115,7 @@ func TestDamagedBlobs(t *testing.T) {
 			p.TB = t
 			p.restore()
 			w := *p.Witness
-			w.Tolerates = func(err error) bool { return errors.Is(err, syscall.EISDIR) }
+			w.Tolerates = func(err error) bool { return errors.Is(err, eventlog.ErrNotRegular) }
 			p.Witness = &w
 			for file, body := range p.files {
 				if strings.HasPrefix(file, blobDir) {
@@ -148,7 +147,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}{
 		"a folder": {func() FS { return newFaults(p.dir) }, func() error {
 			return errors.Join(os.Remove(p.path(logtest.SampleMain)), os.Mkdir(p.path(logtest.SampleMain), 0o700))
-		}, syscall.EISDIR, false},
+		}, eventlog.ErrNotRegular, false},
 		"forbidden": {func() FS { return locked{newFaults(p.dir), "main.jsonl"} }, func() error { return nil }, fs.ErrPermission, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,11 @@ const erasingName = ".erasing"
 
 // Erasing implements eventlog.Eraser. A rewrite leaves no bytes of replaced lines.
 func (s *Store) Erasing(ctx context.Context) (eventlog.Erasing, error) {
-	if err := errors.Join(s.checkOpen("read the running erasure of", s.dir), ctx.Err()); err != nil {
+	if err := s.beginCall("read the running erasure of", s.dir); err != nil {
+		return eventlog.Erasing{}, err
+	}
+	defer s.endCall()
+	if err := ctx.Err(); err != nil {
 		return eventlog.Erasing{}, err
 	}
 	digests, err := s.readErasing()
@@ -50,7 +54,11 @@ func (s *Store) readErasing() (digests []event.Digest, err error) {
 
 // SetErasing implements eventlog.Eraser. It replaces the file, or removes it.
 func (s *Store) SetErasing(ctx context.Context, digests []event.Digest) error {
-	if err := errors.Join(s.checkWritable("record an erasure in", s.dir), ctx.Err()); err != nil {
+	if err := s.beginChange("record an erasure in", s.dir); err != nil {
+		return err
+	}
+	defer s.endCall()
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	err := s.removeErasing()

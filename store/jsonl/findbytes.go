@@ -16,8 +16,9 @@ import (
 // folder.
 func (s *Store) FindBytes(ctx context.Context, needles [][]byte) iter.Seq2[eventlog.FilePlace, error] {
 	return func(yield func(eventlog.FilePlace, error) bool) {
-		err := s.checkOpen("search the files of", s.dir)
+		err := s.beginCall("search the files of", s.dir)
 		if err == nil {
+			defer s.endCall()
 			err = s.findBelow(ctx, ".", needles, yield)
 		}
 		if err != nil && !errors.Is(err, errStop) {

@@ -15,6 +15,11 @@ import (
 // reads again.
 func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
 	return func(yield func(eventlog.Fragment, error) bool) {
+		if err := s.beginCall("salvage session", session); err != nil {
+			yield(eventlog.Fragment{}, err)
+			return
+		}
+		defer s.endCall()
 		w, err := s.openFragments(ctx, session)
 		if err == nil {
 			defer w.close()
@@ -35,9 +40,6 @@ type fragmentReader struct {
 // openFragments opens a file that has at least one byte. If the file seems to end in an
 // unfinished append, it waits for the writer to finish.
 func (s *Store) openFragments(ctx context.Context, session string) (*fragmentReader, error) {
-	if err := s.checkOpen("salvage session", session); err != nil {
-		return nil, err
-	}
 	name := escape(session) + extension
 	w := &fragmentReader{reader: &reader{store: s, name: name, source: source{session: session, path: s.path(name)}}}
 	if err := w.open(); err != nil {
@@ -77,6 +79,9 @@ func (w *fragmentReader) withLock(ctx context.Context, f func(size int64) error)
 
 func (w *fragmentReader) run(ctx context.Context, yield func(eventlog.Fragment, error) bool) error {
 	for {
+		if err := w.store.alive(ctx); err != nil {
+			return err
+		}
 		f, err := w.salvager.next(ctx)
 		if err != nil {
 			return ignore(err, io.EOF)

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // FS is the directory of a store. Names are relative to it and use slashes. The store
@@ -26,8 +28,9 @@ type FS interface {
 	MakeRoot() error
 	// Mkdir creates a directory inside the root.
 	Mkdir(name string) error
-	// Open opens a file with the flags of os.OpenFile. New files are readable and
-	// writable by their owner only.
+	// Open opens a regular file with the flags of os.OpenFile. It returns an error that
+	// matches eventlog.ErrNotRegular for any other file, and never waits for one. New
+	// files are readable and writable by their owner only.
 	Open(name string, flag int) (File, error)
 	// Rename replaces an existing file.
 	Rename(from, to string) error
@@ -78,7 +81,19 @@ type osFS struct {
 // openDir is an open directory.
 type openDir struct {
 	*os.Root
-	self *os.File // the directory itself, for fstatat and fsync
+	self  *os.File // the directory itself, for fstatat and fsync
+	path  string   // absolute
+	inode uint64
+}
+
+// checkPlace returns ErrMoved if the path leads to another directory now.
+func (d *openDir) checkPlace() error {
+	var st unix.Stat_t
+	switch err := unix.Stat(d.path, &st); {
+	case err == unix.ENOENT, err == unix.ENOTDIR, err == nil && st.Ino != d.inode:
+		return &fs.PathError{Op: "open", Path: d.path, Err: eventlog.ErrMoved}
+	}
+	return nil // another error says nothing about the directory that is open
 }
 
 func (o *osFS) MakeRoot() error {
@@ -118,6 +133,9 @@ func (o *osFS) root() (*openDir, error) {
 	if root := o.opened.Load(); root != nil {
 		return root, nil
 	}
+	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: o.dir, Err: unix.ENOTDIR} // opening a pipe would wait
+	}
 	root, err := os.OpenRoot(o.dir)
 	if err != nil {
 		return nil, err
@@ -126,9 +144,32 @@ func (o *osFS) root() (*openDir, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	opened := &openDir{root, self}
+	opened := &openDir{Root: root, self: self}
+	if err := opened.identify(o.dir); err != nil {
+		return nil, errors.Join(err, self.Close(), root.Close())
+	}
 	o.opened.Store(opened)
 	return opened, nil
+}
+
+// identify sets the path and the inode.
+func (d *openDir) identify(dir string) (err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(d.self.Fd()), &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	d.inode = st.Ino
+	d.path, err = filepath.Abs(dir)
+	return err
+}
+
+// place is root, or ErrMoved if the path leads to another directory now.
+func (o *osFS) place() (*openDir, error) {
+	root, err := o.root()
+	if err != nil {
+		return nil, err
+	}
+	return root, root.checkPlace()
 }
 
 func (o *osFS) Mkdir(name string) error {
@@ -140,11 +181,11 @@ func (o *osFS) Mkdir(name string) error {
 }
 
 func (o *osFS) Open(name string, flag int) (File, error) {
-	root, err := o.root()
+	root, err := o.place()
 	if err != nil {
 		return nil, err
 	}
-	f, err := root.OpenFile(name, flag, 0o600)
+	f, err := regular.OpenIn(root, name, filepath.Join(o.dir, name), flag, 0o600)
 	if err != nil {
 		return nil, o.located(err)
 	}
@@ -176,7 +217,7 @@ func (o *osFS) Remove(name string) error {
 }
 
 func (o *osFS) Stat(name string) (Info, error) {
-	root, err := o.root()
+	root, err := o.place()
 	if err != nil {
 		return Info{}, err
 	}
@@ -221,11 +262,11 @@ func (o *osFS) SyncDir(name string) error {
 }
 
 func (o *osFS) openDir(name string) (*os.File, error) {
-	root, err := o.root()
+	root, err := o.place()
 	if err != nil {
 		return nil, err
 	}
-	return root.Open(name)
+	return root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
 func (o *osFS) Close() error {

@@ -21,11 +21,13 @@ import (
 // holds the session's lock.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
-		err := s.checkOpen("sweep", s.dir)
+		begin := s.beginCall
 		if remove {
-			err = s.checkWritable("sweep", s.dir)
+			begin = s.beginChange
 		}
+		err := begin("sweep", s.dir)
 		if err == nil {
+			defer s.endCall()
 			err = s.sweep(ctx, remove, yield)
 		}
 		if err != nil && !errors.Is(err, errStop) {
@@ -46,7 +48,7 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 	swept := false
 	for _, name := range append(spools, files...) {
 		leftover, err := s.inspectLeftover(name, remove)
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		if err = errors.Join(err, s.alive(ctx)); err != nil {
 			return err
 		}
 		if leftover.Path == "" {
@@ -173,6 +175,11 @@ func (s *Store) hasName(file File, name string) (bool, error) {
 // programs.
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
+		if err := s.beginCall("search for digests in", s.dir); err != nil {
+			yield("", err)
+			return
+		}
+		defer s.endCall()
 		names, err := s.listFiles(".", func(name string) bool {
 			return name != lockName && name != gateName && name != erasingName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
 		})
@@ -196,7 +203,7 @@ func (s *Store) yieldDigests(ctx context.Context, name string, yield func(event.
 	}
 	defer closeInto(&err, file)
 	whole := io.NewSectionReader(file, 0, math.MaxInt64)
-	for d, err := range event.DigestsIn(&contextReader{ctx: ctx, r: whole}) {
+	for d, err := range event.DigestsIn(&aliveReader{ctx: ctx, store: s, r: whole}) {
 		if err != nil {
 			return err
 		}

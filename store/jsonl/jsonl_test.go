@@ -47,7 +47,7 @@ func TestOpenErrorsNameTheFile(t *testing.T) {
 	must(t, os.Mkdir(path, 0o700))
 	events := sealed(t, "a", 1)
 	err := open(t, dir).Append(t.Context(), "a", event.Head{}, events, false)
-	if err == nil || !strings.Contains(err.Error(), "open "+path+": ") {
+	if err == nil || !strings.Contains(err.Error(), path+" is a folder") {
 		t.Errorf("append: %v, want %s named", err, path)
 	}
 }

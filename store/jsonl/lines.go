@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -32,7 +33,7 @@ func (c *chunk) next() int {
 
 var (
 	errUnterminated = errors.New("the line has no newline")
-	errTooLong      = errors.New("the line is longer than the largest append")
+	errTooLong      = fmt.Errorf("the line is longer than %d bytes, twice the largest append", longestLine)
 )
 
 // forwardLines reads the lines of file from next to end, oldest first.

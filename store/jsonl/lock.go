@@ -20,9 +20,10 @@ const (
 // most half a second. A read-only store takes a shared lock if the file exists, and creates
 // nothing.
 func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
-	if err := s.checkOpen("lock", s.dir); err != nil {
+	if err := s.beginCall("lock", s.dir); err != nil {
 		return nil, nil, err
 	}
+	defer s.endCall()
 	if s.opts.ReadOnly && exclusive {
 		return nil, nil, fmt.Errorf("lock %q: %w", s.dir, eventlog.ErrReadOnly)
 	}

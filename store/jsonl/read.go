@@ -17,6 +17,11 @@ import (
 // damaged. A concurrent rewrite does not disturb it: Read continues in the old file.
 func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
+		if err := s.beginCall("read session", session); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		defer s.endCall()
 		r, err := s.openReader(session)
 		if err != nil {
 			yield(event.Event{}, err)
@@ -54,9 +59,6 @@ type reader struct {
 
 // openReader opens a session that has at least one event.
 func (s *Store) openReader(session string) (*reader, error) {
-	if err := s.checkOpen("read session", session); err != nil {
-		return nil, err
-	}
 	name := escape(session) + extension
 	r := &reader{store: s, name: name, checkHoles: true, source: source{session: session, path: s.path(name)}}
 	err := r.open()
@@ -134,7 +136,7 @@ func (r *reader) forward(ctx context.Context, yield func(event.Event, error) boo
 	lines := forwardLines{file: r.file, next: at, end: r.end}
 	before := 0 // how many events of the current append follow the previous line
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
-		if err := ctx.Err(); err != nil {
+		if err := r.store.alive(ctx); err != nil {
 			return err
 		}
 		line, at, err := lines.line()
@@ -187,7 +189,7 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 	lines := backwardLines{file: r.file, end: end}
 	var after event.Event
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
-		if err := ctx.Err(); err != nil {
+		if err := r.store.alive(ctx); err != nil {
 			return err
 		}
 		if due > 0 && due < r.span.From {

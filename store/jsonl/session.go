@@ -19,13 +19,18 @@ var errName = errors.New("the file name does not match the session id")
 // Sessions implements eventlog.Store. It reads the start and the end of every file.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
+		if err := s.beginCall("list", s.dir); err != nil {
+			yield(eventlog.SessionInfo{}, err)
+			return
+		}
+		defer s.endCall()
 		rows, err := s.sessionFiles()
 		if err != nil {
 			yield(eventlog.SessionInfo{}, fmt.Errorf("list sessions: %w", err))
 			return
 		}
 		for _, row := range rows {
-			if err := ctx.Err(); err != nil {
+			if err := s.alive(ctx); err != nil {
 				yield(eventlog.SessionInfo{}, err)
 				return
 			}
@@ -46,9 +51,6 @@ type sessionFile struct{ id, name string }
 
 // sessionFiles returns the session files, ordered by session id.
 func (s *Store) sessionFiles() ([]sessionFile, error) {
-	if err := s.checkOpen("list", s.dir); err != nil {
-		return nil, err
-	}
 	entries, err := s.fs.ReadDir(".")
 	if isAbsent(err) {
 		return nil, nil
@@ -165,9 +167,10 @@ var versions = maphash.MakeSeed()
 // is written but not acknowledged, the version differs from the version after it. So
 // watchers see the change.
 func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
-	if err := s.checkOpen("inspect session", session); err != nil {
+	if err := s.beginCall("inspect session", session); err != nil {
 		return 0, err
 	}
+	defer s.endCall()
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

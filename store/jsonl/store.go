@@ -2,13 +2,10 @@ package jsonl
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/convlog/convlog/eventlog"
 )
 
 // SyncPolicy says when an append is synced to disk. No policy loses an event when a
@@ -55,6 +52,7 @@ type Store struct {
 	fs   FS
 
 	cache   cache
+	calls   calls
 	closing chan struct{} // closed by Close: ends all waits
 	once    sync.Once
 	closed  error
@@ -82,20 +80,22 @@ func New(dir string, opts ...Options) *Store {
 		s.fs = Dir(dir)
 	}
 	s.fs = &retryFS{s.fs, &s.cache}
+	s.calls.running.Store(1) // the open store
 	s.cache.init(s.opts.OpenFiles)
 	s.unsynced.sessions = make(map[string]struct{})
 	return s
 }
 
 // Close waits for appends in progress, syncs unsynced appends and closes the files.
-// Appends that wait for a lock, and all later calls, return ErrClosed.
+// Appends that wait for a lock, and all later calls, return ErrClosed. A read or a
+// listing in progress returns ErrClosed at its next step, and closes its own file.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
 		s.cache.drain()
 		s.unsynced.syncer.Wait()
 		errs := []error{s.syncUnsynced()}
-		errs = append(errs, s.cache.closeAll(), s.fs.Close())
+		errs = append(errs, s.cache.closeAll(), s.endCall())
 		s.closed = errors.Join(errs...)
 	})
 	return s.closed
@@ -108,22 +108,6 @@ func (s *Store) isClosed() bool {
 	default:
 		return false
 	}
-}
-
-// checkOpen returns ErrClosed after Close.
-func (s *Store) checkOpen(verb, session string) error {
-	if s.isClosed() {
-		return fmt.Errorf("%s %q: %w", verb, session, eventlog.ErrClosed)
-	}
-	return nil
-}
-
-// checkWritable returns an error if the store is read-only or closed.
-func (s *Store) checkWritable(verb, session string) error {
-	if s.opts.ReadOnly {
-		return fmt.Errorf("%s %q: %w", verb, session, eventlog.ErrReadOnly)
-	}
-	return s.checkOpen(verb, session)
 }
 
 // path returns the path of a file, for messages.

@@ -83,7 +83,7 @@ func (s *Store) syncSession(session string) error {
 		return err
 	}
 	h.turn <- struct{}{}
-	defer s.endWrite(h)
+	defer s.releaseTurn(h)
 	if h.poison != nil {
 		s.unsynced.remove(session)
 		return fmt.Errorf("sync session %q: %w", session, h.poison)

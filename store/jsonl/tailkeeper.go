@@ -16,6 +16,11 @@ import (
 // file yields an error, and the sequence continues.
 func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlog.TornTail, error] {
 	return func(yield func(eventlog.TornTail, error) bool) {
+		if err := s.beginCall("list torn tails of", s.dir); err != nil {
+			yield(eventlog.TornTail{}, err)
+			return
+		}
+		defer s.endCall()
 		rows := []sessionFile{{id: session, name: escape(session) + extension}}
 		if session == "" {
 			var err error
@@ -25,6 +30,10 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 			}
 		}
 		for _, row := range rows {
+			if err := s.alive(ctx); err != nil {
+				yield(eventlog.TornTail{}, err)
+				return
+			}
 			t, err := s.tornTail(ctx, row)
 			if err == nil && t.Bytes == 0 {
 				continue

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/convlog/convlog/eventlog"
 )
 
 // Lock implements eventlog.Locker. The lock lasts until unlock.
@@ -11,14 +13,14 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 	if err := s.usable(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := s.data.lock.take(ctx, exclusive); err != nil {
+	if err := s.data.lock.take(ctx, s.closing, exclusive); err != nil {
 		return nil, nil, fmt.Errorf("lock store: %w", err)
 	}
 	return ctx, sync.OnceFunc(func() { s.data.lock.release(exclusive) }), nil
 }
 
 // storeLock is a lock with many shared holders or one exclusive holder. A waiter stops
-// when its context ends.
+// when its context ends or its handle is closed.
 type storeLock struct {
 	mu        sync.Mutex
 	shared    int
@@ -28,7 +30,7 @@ type storeLock struct {
 
 func newStoreLock() *storeLock { return &storeLock{changed: make(chan struct{})} }
 
-func (l *storeLock) take(ctx context.Context, exclusive bool) error {
+func (l *storeLock) take(ctx context.Context, closing <-chan struct{}, exclusive bool) error {
 	for {
 		ok, changed := l.try(exclusive)
 		if ok {
@@ -36,6 +38,8 @@ func (l *storeLock) take(ctx context.Context, exclusive bool) error {
 		}
 		select {
 		case <-changed:
+		case <-closing:
+			return eventlog.ErrClosed
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -25,8 +25,8 @@ type Store struct {
 	data     *data
 	readOnly bool
 
-	mu     sync.RWMutex
-	closed bool
+	closing chan struct{} // closed by Close
+	once    sync.Once
 }
 
 var (
@@ -42,19 +42,19 @@ var (
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{data: &data{
+	return (&data{
 		sessions: make(map[string]*lines),
 		blobs:    make(map[event.Digest]blob),
 		copies:   make(map[string][][]byte),
 		lock:     newStoreLock(),
-	}}
+	}).handle(false)
 }
 
 // Handle returns another handle on the same data.
-func (s *Store) Handle() *Store { return &Store{data: s.data} }
+func (s *Store) Handle() *Store { return s.data.handle(false) }
 
 // ReadOnly returns a read-only handle on the same data. Writes return ErrReadOnly.
-func (s *Store) ReadOnly() *Store { return &Store{data: s.data, readOnly: true} }
+func (s *Store) ReadOnly() *Store { return s.data.handle(true) }
 
 // data is the data that all handles share. Lines never change in place, so a reader
 // may retain the slice it found.
@@ -66,6 +66,10 @@ type data struct {
 	version  uint64
 	erasing  []event.Digest
 	lock     *storeLock
+}
+
+func (d *data) handle(readOnly bool) *Store {
+	return &Store{data: d, readOnly: readOnly, closing: make(chan struct{})}
 }
 
 // lines are the stored lines of one session. version changes with every write.
@@ -157,9 +161,7 @@ func (s *Store) info(ctx context.Context, id string) (info eventlog.SessionInfo,
 
 // Close implements eventlog.Store. It closes this handle only.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
+	s.once.Do(func() { close(s.closing) })
 	return nil
 }
 
@@ -258,12 +260,12 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 
 // usable returns an error if the handle is closed or ctx has ended.
 func (s *Store) usable(ctx context.Context) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
+	select {
+	case <-s.closing:
 		return eventlog.ErrClosed
+	default:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
 }
 
 func (s *Store) writable(ctx context.Context) error {

@@ -31,7 +31,7 @@ func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, er
 	if !ok || !ok2 {
 		return nil, s.corrupt("", "blobs", 0, errRow)
 	}
-	return &blobReader{ctx: ctx, store: s, digest: d, key: key, left: size}, nil
+	return &blobReader{ctx: ctx, store: s, digest: d, key: key, size: size, left: size}, nil
 }
 
 // blobReader reads a blob. ctx is the context of OpenBlob.
@@ -40,6 +40,7 @@ type blobReader struct {
 	store  *Store
 	digest event.Digest
 	key    int64
+	size   int64
 	left   int64 // bytes not fetched yet
 	piece  int64 // number of the next piece
 	body   []byte
@@ -64,6 +65,15 @@ func (r *blobReader) Read(p []byte) (int, error) {
 	n := copy(p, r.body)
 	r.body = r.body[n:]
 	return n, nil
+}
+
+// Size is the number of bytes of the blob, so that a caller can allocate them at once.
+// It is 0 if the database names a size that no blob has.
+func (r *blobReader) Size() int64 {
+	if r.size > r.store.maxBlob {
+		return 0
+	}
+	return r.size
 }
 
 // fetch reads the next piece.

@@ -84,7 +84,7 @@ func (s *Store) checkStrays(_ context.Context, c *conn) (found []eventlog.Defect
 }
 
 const (
-	sampleRow  = `SELECT session, seq, line FROM events WHERE key >= ? AND key <= ? ORDER BY key LIMIT 1`
+	sampleRow  = `SELECT session, seq, ` + shortLine + ` FROM events WHERE key >= ? AND key <= ? ORDER BY key LIMIT 1`
 	hasGrams   = `SELECT count(*) FROM search WHERE search MATCH ? AND rowid = ?`
 	maxSamples = 500 // events
 

@@ -39,6 +39,9 @@ const (
 type conn struct {
 	raw   driverConn
 	stmts map[string]*stmt
+	// exclusive says that the connection locks all others out: it is closed after one
+	// use.
+	exclusive bool
 }
 
 // driverConn lists the methods that the store needs from the driver's connection.
@@ -52,6 +55,9 @@ type driverConn interface {
 // dial opens a connection. SQLite returns busy at once: the connection never waits for
 // a lock.
 func dial(path, parameters string) (*conn, error) {
+	if err := checkFiles(path); err != nil {
+		return nil, err
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err

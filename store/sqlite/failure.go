@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // handleRollback answers or requeues the jobs of a transaction that was rolled back
@@ -87,7 +88,7 @@ func explain(path string, err error) error {
 // the log's index, if there is one. Otherwise it returns err.
 func permissionError(path string, err error) error {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
-		f, opening := os.Open(name)
+		f, opening := regular.Open(name, os.O_RDONLY, 0)
 		if errors.Is(opening, fs.ErrPermission) {
 			return opening
 		}
@@ -123,7 +124,7 @@ func (w *writer) reconnect() error {
 		return err
 	}
 	_ = w.conn.close() // closing repeats the earlier error
-	w.conn, w.suspect = c, false
+	w.conn, w.suspect, w.place.wal = c, false, 0
 	clear(w.keys)
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // createFile creates an empty database file with mode 0600 unless the file exists. It
@@ -32,6 +35,17 @@ func createFile(path string) error {
 	return errors.Join(f.Close(), syncFolder(filepath.Dir(path)))
 }
 
+// checkFiles returns a NotRegularError if the database or a file of SQLite beside it is
+// no regular file. SQLite would open a named pipe and wait.
+func checkFiles(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := regular.Check(path + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writable returns an error unless the process may write the database and its folder,
 // which has the write-ahead log. SQLite would open an unwritable database for reading,
 // and SQLite's error does not name the cause.
@@ -40,6 +54,20 @@ func writable(path string) error {
 		if err := unix.Access(name, unix.W_OK); err != nil {
 			return &fs.PathError{Op: "write", Path: name, Err: err}
 		}
+	}
+	return nil
+}
+
+// checkNames refuses to write to a database with several names (hard links). SQLite keeps
+// a write-ahead log for each name, and two of them damage the database.
+func checkNames(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Nlink > 1 {
+		return fmt.Errorf("%w: %s has %d names (hard links), and writing to one would damage the others: copy the file, or remove the other names",
+			eventlog.ErrReadOnly, path, st.Nlink)
 	}
 	return nil
 }
@@ -111,19 +139,43 @@ func (s *Store) dialReadOnly() func(stamp) (*conn, error) {
 		if !at.live {
 			parameters += "&immutable=1"
 		}
-		c, err := dial(s.path, parameters)
-		if err != nil {
-			return nil, err
+		c, err := dialReadable(s.path, parameters, "")
+		if at.live && isCode(err, codeIndexSize) {
+			// The disk is full, and the index of the log does not exist. An exclusive
+			// connection needs no index on disk.
+			alone, failed := dialReadable(s.path, "mode=rw", "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON")
+			if isBusy(failed) {
+				return nil, failed // another reader is done soon
+			}
+			if failed == nil {
+				alone.exclusive = true
+				return alone, nil
+			}
 		}
-		kind, err := inspect(c)
-		if err == nil {
-			err = kind.checkReadable()
-		}
-		if err != nil {
-			return nil, errors.Join(err, c.close())
-		}
-		return c, nil
+		return c, err
 	}
+}
+
+// dialReadable opens a connection, sets it up and checks the schema.
+func dialReadable(path, parameters, setUp string) (*conn, error) {
+	c, err := dial(path, parameters)
+	if err != nil {
+		return nil, err
+	}
+	if setUp != "" {
+		err = c.run(setUp)
+	}
+	var kind fileKind
+	if err == nil {
+		kind, err = inspect(c)
+	}
+	if err == nil {
+		err = kind.checkReadable()
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
 }
 
 // inode identifies a file, so that the pool notices a replaced file.

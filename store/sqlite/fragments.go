@@ -15,9 +15,9 @@ import (
 
 const (
 	scanSession = `SELECT key, first, head FROM sessions NOT INDEXED WHERE id = ?`
-	nextSession = `SELECT session, line FROM events WHERE session > ? ORDER BY session, seq LIMIT 1`
+	nextSession = `SELECT session, ` + shortLine + ` FROM events WHERE session > ? ORDER BY session, seq LIMIT 1`
 	lowestSeq   = `SELECT seq FROM events WHERE session = ? ORDER BY seq LIMIT 1`
-	readRows    = `SELECT key, seq, line FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`
+	readRows    = `SELECT key, seq, ` + shortLine + ` FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`
 )
 
 // Fragments implements eventlog.Salvager. Every row is a fragment, and so is every
@@ -196,6 +196,9 @@ func (v *salvage) emit(ctx context.Context, r record) error {
 
 // parse parses a line of any session.
 func (v *salvage) parse(line []byte) (event.Event, error) {
+	if line == nil {
+		return event.Event{}, errLongLine
+	}
 	e, err := event.Parse(line, v.session)
 	if err == nil {
 		return e, nil

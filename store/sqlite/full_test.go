@@ -180,7 +180,7 @@ func TestReconnectWhenWritable(t *testing.T) {
 			return err
 		}
 		defer func(old *conn) { _ = old.close() }(w.conn)
-		w.conn = readOnly
+		w.conn, w.place.wal = readOnly, 0 // closing the old connection removes the log
 		return nil
 	})}))
 	err := s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false)

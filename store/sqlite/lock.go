@@ -30,7 +30,10 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 			return ctx, func() {}, nil
 		}
 	}
-	unlock, err = s.locks.lock(ctx, exclusive)
+	err = s.untilClose(ctx, func(ctx context.Context) error {
+		unlock, err = s.locks.lock(ctx, exclusive)
+		return err
+	})
 	if err != nil || !exclusive {
 		return ctx, unlock, err
 	}

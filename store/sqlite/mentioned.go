@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 // Mentioned implements eventlog.Sweeper. It reads the backup copies beside the
@@ -34,7 +35,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 
 // fileDigests yields the digests in a file.
 func fileDigests(ctx context.Context, path string, yield func(event.Digest, error) bool) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path, os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

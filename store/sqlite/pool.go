@@ -74,7 +74,7 @@ func (p *pool) attempt(f func(*conn) error) (again bool, err error) {
 	if c == nil {
 		return again, err
 	}
-	if err != nil || again {
+	if err != nil || again || c.exclusive {
 		return again, errors.Join(err, c.close())
 	}
 	return false, p.give(c, before)

@@ -16,11 +16,22 @@ import (
 const (
 	readSession  = `SELECT key, first, head FROM sessions WHERE id = ?`
 	readEnds     = `SELECT key, first, head, hash FROM sessions WHERE id = ?`
-	readForward  = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
-	readBackward = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
+	readForward  = `SELECT ` + shortLine + ` FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
+	readBackward = `SELECT ` + shortLine + ` FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
 	findRow      = `SELECT key FROM events WHERE session = ? AND seq = ?`
 	countKey     = `SELECT count(*) FROM sessions WHERE key = ?`
 )
+
+// longestLine is the longest line that a reader fetches, in bytes. No append writes a
+// line of half of it, so a longer line is damage, and reading it would take its memory
+// several times.
+const longestLine = 2 * (4<<20 + 64<<10)
+
+// shortLine is the column line, and NULL for a longer line. SQLite finds the length
+// without reading the line.
+const shortLine = `iif(length(line) <= 8519680, line, NULL)`
+
+var errLongLine = fmt.Errorf("the line is longer than %d bytes", longestLine)
 
 // A page ends at either limit. The first pages are shorter, so a reader that stops
 // early has read little.
@@ -215,6 +226,9 @@ var (
 // parse parses the line of seq. The rows are in the order of their seqs, so the line
 // after a missing row has a wrong seq.
 func (s *Store) parse(session string, seq int64, line []byte) (event.Event, error) {
+	if line == nil {
+		return event.Event{}, s.corrupt(session, "events", seq, errLongLine)
+	}
 	e, err := event.Parse(line, session)
 	if err == nil && e.Seq == seq {
 		return e, nil

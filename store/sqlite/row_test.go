@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/convlog/convlog/event"
@@ -41,5 +44,43 @@ func TestMismatchedSessionRow(t *testing.T) {
 			_, err = log.Append(t.Context(), "a", eventlog.Any(), event.Event{ID: event.NewID(), Type: "test:note", Data: []byte(`{}`)})
 			want(t, eventlog.ErrCorrupt, err)
 		})
+	}
+}
+
+// A line that no append can have written is damage with its place. Readers do not fetch
+// it, and a salvage keeps the other events.
+func TestLongRow(t *testing.T) {
+	const size = 64 << 20
+	path := tempPath(t)
+	s := New(path)
+	add(t, s, "a", event.Head{}, 3, "x")
+	must(t, s.Close())
+	makeDatabase(t, path, fmt.Sprintf("UPDATE events SET line = randomblob(%d) WHERE seq = 2", size))
+	s = open(t, path)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
+	var damage *eventlog.CorruptError
+	if len(events) != 1 || !errors.As(err, &damage) || damage.Seq != 2 || !errors.Is(err, errLongLine) {
+		t.Errorf("read %d events, then %v", len(events), err)
+	}
+	readable := 0
+	for f, err := range s.Fragments(t.Context(), "a") {
+		must(t, err)
+		if f.Err == nil {
+			readable++
+		} else if f.Seq != 2 || !errors.Is(f.Err, errLongLine) {
+			t.Errorf("seq %d: %v", f.Seq, f.Err)
+		}
+	}
+	if readable != 2 {
+		t.Errorf("%d readable events, want 2", readable)
+	}
+	for _, err := range s.Check(t.Context()) {
+		must(t, err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > size/4 {
+		t.Errorf("the readers allocated %d bytes", got)
 	}
 }

@@ -139,10 +139,14 @@ func (k fileKind) check() error {
 	case k.version < 0:
 		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version)}
 	case k.version > schemaVersion:
-		return &event.VersionError{What: "sqlite schema", Got: int(k.version), Max: schemaVersion}
+		return newerSchema(k.version)
 	default:
 		return nil
 	}
+}
+
+func newerSchema(version int64) error {
+	return &event.VersionError{What: "sqlite schema", Got: int(version), Max: schemaVersion}
 }
 
 // oldestReadable is the oldest version that is readable without a migration. Version 1

@@ -21,7 +21,7 @@ const (
 	freshSession  = `SELECT session, min(seq) FROM events WHERE key > ? AND +session = ?`
 	listActivity  = `SELECT s.key, s.id, e.timestamp FROM sessions s LEFT JOIN events e ON e.session = s.key AND e.seq = s.head`
 	readActivity  = listActivity + ` WHERE s.key = ?`
-	readSearched  = `SELECT seq, line FROM events WHERE session = ? AND seq = ?`
+	readSearched  = `SELECT seq, ` + shortLine + ` FROM events WHERE session = ? AND seq = ?`
 )
 
 // Search implements eventlog.Searcher. It reads the events that match in the index and

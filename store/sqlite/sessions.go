@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 
@@ -12,16 +13,21 @@ import (
 )
 
 const (
-	listSessions = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash, a.line, b.line FROM sessions s
+	listSessions = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
+		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id > ? ORDER BY s.id LIMIT ?`
 	listIDs     = `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ?`
-	listSession = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash, a.line, b.line FROM sessions s
+	listSession = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
+		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id = ?`
 )
+
+// errNoEnd is the damage of a session whose first or last event cannot be listed.
+var errNoEnd = fmt.Errorf("the first or the last event is missing, or longer than %d bytes", longestLine)
 
 // Sessions implements eventlog.Store.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
@@ -95,6 +101,10 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 	x, ok := sessionRowOf(row[2:6])
 	if !ok {
 		i.Err = s.corrupt(i.ID, "sessions", 0, errRow)
+		return i
+	}
+	if first == nil || last == nil {
+		i.Err = s.corrupt(i.ID, "events", 0, errNoEnd)
 		return i
 	}
 	if i.First, i.Err = s.parse(i.ID, x.first, first); i.Err != nil {

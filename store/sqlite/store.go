@@ -31,7 +31,9 @@ const (
 type Options struct {
 	// ReadOnly opens the file for reading only. The file must exist. Writes return
 	// eventlog.ErrReadOnly. The store creates no files, except SQLite's log index while
-	// a writer uses the database.
+	// a writer uses the database. If the disk is full and a killed writer left a log
+	// without an index, a read locks the database for a moment, and SQLite copies the log
+	// into it.
 	ReadOnly bool
 	// Sync is the sync policy of appends that are not durable by themselves
 	// (eventlog.Store.Append). Blobs, rewrites and removals are always synced.
@@ -56,6 +58,7 @@ type Store struct {
 	lifetime context.Context // ends with Close
 	cancel   context.CancelFunc
 	writer   *writer
+	place    place // of the database when it was opened; see read
 	readers  *pool
 	watch    watcher
 	locks    storeLock
@@ -170,6 +173,9 @@ func (s *Store) openError(err error) error {
 }
 
 func (s *Store) openNow(ctx context.Context) error {
+	if err := checkFiles(s.path); err != nil {
+		return err
+	}
 	if s.options.ReadOnly {
 		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path), s.options.LockTimeout)
 		return waitForCreation(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
@@ -177,11 +183,14 @@ func (s *Store) openNow(ctx context.Context) error {
 	if err := createFile(s.path); err != nil {
 		return err
 	}
+	if err := checkNames(s.path); err != nil {
+		return err
+	}
 	w, err := openWriter(ctx, s.path, s.options)
 	if err != nil {
 		return err
 	}
-	s.writer = w
+	s.writer, s.place = w, w.place
 	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil, s.options.LockTimeout)
 	s.index.start(s)
 	return nil
@@ -229,5 +238,23 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return s.readers.with(ctx, f)
+	if s.writer != nil {
+		if err := s.place.check(); err != nil {
+			return err
+		}
+	}
+	return s.untilClose(ctx, func(ctx context.Context) error { return s.readers.with(ctx, f) })
+}
+
+// untilClose runs f with a context that also ends when the store is closed. Then the
+// error is ErrClosed.
+func (s *Store) untilClose(ctx context.Context, f func(context.Context) error) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.lifetime, cancel)()
+	err := f(waiting)
+	if s.lifetime.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		return eventlog.ErrClosed
+	}
+	return err
 }

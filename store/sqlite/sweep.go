@@ -15,7 +15,7 @@ const (
 	tableForward  = `SELECT seq, key, session FROM events NOT INDEXED WHERE key BETWEEN ? AND ? ORDER BY key`
 	tableBackward = `SELECT seq, key, session FROM events NOT INDEXED WHERE key BETWEEN ? AND ? ORDER BY key DESC`
 	newestKey     = `SELECT seq FROM sqlite_sequence WHERE name = 'events'`
-	readRow       = `SELECT line FROM events WHERE key = ?`
+	readRow       = `SELECT ` + shortLine + ` FROM events WHERE key = ?`
 )
 
 // sweepDamage emits the remaining rows where pages are damaged. It finds rows through

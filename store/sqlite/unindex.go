@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	readErased     = `SELECT key, line FROM events WHERE session = ? AND seq = ?`
+	readErased     = `SELECT key, ` + shortLine + ` FROM events WHERE session = ? AND seq = ?`
 	rangeIndexed   = `SELECT min(seq), max(seq) FROM events WHERE session = ? AND key <= ?`
 	deleteIndexRow = `INSERT INTO search (search, rowid, grams) VALUES ('delete', ?, ?)`
 	emptyIndex     = `INSERT INTO search (search) VALUES ('delete-all')`

@@ -20,14 +20,18 @@ const (
 // and with every rewrite, and with nothing else. The store caches versions until a
 // connection of any process commits, so an unchanged database costs no query of the
 // session.
-func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
+func (s *Store) Version(ctx context.Context, session string) (v uint64, err error) {
 	if err := s.open(ctx); err != nil {
 		return 0, err
 	}
 	if s.options.ReadOnly {
 		return s.versionReadOnly(ctx, session)
 	}
-	return s.watch.version(ctx, s.path, session)
+	err = s.untilClose(ctx, func(ctx context.Context) error {
+		v, err = s.watch.version(ctx, s.path, session)
+		return err
+	})
+	return v, err
 }
 
 func (s *Store) versionReadOnly(ctx context.Context, session string) (v uint64, err error) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 // Only this goroutine uses conn and keys.
 type writer struct {
 	path    string
+	place   place
 	conn    *conn
 	policy  SyncPolicy
 	level   SyncPolicy    // current sync level of conn
@@ -35,12 +37,16 @@ type writer struct {
 }
 
 func openWriter(ctx context.Context, path string, options Options) (*writer, error) {
+	at, err := placeOf(path)
+	if err != nil {
+		return nil, err
+	}
 	c, err := dialWriter(ctx, path, options)
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{
-		path: path, conn: c, policy: options.Sync, level: options.Sync, limit: options.LockTimeout,
+		path: path, place: at, conn: c, policy: options.Sync, level: options.Sync, limit: options.LockTimeout,
 		keys: map[string]int64{}, stop: make(chan struct{}),
 	}
 	w.idle.L = &w.mu
@@ -120,8 +126,30 @@ func (w *writer) tryBegin() error {
 	if err := w.reconnect(); err != nil {
 		return err
 	}
-	_, err := w.conn.exec("BEGIN IMMEDIATE")
+	if _, err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	w.place.opened()
+	err := w.place.check()
+	if err == nil {
+		err = w.checkVersion()
+	}
+	if err != nil {
+		w.rollback()
+	}
 	return err
+}
+
+// checkVersion refuses a database that a newer program has migrated since it was opened.
+func (w *writer) checkVersion() error {
+	row := make([]driver.Value, 1)
+	if _, err := w.conn.first(row, "PRAGMA user_version"); err != nil {
+		return err
+	}
+	if version, _ := row[0].(int64); version > schemaVersion {
+		return newerSchema(version)
+	}
+	return nil
 }
 
 // errNoWaiter means that all callers that waited for the write lock have left.
@@ -191,7 +219,9 @@ func (w *writer) commit(jobs []*job) {
 		w.handleRollback(nil, jobs, err)
 		return
 	}
-	if err != nil {
+	if err == nil {
+		err = w.place.check() // moved during the transaction: the events may be lost
+	} else {
 		w.rollback()
 	}
 	w.mu.Lock()

@@ -129,7 +129,7 @@ func (i *inspector) fetch(ctx context.Context, e *event.Event, size int64) error
 	if err != nil {
 		return err
 	}
-	data, err := io.ReadAll(r)
+	data, err := engine.ReadBlob(r)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return err
 	}

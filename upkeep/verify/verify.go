@@ -42,6 +42,7 @@ const (
 	RuleVersion   = "version"      // a newer version wrote it
 	RuleTorn      = "torn"         // bytes after the last complete append
 	RuleHead      = "head"         // readers see fewer events than are stored
+	RuleHistory   = "history"      // a known head is not in the session: it was rolled back or replaced
 	RuleSnapshot  = "snapshot"     // a snapshot contradicts a replay
 	RuleRole      = "unknown_role" // a message has an unknown role
 	RuleUnlisted  = "unlisted"     // a session with a torn tail only
@@ -95,13 +96,23 @@ func (r *Report) Has(rules ...string) bool {
 }
 
 // Session checks one session: see Verifier.Session.
-func Session(ctx context.Context, log *eventlog.Log, session string) (Report, error) {
-	return New(log).Session(ctx, session)
+func Session(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Report, error) {
+	return New(log, opts...).Session(ctx, session)
 }
 
 // Lines checks the lines of one session: see Verifier.Lines.
 func Lines(ctx context.Context, log *eventlog.Log, session string) (Report, error) {
 	return New(log).Lines(ctx, session)
+}
+
+// Options configure a Verifier. The zero value is ready for use.
+type Options struct {
+	// Heads are heads that sessions once had, by session, for example those that appends
+	// returned. The chain protects the events before a head only if the head is kept
+	// outside the store: a session that was rolled back to an earlier state, or made anew
+	// with other events, is consistent by itself. A head that is not in the session or
+	// its lineage is a defect of RuleHistory.
+	Heads map[string][]event.Head
 }
 
 // Verifier checks the sessions of a log. Its methods may be called concurrently. It
@@ -110,6 +121,7 @@ func Lines(ctx context.Context, log *eventlog.Log, session string) (Report, erro
 type Verifier struct {
 	log      *eventlog.Log
 	engine   engine.Engine
+	heads    map[string][]event.Head
 	blobs    blobChecks
 	lineages lineages
 	slots    chan struct{} // one for each worker
@@ -118,15 +130,19 @@ type Verifier struct {
 
 // New makes a Verifier. It remembers checked blobs and ancestors: make a new one to
 // check them again.
-func New(log *eventlog.Log) *Verifier {
-	return &Verifier{log: log, engine: engine.Of(log), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+func New(log *eventlog.Log, opts ...Options) *Verifier {
+	v := &Verifier{log: log, engine: engine.Of(log), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if len(opts) > 0 {
+		v.heads = opts[0].Heads
+	}
+	return v
 }
 
 // Bytes is the number of bytes of lines that were read so far.
 func (v *Verifier) Bytes() int64 { return v.bytes.Load() }
 
-// Session checks the lines of a session (see Lines), the ancestors of a fork, and the
-// snapshots against a replay. Damage is in the report. Session returns an error only if
+// Session checks the lines of a session (see Lines), the ancestors of a fork, the
+// snapshots against a replay, and the known heads. Damage is in the report. Session returns an error only if
 // the session is missing or the store cannot be read.
 func (v *Verifier) Session(ctx context.Context, session string) (Report, error) {
 	report, err := v.Lines(ctx, session)
@@ -135,6 +151,7 @@ func (v *Verifier) Session(ctx context.Context, session string) (Report, error) 
 	}
 	v.checkLineage(ctx, &report)
 	v.checkSnapshots(ctx, &report)
+	v.checkHeads(ctx, &report)
 	return report, ctx.Err()
 }
 

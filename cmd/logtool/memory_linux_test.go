@@ -1,0 +1,4 @@
+package main
+
+// maxrssUnit is the unit of Rusage.Maxrss, in bytes.
+const maxrssUnit = 1 << 10

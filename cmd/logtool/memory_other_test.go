@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// maxrssUnit is the unit of Rusage.Maxrss, in bytes.
+const maxrssUnit = 1

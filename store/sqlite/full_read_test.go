@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/eventlog/logtest"
+)
+
+// fillDisk lets no file of this process grow over 16 KiB until the end of the test.
+func fillDisk(t *testing.T) {
+	t.Helper()
+	signal.Ignore(syscall.SIGXFSZ)
+	var was syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 16 << 10, Max: was.Max}))
+	t.Cleanup(func() {
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
+		signal.Reset(syscall.SIGXFSZ)
+	})
+}
+
+// A killed writer left a write-ahead log without an index, and the disk has no room for
+// the index. A read-only store reads all events, in several reads at a time.
+func TestReadOnFullDisk(t *testing.T) {
+	file, wal := crashedFiles(t)
+	path := filepath.Join(t.TempDir(), "s.db")
+	must(t, errors.Join(os.WriteFile(path, file, 0o600), os.WriteFile(path+"-wal", wal, 0o600)))
+	fillDisk(t)
+	_, err := dialReadable(path, "mode=ro", "")
+	if !isCode(err, codeIndexSize) {
+		t.Fatalf("the test does not fill the disk: %v", err)
+	}
+	s := open(t, path, Options{ReadOnly: true})
+	counts := make(chan int)
+	for range 4 {
+		go func() {
+			events, err := collect(s.Read(t.Context(), logtest.SampleMain, eventlog.Span{}))
+			if err != nil {
+				t.Error(err)
+			}
+			counts <- len(events)
+		}()
+	}
+	for range 4 {
+		if n := <-counts; n < 15 {
+			t.Errorf("read %d events", n)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular/special"
+)
+
+// A special file in the place of the database, or of a file beside it, is an error with
+// its path. No call waits for the other end of a pipe.
+func TestSpecialFiles(t *testing.T) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-lock"} {
+		for _, kind := range special.Kinds() {
+			t.Run("s.db"+suffix+"/"+kind.Name, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "s.db")
+				kind.Make(t, path+suffix)
+				for _, readOnly := range []bool{false, true} {
+					if readOnly && suffix != "" {
+						continue // there is no database to read
+					}
+					l := eventlog.Open(New(path, Options{ReadOnly: readOnly}))
+					err := l.Hold(t.Context(), func(context.Context) error { return nil })
+					var special *eventlog.NotRegularError
+					if !errors.As(err, &special) || special.Path != path+suffix {
+						t.Errorf("read-only %v: got error %v, want a NotRegularError at %s", readOnly, err, path+suffix)
+					}
+					if err := l.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}

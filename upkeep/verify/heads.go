@@ -1,0 +1,39 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// checkHeads compares the known heads of a session with its lineage.
+func (v *Verifier) checkHeads(ctx context.Context, r *Report) {
+	for _, known := range v.heads[r.Session] {
+		if detail := v.missingHead(ctx, r, known); detail != "" && ctx.Err() == nil {
+			r.addDefect(eventlog.Defect{Session: r.Session, Seq: known.Seq, Offset: -1, Rule: RuleHistory, Detail: detail})
+		}
+	}
+}
+
+// missingHead says why a known head is not in the session; it is empty if the head is.
+func (v *Verifier) missingHead(ctx context.Context, r *Report, known event.Head) string {
+	if known.Seq > r.Head.Seq {
+		return fmt.Sprintf("rolled back: the session once had %v and ends at %v", known, r.Head)
+	}
+	for e, err := range v.log.Read(ctx, r.Session, eventlog.Between(known.Seq, known.Seq)) {
+		switch {
+		case errors.Is(err, eventlog.ErrCorrupt):
+			return fmt.Sprintf("the event of the known head %v is damaged: %v", known, err)
+		case err != nil:
+			return fmt.Sprintf("the event of the known head %v cannot be read: %v", known, err)
+		case e.Hash() == known.Hash:
+			return ""
+		default:
+			return fmt.Sprintf("replaced: the session once had %v and has %v there", known, e.Head())
+		}
+	}
+	return fmt.Sprintf("the session has no event of the known head %v", known)
+}
