@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/convlog/convlog/interop"
 )
@@ -143,8 +144,11 @@ func TestOutputOnATerminal(t *testing.T) {
 		if exact := out.String()[begun:] == evil; exact == onTerminal {
 			t.Errorf("terminal %v: exported %q", onTerminal, out.String()[begun:])
 		}
-		if onTerminal && strings.ContainsAny(strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "").Replace(out.String()), "\x1b\u009b\u202e\x9b") {
-			t.Errorf("control characters in %q", out.String())
+		plain := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "", "\x1b[2m", "").Replace(out.String())
+		for _, control := range []string{"\x1b", "\u009b", "\u202e"} {
+			if onTerminal && (strings.Contains(plain, control) || !utf8.ValidString(plain)) {
+				t.Errorf("control characters in %q", out.String())
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Every operation fails if the folder was removed, replaced or moved while the store was
-// open: nobody would find what it writes, and it would read old files.
+// open. Nobody would find new events there.
 func TestMovedFolder(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{
 		"removed": os.RemoveAll,

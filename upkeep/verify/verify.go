@@ -107,8 +107,8 @@ func Lines(ctx context.Context, log *eventlog.Log, session string) (Report, erro
 
 // Options configure a Verifier. The zero value is ready for use.
 type Options struct {
-	// Heads are heads that sessions once had, by session, for example those that appends
-	// returned. The chain protects the events before a head only if the head is kept
+	// Heads has known heads by session, for example the heads that appends returned. The
+	// chain protects the events before a head only if the head is kept
 	// outside the store: a session that was rolled back to an earlier state, or made anew
 	// with other events, is consistent by itself. A head that is not in the session or
 	// its lineage is a defect of RuleHistory.
