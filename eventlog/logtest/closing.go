@@ -341,6 +341,11 @@ func (c *closing) abilityOperations() (all []operation) {
 		add("Eraser.Rewrite", func(ctx context.Context) error {
 			return c.locked(ctx, true, func() error { return e.Rewrite(ctx, "a", c.head, nil, nil) })
 		})
+		add("Eraser.Erasing", func(ctx context.Context) error {
+			_, err := e.Erasing(ctx)
+			return err
+		})
+		add("Eraser.SetErasing", func(ctx context.Context) error { return e.SetErasing(ctx, nil) })
 		add("Eraser.RemoveSession", func(ctx context.Context) error { return e.RemoveSession(ctx, "a", event.Head{}) })
 	}
 	if k, ok := eventlog.As[eventlog.TailKeeper](c.store); ok {

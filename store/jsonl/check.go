@@ -16,8 +16,7 @@ import (
 var _ eventlog.Checker = (*Store)(nil)
 
 // Check implements eventlog.Checker. It reports entries that have the name of a file of
-// the store but are not regular files, sessions that have only a torn tail, and
-// interrupted erasures.
+// the store but are not regular files, and sessions that have only a torn tail.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
 		if err := s.beginCall("check", s.dir); err != nil {
@@ -25,7 +24,7 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 			return
 		}
 		defer s.endCall()
-		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted, s.checkErasing} {
+		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted} {
 			if err := check(ctx, yield); errors.Is(err, errStop) {
 				return
 			} else if err != nil {

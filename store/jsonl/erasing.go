@@ -102,15 +102,3 @@ func (s *Store) writeErasing(digests []event.Digest) (err error) {
 	}
 	return s.fs.SyncDir(".")
 }
-
-// checkErasing reports an interrupted erasure.
-func (s *Store) checkErasing(ctx context.Context, yield func(eventlog.Defect, error) bool) error {
-	unfinished, err := s.Erasing(ctx)
-	if err != nil || len(unfinished.Blobs) == 0 {
-		return err
-	}
-	if !yield(eventlog.Defect{Path: s.path(erasingName), Offset: -1, Rule: "erasing", Detail: unfinished.String()}, nil) {
-		return errStop
-	}
-	return nil
-}

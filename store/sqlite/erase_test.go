@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 const canary = "canary-7c1f"
@@ -174,7 +175,7 @@ func TestErasureBesideAReader(t *testing.T) {
 				if err := change(l); !errors.Is(err, erase.ErrUnfinished) && !errors.Is(err, eventlog.ErrUnknownOutcome) {
 					t.Fatalf("%s beside a reader: %v", name, err)
 				}
-				if rules := unfinished(t, s); !slices.Equal(rules, []string{"erasing"}) {
+				if rules := unfinished(t, l); !slices.Equal(rules, []string{verify.RuleErasing}) {
 					t.Errorf("verify finds %q", rules)
 				}
 				want(t, erase.ErrUnfinished, erase.Finish(t.Context(), l))
@@ -194,7 +195,7 @@ func TestErasureBesideAReader(t *testing.T) {
 				if n := countCanary(t, path); n > 0 {
 					t.Errorf("the canary is there %d times", n)
 				}
-				if rules := unfinished(t, s); len(rules) > 0 {
+				if rules := unfinished(t, l); len(rules) > 0 {
 					t.Errorf("verify finds %q", rules)
 				}
 				must(t, l.Close())
@@ -203,10 +204,10 @@ func TestErasureBesideAReader(t *testing.T) {
 	}
 }
 
-// unfinished lists the rules of what Check finds.
-func unfinished(t *testing.T, s *Store) (rules []string) {
+// unfinished lists the rules of what verify finds.
+func unfinished(t *testing.T, l *eventlog.Log) (rules []string) {
 	t.Helper()
-	for d, err := range s.Check(t.Context()) {
+	for d, err := range verify.Store(t.Context(), l) {
 		must(t, err)
 		rules = append(rules, d.Rule)
 	}

@@ -83,15 +83,6 @@ func (w *writer) noteBytes() error {
 	return wrap("record the erasure", err)
 }
 
-// checkErasing reports an interrupted erasure.
-func (s *Store) checkErasing(_ context.Context, c *conn) (found []eventlog.Defect, err error) {
-	unfinished, err := erasingIn(c)
-	if err != nil || unfinished.Done() {
-		return nil, err
-	}
-	return []eventlog.Defect{s.fileDefect("erasing", unfinished.String())}, nil
-}
-
 // finishScrub tries once to empty the write-ahead log, if an earlier erasure could not.
 // A reader may prevent it again; then the record stays.
 func (s *Store) finishScrub(ctx context.Context) error {

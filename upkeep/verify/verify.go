@@ -47,6 +47,7 @@ const (
 	RuleRole      = "unknown_role" // a message has an unknown role
 	RuleUnlisted  = "unlisted"     // a session with a torn tail only
 	RuleUnread    = "unreadable"   // a session cannot be read
+	RuleErasing   = "erasing"      // an erasure was interrupted
 )
 
 // Report is the result of checking one session.
@@ -241,16 +242,45 @@ func (v *Verifier) Events(ctx context.Context, session string, events iter.Seq2[
 }
 
 // Store yields the damage of a store outside its listed sessions, for example a broken
-// index. A defect with RuleUnlisted names a session with a torn tail only.
+// index. A defect with RuleUnlisted names a session with a torn tail only. A defect with
+// RuleErasing is an interrupted erasure, which erase.Finish completes; Store waits for a
+// running one.
 func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, error] {
 	if err := engine.Of(log).Ready(ctx); err != nil {
 		return errorSequence[eventlog.Defect](err)
 	}
-	checker, ok := eventlog.As[eventlog.Checker](log.Store())
-	if !ok {
-		return func(func(eventlog.Defect, error) bool) {}
+	return func(yield func(eventlog.Defect, error) bool) {
+		if d, err := unfinishedErasure(ctx, log); (d.Rule != "" || err != nil) && !yield(d, err) {
+			return
+		}
+		if checker, ok := eventlog.As[eventlog.Checker](log.Store()); ok {
+			checker.Check(ctx)(yield)
+		}
 	}
-	return checker.Check(ctx)
+}
+
+// unfinishedErasure reports an interrupted erasure. A running one holds the store lock.
+func unfinishedErasure(ctx context.Context, log *eventlog.Log) (d eventlog.Defect, err error) {
+	eraser, ok := eventlog.As[eventlog.Eraser](log.Store())
+	if !ok {
+		return d, nil
+	}
+	unfinished, err := eraser.Erasing(ctx)
+	if err != nil || unfinished.Done() {
+		return d, err
+	}
+	lockCtx, unlock, err := engine.Of(log).LockStore(ctx, false)
+	switch {
+	case err == nil:
+		defer unlock()
+		unfinished, err = eraser.Erasing(lockCtx)
+	case errors.Is(err, eventlog.ErrReadOnly):
+		err = nil // nothing can be running
+	}
+	if err != nil || unfinished.Done() {
+		return d, err
+	}
+	return eventlog.Defect{Offset: -1, Rule: RuleErasing, Detail: unfinished.String()}, nil
 }
 
 // TornTails yields the torn tails of all sessions, and of unlisted sessions with a torn
