@@ -27,6 +27,9 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 	key := interop.Key{Own: f.UUID, Digest: rec.Digest}
 	if m := s.Find(key, im.shape(s, f)); m.Seq > 0 {
 		im.result.Found(m)
+		if m.Withheld {
+			s.tree.withhold(f.UUID, f.ParentUUID, m.Seq)
+		}
 		s.matched, s.lastRead = true, max(s.lastRead, m.Seq)
 		return nil
 	}
