@@ -24,7 +24,7 @@ const (
 func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
 	s.seen = true
-	key := interop.Key{Own: f.UUID, Digest: rec.Digest}
+	key := interop.Key{Own: f.UUID, Unordered: true, Digest: rec.Digest} // lines without a session are held
 	if m := s.Find(key, im.shape(s, f)); m.Seq > 0 {
 		im.result.Found(m)
 		if m.Withheld {
