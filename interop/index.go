@@ -150,23 +150,34 @@ func (x *index) place(k *Key, shape func() Shape, equal int64) (m Match) {
 	}
 	s := shape()
 	from, _ := slices.BinarySearchFunc(x.redacted, x.last+1, func(e redactedEvent, seq int64) int { return int(e.seq - seq) })
-	for i := range x.redacted[from:] {
-		e := &x.redacted[from+i]
-		if 0 < equal && equal < e.seq {
-			break
-		}
-		if e.seq < x.first || x.matched[e.seq] || !e.counted && !k.Unsteady || !s.Fits(&e.shape) {
-			continue
-		}
+	if at := x.erased(x.redacted[from:], k, &s, equal); at > 0 {
 		if equal > 0 {
-			x.borrowed[e.seq] = equal
+			x.borrowed[at] = equal
 		}
-		return Match{Seq: e.seq, Withheld: true}
+		return Match{Seq: at, Withheld: true}
 	}
 	if equal > 0 {
 		return Match{Seq: equal}
 	}
+	if at := x.erased(x.redacted[:from], k, &s, 0); at > 0 && k.Unordered {
+		return Match{Seq: at, Withheld: true}
+	}
 	return x.take(&s)
+}
+
+// erased is the first of the redacted events that a record of the shape can be; 0 if none
+// comes before the event equal.
+func (x *index) erased(all []redactedEvent, k *Key, s *Shape, equal int64) int64 {
+	for i := range all {
+		e := &all[i]
+		if 0 < equal && equal < e.seq {
+			break
+		}
+		if e.seq >= x.first && !x.matched[e.seq] && (e.counted || k.Unsteady) && s.Fits(&e.shape) {
+			return e.seq
+		}
+	}
+	return 0
 }
 
 // take gives a record a redacted event that a record with an equal event has found.

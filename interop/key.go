@@ -21,6 +21,10 @@ type Key struct {
 	// Unsteady says that another version of the file can have another own id for the
 	// record, or none. Then the place of a redacted event with an own id counts, too.
 	Unsteady bool
+	// Unordered says that a later import can see the record after other records than the
+	// first import did. Then a redacted event before the event of the record before counts,
+	// too, if no later one does.
+	Unordered bool
 	// Digest is the digest of the record: Record.Key or Record.Digest. It is empty if
 	// Own alone identifies the record, and for events that Find never looks for.
 	Digest event.Digest

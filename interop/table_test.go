@@ -47,6 +47,26 @@ func TestALongTableIsFolded(t *testing.T) {
 	}
 }
 
+// Records whose events were erased are counted below the table.
+func TestWithheldRecordsAreCounted(t *testing.T) {
+	var none, some interop.Result
+	none.Found(interop.Match{Seq: 1})
+	some.Found(interop.Match{Seq: 2, Withheld: true})
+	table := interop.Table{Rows: []interop.Row{{Path: "a", Result: none}, {Path: "b", Result: some}, {Path: "c", Result: some}}}
+	var text strings.Builder
+	if err := table.Print(&text); err != nil || !strings.Contains(text.String(), "withheld: 2 records, erased in the log\n") {
+		t.Errorf("%s%v", text.String(), err)
+	}
+	if total := table.Total(); total.Present != 3 || total.Withheld != 2 {
+		t.Errorf("the total is %+v", total)
+	}
+	table.Rows = table.Rows[:1]
+	text.Reset()
+	if err := table.Print(&text); err != nil || strings.Contains(text.String(), "withheld") {
+		t.Errorf("%s%v", text.String(), err)
+	}
+}
+
 // However many sessions a file has, each is noted once, in order of appearance.
 func TestTouch(t *testing.T) {
 	for _, n := range []int{1, 15, 16, 17, 1000} {

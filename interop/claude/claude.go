@@ -44,9 +44,8 @@
 //
 // # Repeated imports
 //
-// The id of an event is made of the session id and the record. It does not depend on the
-// path or the clock. A second import, a longer version of the file, or a copy of it adds
-// only new events. A line whose parent is missing or null follows the line before it. If
+// A line is identified by its uuid and its bytes, or by its bytes alone. A second import,
+// a longer version of the file, or a copy of it adds only new events. A line whose parent is missing or null follows the line before it. If
 // the parent of a session's first line is missing, another file may begin the session:
 // Declare names the parent, and that file is imported first.
 //

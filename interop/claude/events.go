@@ -24,9 +24,12 @@ const (
 func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
 	s.seen = true
-	key := interop.Key{Own: f.UUID, Digest: rec.Digest}
+	key := interop.Key{Own: f.UUID, Unordered: true, Digest: rec.Digest} // lines without a session are held
 	if m := s.Find(key, im.shape(s, f)); m.Seq > 0 {
 		im.result.Found(m)
+		if m.Withheld {
+			s.tree.withhold(f.UUID, f.ParentUUID, m.Seq)
+		}
 		s.matched, s.lastRead = true, max(s.lastRead, m.Seq)
 		return nil
 	}

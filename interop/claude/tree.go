@@ -121,6 +121,13 @@ func (t *tree) add(l line, seq int64) {
 	s.nodes = append(s.nodes, n)
 }
 
+// withhold indexes a withheld line, whose event at seq is redacted: its children follow it.
+func (t *tree) withhold(uuid, parent string, seq int64) {
+	if uuid != "" && t.nodes[uuid] == nil {
+		t.nodes[uuid] = &node{seq: seq, parent: t.resolve(parent)}
+	}
+}
+
 // moved indexes the head_moved at seq.
 func (t *tree) moved(seq, to int64) {
 	t.extend(seq - 1)

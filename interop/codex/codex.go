@@ -52,17 +52,16 @@
 //
 // # Repeated imports
 //
-// The id of an event has the time of the record and a hash: of the session id, the
-// record's type and payload, the number of equal records before it, and the part of the
-// record. Only the hash is compared. A second import, a longer version of the file, or a
-// copy of it adds only new events.
+// A record is identified by its type and payload, without the timestamp: the n-th equal
+// record of the file is the n-th of the session. A second import, a longer version of the
+// file, or a copy of it adds only new events.
 //
 // # Code
 //
 //	codex.go                   Format: detection and order of files
 //	importer.go                lines to the session; held lines and copies
 //	events.go                  a line to its events
-//	line.go, header.go         parsed lines and session_meta
+//	line.go, header.go, shape.go   parsed lines, session_meta, possible types of events
 //	item.go, turn.go, compaction.go, children.go   conversions
 //	session.go, path.go        state of the session, from its events
 //	parent.go, ancestry.go     forks

@@ -32,8 +32,7 @@
 //
 // # Repeated imports
 //
-// The id of an event is made of the session id and the ids of messages and calls. A
-// second import adds only new events: new calls, results, and tokens of a message that
+// An event is identified by the ids of its message and its call. A second import adds only new events: new calls, results, and tokens of a message that
 // has grown. Tokens without a new message become a step_completed. A message that
 // changed in another way is added raw. If a message follows an earlier one, since the
 // session was rewound, a head_moved comes before it.

@@ -290,3 +290,23 @@ func TestAnotherHistory(t *testing.T) {
 		t.Errorf("event 4 is %+v, %v", c, err)
 	}
 }
+
+// The body of an erased image is not stored again.
+func TestAnErasedImageStaysAway(t *testing.T) {
+	log := importtest.NewLog(t)
+	text := `{"sessionId":"s-1","projectHash":"p","startTime":"2026-04-02T08:00:00.000Z"}
+{"id":"m1","timestamp":"2026-04-02T08:00:01.000Z","type":"user","content":[{"text":"Look."},{"inlineData":{"mimeType":"image/png","data":"aW1hZ2U="}}]}
+`
+	importtest.Load(t, log, gemini.Format{}, "f.jsonl", text)
+	if n := importtest.Redact(t, log, func(e *event.Event) bool { return e.Type == event.MessageAdded }); n != 1 {
+		t.Fatalf("%d events redacted", n)
+	}
+	before := importtest.Remains(t, log)
+	if got := importtest.Text(t, log, gemini.Format{}, "f.jsonl", text); got.Withheld != 1 || got.Events != 0 {
+		t.Errorf("import again: %+v", got)
+	}
+	importtest.Same(t, "log", before, importtest.Remains(t, log))
+	if importtest.Says(before, "sha256") {
+		t.Errorf("a digest remains: %+v", before)
+	}
+}

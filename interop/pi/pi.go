@@ -41,9 +41,8 @@
 //
 // # Repeated imports
 //
-// The id of an event is made of the session id and the content of the record. It does
-// not depend on the line ids, since pi adds these when it upgrades a file of version 1.
-// A second import, a longer version of the file, or an upgraded file adds only new
+// A record is identified by its id, or else by its content without ids, since pi adds ids
+// when it upgrades a file of version 1. A second import, a longer version of the file, or an upgraded file adds only new
 // events.
 //
 // # Code

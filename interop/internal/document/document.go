@@ -93,8 +93,8 @@ type Item struct {
 	// Name is unique in the session and never changes; empty if the item has none. It
 	// begins with a word or an id, and never depends on content.
 	Name string
-	// Key is the digest of what the item alone says; empty if the package computes it
-	// from the payload or the record.
+	// Key is the digest of the item's own content; empty if the package computes it from
+	// the payload or the record.
 	Key event.Digest
 	// Anywhere says that the session has the item once. It needs no name: the key finds
 	// it at any place.

@@ -60,7 +60,7 @@ func (k keys) from(i int) func(ahead int) *sought {
 	}
 }
 
-// key is the digest of what the item says.
+// key is the digest of the content of the item.
 func (it *Item) key() (event.Digest, error) {
 	if it.Key != "" {
 		return it.Key, nil
