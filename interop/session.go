@@ -39,7 +39,6 @@ type Session struct {
 	// import must not bring titles or settings back.
 	Erased bool
 
-	started bool // the session's start is redacted
 	log     *eventlog.Log
 	head    event.Head
 	index   index
@@ -91,19 +90,23 @@ func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 	if err := s.index.add(e); err != nil {
 		return err
 	}
-	if t := e.Type.Name(); e.Redacted() && (t == event.SessionStarted || t == event.SessionUpdated) {
-		s.Erased = true
-		s.started = s.started || t == event.SessionStarted
-	} else if start, ok, err := event.Decode[event.Session](e); ok && err == nil && e.Type == event.SessionStarted {
-		s.Format = start.Source.Format
+	switch e.Type.Name() {
+	case event.SessionStarted:
+		start, err := event.DecodeKept[event.Session](e)
+		if err == nil {
+			s.Format = start.Source.Format
+		}
+		s.Erased = s.Erased || e.Redacted()
+	case event.SessionUpdated:
+		s.Erased = s.Erased || e.Redacted()
 	}
 	return each(e)
 }
 
 // From reports whether records of one of the formats may be added. They may if the
-// session is new, was imported from one of the formats, or has a redacted start.
+// session is new, or was imported from one of the formats.
 func (s *Session) From(formats ...string) bool {
-	return s.New() || s.started || slices.Contains(formats, s.Format)
+	return s.New() || slices.Contains(formats, s.Format)
 }
 
 // New reports whether the session has no events, written or added.
