@@ -31,8 +31,7 @@ const (
 type Session struct {
 	ID string
 	// Format is the format that the session was imported from. It is empty for a new
-	// session, for a session that was not imported, and after a redaction of the
-	// session's start.
+	// session and for a session that was not imported.
 	Format string
 
 	// Erased says that the session's start or an update of it is redacted. Then an

@@ -114,10 +114,13 @@ func (s *storedSearch) session(ctx context.Context, id string) bool {
 	return true
 }
 
+// timestampLayout is the form of a timestamp in a header.
+const timestampLayout = "2006-01-02T15:04:05.000000000Z"
+
 // event returns the places in one event.
 func (s *storedSearch) event(ctx context.Context, e *event.Event) ([]Place, error) {
 	f := placeFinder{pattern: s.pattern, place: Place{Session: e.SessionID, Seq: e.Seq, Type: e.Type}}
-	for _, text := range []string{e.SessionID, string(e.Type)} {
+	for _, text := range []string{e.SessionID, string(e.Type), e.ID.String(), e.Timestamp.UTC().Format(timestampLayout)} {
 		if m, ok := s.pattern.in(text); ok {
 			f.add("", true, m)
 		}

@@ -100,7 +100,7 @@ var table = map[string]room{
 	},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/...", "secrets"}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"search", "upkeep/...", "secrets"}},
 
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),

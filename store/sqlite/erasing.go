@@ -54,6 +54,9 @@ func (s *Store) SetErasing(ctx context.Context, digests []event.Digest) error {
 type erasingBlobs []event.Digest
 
 func (b erasingBlobs) apply(w *writer) error {
+	if err := w.noteBytes(); err != nil { // the log keeps the digests
+		return err
+	}
 	if _, err := w.conn.exec(forgetBlobs); err != nil {
 		return err
 	}

@@ -10,10 +10,15 @@ import (
 
 // Adopted redacts events because another copy of their session has them redacted.
 // Package transfer calls it under the exclusive store lock.
-type Adopted struct{ Log *eventlog.Log }
+type Adopted struct {
+	Log *eventlog.Log
+	// Follows reports whether the other copy of a fork is adopted later, with redactions
+	// of its own. nil is never.
+	Follows func(fork string) bool
+}
 
-// Outside erases what goes along with the events in the forks of the session, and
-// records what is to be removed. The caller then replaces the lines of the session by
+// Outside erases what goes along with the events in the forks of the session that do not
+// follow, and records what is to be removed. The caller then replaces the lines of the session by
 // those of the other copy, and calls finish.
 func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (finishing func(ctx context.Context) error, err error) {
 	r, err := newRedaction(a.Log, []RedactOptions{{Reason: adoptedReason}})
@@ -33,7 +38,7 @@ func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (fin
 		return nil, err
 	}
 	for _, holder := range slices.Concat(r.plan.order, r.plan.informed) {
-		if holder == session {
+		if holder == session || a.Follows != nil && a.Follows(holder) {
 			continue
 		}
 		if err := r.rewrite(ctx, holder); err != nil {

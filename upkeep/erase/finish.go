@@ -70,26 +70,27 @@ func finish(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// erased ends an erasure: it removes blobs that no event needs, erases the bytes in the
-// store's files, and ends the record.
+// erased ends an erasure: it removes blobs that no event needs, ends their record, and
+// erases the bytes in the store's files. The record is erased too: a digest would show
+// whether a guess of a body is right.
 func erased(ctx context.Context, log *eventlog.Log, blobs []event.Digest) error {
 	if err := removeBlobs(ctx, log, blobs); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnfinished, err)
 	}
 	unfinished, err := erasing(ctx, log)
-	if err != nil || unfinished.Done() {
-		return err
-	}
-	if unfinished.Bytes {
-		if err := eraseBytes(ctx, log); err != nil {
-			return fmt.Errorf("%w: %w", ErrUnfinished, err)
+	if err == nil && len(unfinished.Blobs) > 0 {
+		eraser, _ := eventlog.As[eventlog.Eraser](log.Store())
+		if err = eraser.SetErasing(ctx, nil); err == nil {
+			unfinished, err = eraser.Erasing(ctx)
 		}
 	}
-	if len(unfinished.Blobs) == 0 {
-		return nil
+	if err != nil || !unfinished.Bytes {
+		return err
 	}
-	eraser, _ := eventlog.As[eventlog.Eraser](log.Store())
-	return eraser.SetErasing(ctx, nil)
+	if err := eraseBytes(ctx, log); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnfinished, err)
+	}
+	return nil
 }
 
 func eraseBytes(ctx context.Context, log *eventlog.Log) error {

@@ -50,8 +50,9 @@ type RedactionError = adopt.RedactionError
 type source func(ctx context.Context, yield func(event.Event, error) bool)
 
 // adoptHeld is Adopt under the store lock of log, which the context of events holds
-// too. If obeys is true, it obeys redactions. Its errors do not name the session.
-func adoptHeld(ctx context.Context, log *eventlog.Log, session string, obeys bool, events source) (Result, error) {
+// too. It obeys redactions if follows is set, which reports whether the stream of a
+// session is adopted later. Its errors do not name the session.
+func adoptHeld(ctx context.Context, log *eventlog.Log, session string, follows func(session string) bool, events source) (Result, error) {
 	var adopted adopt.Result
 	try := func(ctx context.Context, opts adopt.Options) (err error) {
 		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) { events(ctx, yield) }, opts)
@@ -59,8 +60,10 @@ func adoptHeld(ctx context.Context, log *eventlog.Log, session string, obeys boo
 	}
 	err := log.Hold(ctx, func(ctx context.Context) error { return try(ctx, adopt.Options{}) })
 	var order *RedactionError
-	if obeys && errors.As(err, &order) {
-		err = alone(ctx, log, func(ctx context.Context) error { return try(ctx, adopt.Options{Redact: erase.Adopted{Log: log}}) })
+	if follows != nil && errors.As(err, &order) {
+		err = alone(ctx, log, func(ctx context.Context) error {
+			return try(ctx, adopt.Options{Redact: erase.Adopted{Log: log, Follows: follows}})
+		})
 	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
 }

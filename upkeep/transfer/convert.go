@@ -122,10 +122,19 @@ func (c *conversion) session(ctx context.Context, session string, needed int64) 
 	if copied, done := c.copied[session]; c.failed[session] || done && copied >= needed {
 		return nil
 	}
-	adopted, err := Session(ctx, c.dst, c.src, session)
+	adopted, err := convertSession(ctx, c.dst, c.src, session, func(fork string) bool { return c.follows(ctx, fork) })
 	c.copied[session] = adopted.Head.Seq
 	adopted.Session = session
 	return c.report(ctx, adopted, err)
+}
+
+// follows reports whether the conversion copies a session later.
+func (c *conversion) follows(ctx context.Context, session string) bool {
+	if _, done := c.copied[session]; done || len(c.named) > 0 && !slices.Contains(c.named, session) {
+		return false
+	}
+	_, err := c.src.Head(ctx, session)
+	return err == nil
 }
 
 // report yields the outcome of a session. It returns the error that ends the
@@ -148,6 +157,11 @@ func (c *conversion) report(ctx context.Context, adopted Result, err error) erro
 // Session copies the own lines of one session into dst, and the blobs that they need.
 // dst must have the parents. Damage of the source is a *SourceError.
 func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Result, error) {
+	return convertSession(ctx, dst, src, session, func(string) bool { return false })
+}
+
+// convertSession is Session. follows reports whether a session is copied later.
+func convertSession(ctx context.Context, dst, src *eventlog.Log, session string, follows func(session string) bool) (Result, error) {
 	if err := engine.Of(src).Usable(ctx, session); err != nil {
 		return Result{}, err
 	}
@@ -156,7 +170,7 @@ func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Resul
 		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
 	c := sessionCopy{src: src, bodies: newBodies(dst, session, head, func(ctx context.Context, d event.Digest) error { return CopyBlob(ctx, dst, src, d) })}
-	adopted, err := adoptHeld(ctx, dst, session, true, c.events)
+	adopted, err := adoptHeld(ctx, dst, session, follows, c.events)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):

@@ -33,11 +33,17 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportO
 	if r == nil {
 		return nil, fmt.Errorf("%w: the reader of Import", event.ErrNilArgument)
 	}
-	m := importer{log: log, in: bufio.NewReaderSize(r, 1<<20)}
-	if len(opts) > 0 {
-		m.opts = opts[0]
-	}
+	m := importer{log: log}
 	defer m.spool.close()
+	if len(opts) > 0 && opts[0].ApplyRedactions {
+		whole, err := m.readAhead(r)
+		if err != nil {
+			return nil, err
+		}
+		defer whole.Close()
+		r = whole
+	}
+	m.in = bufio.NewReaderSize(r, 1<<20)
 	for {
 		text, err := m.in.ReadBytes('\n')
 		if len(text) > 0 && !(err != nil && !errors.Is(err, io.EOF)) {
@@ -64,16 +70,18 @@ type ImportOptions struct {
 }
 
 type importer struct {
-	log     *eventlog.Log
-	opts    ImportOptions
-	spool   spool
-	in      *bufio.Reader
-	number  int   // of the line
-	offset  int64 // of the line
-	session string
-	events  []event.Event
-	lines   []int // the number of each event's line
-	adopted []Result
+	log   *eventlog.Log
+	spool spool
+	// sessions are the sessions of the export that are not stored yet, if its
+	// redactions are obeyed.
+	sessions map[string]bool
+	in       *bufio.Reader
+	number   int   // of the line
+	offset   int64 // of the line
+	session  string
+	events   []event.Event
+	lines    []int // the number of each event's line
+	adopted  []Result
 }
 
 func (m *importer) line(ctx context.Context, text []byte) error {
@@ -130,7 +138,7 @@ func (m *importer) adopt(ctx context.Context) error {
 		return fmt.Errorf("line %d: %w", m.lines[0], err)
 	}
 	b := newBodies(m.log, m.session, head, m.put)
-	adopted, err := adoptHeld(ctx, m.log, m.session, m.opts.ApplyRedactions, func(ctx context.Context, yield func(event.Event, error) bool) {
+	adopted, err := adoptHeld(ctx, m.log, m.session, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
 			if err := b.copyOf(ctx, &e); !yield(e, err) || err != nil {
 				return
@@ -143,6 +151,44 @@ func (m *importer) adopt(ctx context.Context) error {
 	m.events, m.lines = nil, nil
 	m.adopted = append(m.adopted, adopted)
 	return nil
+}
+
+// readAhead copies an export to a file and lists its sessions.
+func (m *importer) readAhead(r io.Reader) (*tempFile, error) {
+	file, err := newTempFile()
+	if err != nil {
+		return nil, err
+	}
+	m.sessions = map[string]bool{}
+	in := bufio.NewReaderSize(r, 1<<20)
+	for err == nil {
+		var text []byte
+		if text, err = in.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
+			break
+		}
+		if e, bad := event.Parse(bytes.TrimRight(text, "\r\n"), ""); bad == nil {
+			m.sessions[e.SessionID] = true
+		}
+		if _, failed := file.Write(text); failed != nil {
+			err = failed
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// follows is nil unless redactions are obeyed.
+func (m *importer) follows() func(session string) bool {
+	if m.sessions == nil {
+		return nil
+	}
+	delete(m.sessions, m.session)
+	return func(session string) bool { return m.sessions[session] }
 }
 
 // put stores a blob of the export. A blob that the export lacks may be in the log.

@@ -8,10 +8,29 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// spool keeps the blobs of an export until a line that needs them is stored. It is a
-// file without a name where the system allows that.
+// tempFile is a file that Close removes. It has no name where the system allows that.
+type tempFile struct{ *os.File }
+
+func newTempFile() (*tempFile, error) {
+	file, err := os.CreateTemp("", "convlog-import-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name()) // some systems remove no open file; then Close does
+	return &tempFile{file}, nil
+}
+
+func (f *tempFile) Close() error {
+	err := f.File.Close()
+	if removed := os.Remove(f.Name()); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+// spool keeps the blobs of an export until a line that needs them is stored.
 type spool struct {
-	file  *os.File
+	file  *tempFile
 	size  int64
 	blobs map[event.Digest]section
 }
@@ -21,11 +40,10 @@ type section struct{ offset, bytes int64 }
 
 func (s *spool) add(d event.Digest, body []byte) error {
 	if s.file == nil {
-		file, err := os.CreateTemp("", "convlog-import-")
+		file, err := newTempFile()
 		if err != nil {
 			return err
 		}
-		_ = os.Remove(file.Name()) // where it cannot be removed while it is open, close removes it
 		s.file, s.blobs = file, map[event.Digest]section{}
 	}
 	if _, known := s.blobs[d]; known {
@@ -52,9 +70,5 @@ func (s *spool) close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := s.file.Close()
-	if removed := os.Remove(s.file.Name()); !errors.Is(removed, os.ErrNotExist) {
-		err = errors.Join(err, removed)
-	}
-	return err
+	return s.file.Close()
 }
