@@ -20,7 +20,7 @@ func (p *plan) along(ctx context.Context) error {
 		return err
 	}
 	for _, r := range slices.Clone(p.requests) {
-		x := along{plan: p, request: r}
+		x := along{plan: p, request: r, named: map[eventKey]bool{}}
 		if err := x.readTexts(ctx); err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (p *plan) along(ctx context.Context) error {
 				return err
 			}
 			if i > 0 {
-				p.inform(h, r.seqs)
+				x.inform(h)
 			}
 			for _, f := range forks.ByParent[h.Session] {
 				if f.Seq >= r.first {
@@ -47,16 +47,15 @@ func (p *plan) along(ctx context.Context) error {
 }
 
 // inform notes the requested events that a fork shares: it gets a redacted event that
-// names them, so that readers of the fork learn of the erasure.
-func (p *plan) inform(f eventlog.ForkInfo, requested []int64) {
-	n := 0
-	for n < len(requested) && requested[n] <= f.Seq {
-		n++
-	}
-	if n == 0 {
+// names them, so that readers of the fork learn of the erasure. An interrupted redaction
+// may have named some of them already.
+func (x *along) inform(f eventlog.ForkInfo) {
+	p := x.plan
+	shared := slices.DeleteFunc(slices.Clone(x.request.seqs), func(seq int64) bool { return seq > f.Seq || x.named[eventKey{f.Session, seq}] })
+	if len(shared) == 0 {
 		return
 	}
-	p.shared[f.Session] = append(p.shared[f.Session], requested[:n]...)
+	p.shared[f.Session] = append(p.shared[f.Session], shared...)
 	if p.seqs[f.Session] == nil && !slices.Contains(p.informed, f.Session) {
 		p.informed = append(p.informed, f.Session)
 	}
@@ -66,8 +65,9 @@ func (p *plan) inform(f eventlog.ForkInfo, requested []int64) {
 type along struct {
 	*plan
 	request  request
-	texts    []string // the requested events' texts, cleaned and folded
-	children []string // child sessions
+	texts    []string          // the requested events' texts, cleaned and folded
+	children []string          // child sessions
+	named    map[eventKey]bool // events that a redacted event of the session names already
 	reader   event.TextReader
 }
 
@@ -152,8 +152,8 @@ func (x *along) session(ctx context.Context, session string) error {
 		if err != nil {
 			return err
 		}
-		if e.Type.Name() == event.Redacted && e.Seq > x.request.first && !slices.Contains(x.earlier, session) {
-			x.earlier = append(x.earlier, session)
+		if note, ok, err := event.Decode[event.RedactionNote](&e); ok && err == nil {
+			x.earlierNote(&e, &note)
 		}
 		if len(x.request.seqs) == 0 || e.Redacted() || x.picked[eventKey{session, e.Seq}] {
 			continue
@@ -163,6 +163,16 @@ func (x *along) session(ctx context.Context, session string) error {
 		}
 	}
 	return nil
+}
+
+// earlierNote notes what an earlier redaction has named.
+func (x *along) earlierNote(e *event.Event, note *event.RedactionNote) {
+	for _, seq := range note.Seqs {
+		x.named[eventKey{e.SessionID, seq}] = true
+	}
+	if e.Seq > x.request.first && !slices.Contains(x.earlier, e.SessionID) {
+		x.earlier = append(x.earlier, e.SessionID)
+	}
 }
 
 // event erases or lists an event, or does neither.
