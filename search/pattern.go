@@ -16,8 +16,8 @@ import (
 
 // Pattern is what Stored looks for: a text or a regular expression.
 type Pattern struct {
-	given []string // the texts of Literal
-	texts []string // the same, folded; one of them is enough
+	given []string     // the texts of Literal
+	texts []foldedText // the same, folded; one of them is enough
 	re    *regexp.Regexp
 }
 
@@ -32,7 +32,7 @@ func Literal(texts ...string) (p Pattern, err error) {
 		if folded == "" {
 			return Pattern{}, errEmptyPattern
 		}
-		p.given, p.texts = append(p.given, text), append(p.texts, folded)
+		p.given, p.texts = append(p.given, text), append(p.texts, newFoldedText(folded))
 	}
 	if len(p.texts) == 0 {
 		return p, errEmptyPattern
@@ -67,13 +67,51 @@ func (p *Pattern) matches(text string) (match string, ok bool) {
 		}
 		return text[at[0]:at[1]], true
 	}
+	if !p.may(text) {
+		return "", false
+	}
 	folded := event.Fold(event.CleanText(text))
-	for _, t := range p.texts {
-		if strings.Contains(folded, t) {
+	for i := range p.texts {
+		if strings.Contains(folded, p.texts[i].text) {
 			return "", true
 		}
 	}
 	return "", false
+}
+
+// may reports whether a text may have one of the texts. It is fast.
+func (p *Pattern) may(text string) bool {
+	for i := range p.texts {
+		if p.texts[i].may(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldedText is a folded text, and its least common ASCII character in both cases; 0 if
+// it has none.
+type foldedText struct {
+	text         string
+	lower, upper byte
+}
+
+func newFoldedText(text string) foldedText {
+	t := foldedText{text: text}
+	for i := range len(text) {
+		c := text[i]
+		if c > ' ' && c < utf8.RuneSelf && (t.lower == 0 || commonness(c) < commonness(t.lower)) {
+			t.lower, t.upper = c, c
+		}
+	}
+	if 'a' <= t.lower && t.lower <= 'z' {
+		t.upper = t.lower - 'a' + 'A'
+	}
+	return t
+}
+
+func (t *foldedText) may(text string) bool {
+	return t.lower == 0 || strings.IndexByte(text, t.lower) >= 0 || strings.IndexByte(text, t.upper) >= 0
 }
 
 // maxUnescapes bounds how often a text is unescaped: JSON in a string in JSON.
@@ -173,17 +211,20 @@ var toStandard = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", "="
 // inEncoded decodes a run of base64 of either alphabet. The run may begin with up to
 // three characters that do not belong to it.
 func (p *Pattern) inEncoded(run string) (match string, ok bool) {
-	run = toStandard.Replace(run)
+	if strings.ContainsAny(run, "-_\r\n=") {
+		run = toStandard.Replace(run)
+	}
+	decoded := make([]byte, base64.RawStdEncoding.DecodedLen(len(run)))
 	for i := range min(4, len(run)) {
 		encoded := run[i:]
 		if len(encoded)%4 == 1 {
 			encoded = encoded[:len(encoded)-1]
 		}
-		content, err := base64.RawStdEncoding.DecodeString(encoded)
+		n, err := base64.RawStdEncoding.Decode(decoded, []byte(encoded))
 		if err != nil {
 			continue
 		}
-		if match, ok = p.matches(string(content)); ok {
+		if match, ok = p.matches(string(decoded[:n])); ok {
 			return match, true
 		}
 	}
@@ -194,7 +235,8 @@ func (p *Pattern) inEncoded(run string) (match string, ok bool) {
 type placeFinder struct {
 	pattern   Pattern
 	place     Place
-	structure jsontext.Value // what a redaction would keep of the data
+	event     *event.Event   // with data that a redaction would erase; nil for others
+	structure jsontext.Value // what the redaction would keep; nil if it is not known yet
 	found     []Place
 }
 
@@ -264,8 +306,14 @@ func (f *placeFinder) object(dec *jsontext.Decoder, path string, kept bool) bool
 
 // keeps reports whether a redaction keeps the text in the event's structure.
 func (f *placeFinder) keeps(text string) bool {
-	if len(f.structure) == 0 {
+	if f.event == nil {
 		return false
+	}
+	if f.structure == nil {
+		var err error
+		if f.structure, err = f.event.Structure(); err != nil {
+			f.structure = jsontext.Value(`{}`) // of broken data, nothing is kept
+		}
 	}
 	quoted, err := jsontext.AppendQuote(nil, text)
 	return err == nil && bytes.Contains(f.structure, quoted)

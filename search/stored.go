@@ -131,19 +131,15 @@ func (s *storedSearch) event(ctx context.Context, e *event.Event) ([]Place, erro
 	if errors.Is(err, eventlog.ErrBlobNotFound) {
 		err = nil // nothing of it is stored
 	}
-	kept, structural := e.Kept(), jsontext.Value(nil)
 	if err == nil && !e.Redacted() && len(e.Data) > 0 {
-		if structural, err = e.Structure(); err != nil {
-			structural, err = nil, nil
-		}
+		f.event = e
 	}
-	f.structure = structural
 	f.value("metadata", e.Metadata, false)
 	if extras := e.Extras(); len(extras) > 0 {
 		f.value("extras", bytes.Join([][]byte{[]byte("{"), extras, []byte("}")}, nil), false)
 	}
 	f.value("data", e.Data, false)
-	f.value("kept", kept, true)
+	f.value("kept", e.Kept(), true)
 	for _, d := range blobs {
 		if d == spilled {
 			continue // it is the data
