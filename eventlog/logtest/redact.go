@@ -1,13 +1,16 @@
 package logtest
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var redactCases = []testCase{
@@ -49,6 +52,12 @@ var redactCases = []testCase{
 		Explanation: "Redacted tree and control events lose people's words, and readers still find the parent, the path and the claims.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactTree,
+	},
+	{
+		Name:        "beside readers",
+		Explanation: "While other handles read the session and a blob, a redaction erases the bytes, or says that they may still be in the files. Then Finish erases them.",
+		Needs:       []suite.Need{suite.Eraser, suite.Blobs},
+		Run:         testRedactBesideReaders,
 	},
 	{
 		Name:        "structure",
@@ -163,6 +172,36 @@ func testRedactTree(t *env) {
 		t.WantVerified(l, "a")
 		t.WantVerified(l, "b")
 	})
+	t.Close()
+	t.WantErased(secret)
+}
+
+func testRedactBesideReaders(t *env) {
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 50})
+	t.Append(l, "a", eventlog.New(), suite.Note(1), suite.User(suite.Text(secret, 1000)))
+	t.Append(l, "a", eventlog.Any(), suite.Notes(3)...)
+	for _, reader := range []*eventlog.Log{l, t.LogOver(t.Store(), eventlog.Options{})} {
+		next, stop := iter.Pull2(reader.Store().Read(t.Ctx, "a", eventlog.Span{}))
+		defer stop()
+		_, err, _ := next()
+		t.Must(err)
+	}
+	spilled, err := suite.Collect(l.Store().Read(t.Ctx, "a", eventlog.Span{From: 2, To: 2}))
+	t.Must(err)
+	body, err := l.OpenBlob(t.Ctx, spilled[0].Blobs()[0])
+	t.Must(err)
+	_, err = body.Read(make([]byte, 10))
+	t.Must(err)
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{2}, erase.RedactOptions{Reason: "test"})
+	if !errors.Is(err, erase.ErrUnfinished) {
+		t.Must(err)
+	}
+	t.Must(body.Close())
+	t.Must(erase.Finish(t.Ctx, l))
+	defects, err := suite.Collect(verify.Store(t.Ctx, l))
+	t.Must(err)
+	t.WantEqual("defects", 0, len(defects))
+	t.WantVerified(l, "a")
 	t.Close()
 	t.WantErased(secret)
 }

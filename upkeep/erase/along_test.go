@@ -1,0 +1,91 @@
+package erase_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+const confided = "the PIN of the vault is 4242"
+
+// marked is an event with a mark in its metadata.
+func marked(e event.Event, key string) event.Event {
+	e.Metadata = jsontext.Value(`{"` + key + `":true}`)
+	return e
+}
+
+func raw(t event.Type, data string) event.Event {
+	return event.Event{Type: t, Data: jsontext.Value(data)}
+}
+
+func snapshotOf(seq int, state string) event.Event {
+	return raw(event.ProjectionSnapshotted, fmt.Sprintf(`{"projection":"p","version":1,"snapshot_id":"0190a5a4-7d4c-7000-8000-%012d",`+
+		`"state_digest":"%s","index":0,"turn_index":0,"trigger":"manual","seq":%d%s}`, seq, event.DigestOf([]byte(confided)), seq, state))
+}
+
+// A redaction takes along what has a digest or a part of the content, in the session and
+// in its forks, and lists what may repeat the content.
+func TestAlong(t *testing.T) {
+	ctx := t.Context()
+	for name, open := range testkit.Stores {
+		t.Run(name, func(t *testing.T) {
+			l := testkit.Open(t, open(t.TempDir()))
+			digest := event.DigestOf([]byte(confided))
+			head, err := l.Append(ctx, "a", eventlog.New(),
+				event.New(event.Session{Title: "The PIN of the vault…"}), // 1: begins the text
+				event.New(event.StepStart{Step: 1, RequestDigest: digest}),
+				event.UserMessage(confided), // 3: to be erased
+				event.New(event.StepStart{Step: 2, RequestDigest: digest}),
+				event.New(event.StepStart{Step: 3}),
+				event.New(event.StepStart{Step: 4, PromptCache: event.PromptCache{PrefixHash: "x"}}),
+				marked(raw("codex:event", `{"message":"`+confided+`"}`), event.RepeatsKey),
+				marked(raw("codex:event", `{"message":"other words entirely"}`), event.RepeatsKey),
+				event.UserMessage("You said that "+confided+"."), // 9: listed
+				event.New(event.Compaction{Summary: "a vault", Covers: event.Covers{From: 1, To: 2}}),
+				snapshotOf(10, ""),
+				snapshotOf(11, `,"state":{"said":"it"}`),
+				event.UserMessage("unrelated"),
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, err := l.Event(ctx, "a", head.Seq)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fork := event.New(event.Fork{Parent: "a", Seq: last.Seq, EventID: last.ID, Hash: head.Hash})
+			if _, err := l.Append(ctx, "fork", eventlog.New(), fork, snapshotOf(14, "")); err != nil {
+				t.Fatal(err)
+			}
+			done, err := erase.Redact(ctx, l, "a", []int64{3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seqs := func(refs []erase.EventRef) (all []string) {
+				for _, r := range refs {
+					all = append(all, fmt.Sprint(r.Session, " ", r.Seq))
+				}
+				return all
+			}
+			if diff := cmp.Diff([]string{"a 3", "a 1", "a 4", "a 6", "a 7", "a 11", "a 12", "fork 15"}, seqs(done.Erased)); diff != "" {
+				t.Errorf("erased (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"a 9", "a 10"}, seqs(done.Untouched)); diff != "" {
+				t.Errorf("listed (-want +got):\n%s", diff)
+			}
+			for _, session := range []string{"a", "fork"} {
+				if report, err := verify.Lines(ctx, l, session); err != nil || len(report.Defects) > 0 {
+					t.Errorf("%s: %v, %v", session, report.Defects, err)
+				}
+			}
+		})
+	}
+}
