@@ -125,7 +125,11 @@ func must[T any](v T, err error) T {
 }
 
 func (w *author) append(session string, appends ...[]textEvent) *action {
-	expect := w.expectation(session)
+	return w.appendAt(w.expectation(session), session, appends...)
+}
+
+// appendAt appends with an expectation.
+func (w *author) appendAt(expect eventlog.Expect, session string, appends ...[]textEvent) *action {
 	a := &action{what: fmt.Sprintf("%d appends to %s", len(appends), session), atomic: true, secrets: map[ulid.ULID]string{}}
 	if w.relaxed && w.IntN(4) == 0 {
 		expect, a.durable = expect.Durable(), true
@@ -230,7 +234,8 @@ func (w *author) snapshot(session string) *action {
 	secret, text := w.secret(w.size())
 	state := fmt.Appendf(nil, "{%q:%q}", "state", text)
 	e := event.New(event.Snapshot{Projection: "state", Version: 1, Seq: head.Seq, State: state})
-	a := w.append(session, []textEvent{{e, secret}})
+	// A snapshot is of the events before it: after a loss of these, it is not appended.
+	a := w.appendAt(eventlog.At(head), session, []textEvent{{e, secret}})
 	a.what = "a snapshot of " + session
 	return a
 }
