@@ -61,11 +61,7 @@ func (p *Pattern) Texts() []string { return slices.Clone(p.given) }
 // matched a regular expression.
 func (p *Pattern) matches(text string) (match string, ok bool) {
 	if p.re != nil {
-		at := p.re.FindStringIndex(text)
-		if at == nil {
-			return "", false
-		}
-		return text[at[0]:at[1]], true
+		return p.matched(text)
 	}
 	if !p.may(text) {
 		return "", false
@@ -74,6 +70,24 @@ func (p *Pattern) matches(text string) (match string, ok bool) {
 	for i := range p.texts {
 		if strings.Contains(folded, p.texts[i].text) {
 			return "", true
+		}
+	}
+	return "", false
+}
+
+// matched is the first text that matches the regular expression. Matches without
+// characters, as of \b, do not count.
+func (p *Pattern) matched(text string) (match string, ok bool) {
+	at := p.re.FindStringIndex(text)
+	if at != nil && at[0] < at[1] {
+		return text[at[0]:at[1]], true
+	}
+	if at == nil {
+		return "", false
+	}
+	for _, at := range p.re.FindAllStringIndex(text, -1) {
+		if at[0] < at[1] {
+			return text[at[0]:at[1]], true
 		}
 	}
 	return "", false
@@ -224,9 +238,25 @@ func (p *Pattern) inEncoded(run string) (match string, ok bool) {
 		if err != nil {
 			continue
 		}
-		if match, ok = p.matches(string(decoded[:n])); ok {
+		if match, ok = p.behindEscapes(string(decoded[:n])); ok {
 			return match, true
 		}
+	}
+	return "", false
+}
+
+// behindEscapes reports whether a text has the pattern as it is, or behind JSON's
+// escapes.
+func (p *Pattern) behindEscapes(text string) (match string, ok bool) {
+	for range maxUnescapes {
+		if match, ok = p.matches(text); ok {
+			return match, true
+		}
+		plain, escaped := unescape(text)
+		if !escaped {
+			break
+		}
+		text = plain
 	}
 	return "", false
 }
@@ -280,7 +310,7 @@ func (f *placeFinder) walk(dec *jsontext.Decoder, path string, kept bool) bool {
 	case '"', '0':
 		text := token.String()
 		if match, ok := f.pattern.in(text); ok {
-			f.add(path, kept || f.keeps(text), match)
+			f.add(path, kept || f.keeps(path, dec.StackPointer(), text), match)
 		}
 	}
 	return true
@@ -294,7 +324,7 @@ func (f *placeFinder) object(dec *jsontext.Decoder, path string, kept bool) bool
 		}
 		name := token.String()
 		if match, ok := f.pattern.in(name); ok {
-			f.add(path+"."+name+" (name)", kept, match)
+			f.add(path+"."+name+" (name)", kept || f.keeps(path, dec.StackPointer(), name), match)
 		}
 		if !f.walk(dec, path+"."+name, kept) {
 			return false
@@ -304,9 +334,10 @@ func (f *placeFinder) object(dec *jsontext.Decoder, path string, kept bool) bool
 	return err == nil
 }
 
-// keeps reports whether a redaction keeps the text in the event's structure.
-func (f *placeFinder) keeps(text string) bool {
-	if f.event == nil {
+// keeps reports whether a redaction keeps a string, a number or a name in the event's
+// structure. The pointer is its place in the data or in the metadata.
+func (f *placeFinder) keeps(path string, pointer jsontext.Pointer, text string) bool {
+	if f.event == nil || strings.HasPrefix(path, "data") && !f.event.Type.Structural(pointer) {
 		return false
 	}
 	if f.structure == nil {
@@ -316,5 +347,5 @@ func (f *placeFinder) keeps(text string) bool {
 		}
 	}
 	quoted, err := jsontext.AppendQuote(nil, text)
-	return err == nil && bytes.Contains(f.structure, quoted)
+	return err == nil && bytes.Contains(f.structure, quoted[1:len(quoted)-1])
 }

@@ -61,9 +61,11 @@ func (s *Store) SetErasing(ctx context.Context, digests []event.Digest) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := s.removeErasing()
+	var err error
 	if len(digests) > 0 {
 		err = s.writeErasing(digests)
+	} else {
+		err = s.removeErasing()
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path(erasingName), err)

@@ -25,16 +25,13 @@ func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (fin
 	if err != nil {
 		return nil, err
 	}
-	if err := finish(ctx, a.Log); err != nil {
-		return nil, err
-	}
 	if err := r.plan.ask(ctx, session, seqs); err != nil {
 		return nil, err
 	}
 	if err := r.plan.complete(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.record(ctx); err != nil {
+	if err := a.record(ctx, r); err != nil {
 		return nil, err
 	}
 	for _, holder := range slices.Concat(r.plan.order, r.plan.informed) {
@@ -48,10 +45,34 @@ func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (fin
 	return func(ctx context.Context) error { return finish(ctx, a.Log) }, nil
 }
 
+// record adds the blobs to remove to the record of an interrupted erasure. That erasure
+// is not finished before: the new events of the other copy may need its blobs, which
+// have been copied already.
+func (a Adopted) record(ctx context.Context, r *redaction) error {
+	interrupted, err := r.eraser.Erasing(ctx)
+	if err != nil {
+		return err
+	}
+	digests := slices.Concat(interrupted.Blobs, r.plan.erasedBlobs())
+	if slices.Sort(digests); len(digests) == 0 {
+		return nil
+	}
+	return r.eraser.SetErasing(ctx, slices.Compact(digests))
+}
+
 // Whole redacts the events, as Redact does.
 func (a Adopted) Whole(ctx context.Context, session string, seqs []int64) error {
-	_, err := Redact(ctx, a.Log, session, seqs, RedactOptions{Reason: adoptedReason})
-	return err
+	r, err := newRedaction(a.Log, []RedactOptions{{Reason: adoptedReason}})
+	if err != nil {
+		return err
+	}
+	if err := finish(ctx, a.Log); err != nil {
+		return err
+	}
+	if err := r.plan.ask(ctx, session, seqs); err != nil {
+		return err
+	}
+	return r.run(ctx)
 }
 
 const adoptedReason = "redacted in another copy of the session"

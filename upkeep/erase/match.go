@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
@@ -22,7 +23,8 @@ type Matched struct {
 	// keeps, and lost events.
 	Left []search.Place
 	// Files are places in the store's files that still have the bytes of the pattern
-	// afterwards, plain, escaped or in base64. It is empty after a dry run, and for a
+	// afterwards, plain, escaped or in base64; a text as it was given, in lower case or
+	// in upper case. It is empty after a dry run, and for a
 	// store without eventlog.ByteFinder.
 	Files []eventlog.FilePlace
 }
@@ -66,7 +68,9 @@ func (m *Matched) findBytes(ctx context.Context, log *eventlog.Log, p *search.Pa
 	finder, ok := eventlog.As[eventlog.ByteFinder](log.Store())
 	var needles [][]byte
 	for _, text := range p.Texts() {
-		needles = append(needles, search.Forms(text)...)
+		for _, cased := range []string{text, strings.ToLower(text), strings.ToUpper(text)} {
+			needles = append(needles, search.Forms(cased)...)
+		}
 	}
 	for _, place := range append(slices.Clone(m.Places), m.Left...) {
 		if place.Match != "" {

@@ -25,8 +25,8 @@ type Result struct {
 
 // Adopt stores finished events of a session as they are: ids, seqs, times and
 // hashes stay. event.Parse checked their crc. Adopt checks seqs, the chain, the
-// JSON, the rules of payloads, and that blobs and a fork's parent exist, before it
-// stores anything. It iterates events twice.
+// JSON, the rules of payloads, that blobs and a fork's parent exist, and that redacted
+// events name the redacted lines, before it stores anything. It iterates events twice.
 //
 // Adopt does not obey a redaction: if an event of the stream is redacted and the
 // session has it in full, Adopt stores nothing, and fails with a *RedactionError.
@@ -35,7 +35,7 @@ type Result struct {
 // is a *eventlog.ConflictError; damage in events is a *eventlog.CorruptError. Data
 // over the log's threshold is spilled, which changes no hash.
 func Adopt(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error]) (Result, error) {
-	adopted, err := adopt.Events(ctx, log, session, events, adopt.Options{})
+	adopted, err := adopt.Events(ctx, log, session, events, adopt.Options{Explained: true})
 	if err != nil {
 		return Result{}, fmt.Errorf("adopt: %w", ofSession(session, err))
 	}
@@ -52,18 +52,17 @@ type source func(ctx context.Context, yield func(event.Event, error) bool)
 // adoptHeld is Adopt under the store lock of log, which the context of events holds
 // too. It obeys redactions if follows is set, which reports whether the stream of a
 // session is adopted later. Its errors do not name the session.
-func adoptHeld(ctx context.Context, log *eventlog.Log, session string, follows func(session string) bool, events source) (Result, error) {
+func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adopt.Options, follows func(session string) bool, events source) (Result, error) {
 	var adopted adopt.Result
-	try := func(ctx context.Context, opts adopt.Options) (err error) {
+	try := func(ctx context.Context) (err error) {
 		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) { events(ctx, yield) }, opts)
 		return err
 	}
-	err := log.Hold(ctx, func(ctx context.Context) error { return try(ctx, adopt.Options{}) })
+	err := log.Hold(ctx, func(ctx context.Context) error { return try(ctx) })
 	var order *RedactionError
 	if follows != nil && errors.As(err, &order) {
-		err = alone(ctx, log, func(ctx context.Context) error {
-			return try(ctx, adopt.Options{Redact: erase.Adopted{Log: log, Follows: follows}})
-		})
+		opts.Redact = erase.Adopted{Log: log, Follows: follows}
+		err = alone(ctx, log, try)
 	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
 // SourceError reports that the source session, or one of its parents, is damaged or
@@ -170,7 +171,7 @@ func convertSession(ctx context.Context, dst, src *eventlog.Log, session string,
 		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
 	c := sessionCopy{src: src, bodies: newBodies(dst, session, head, func(ctx context.Context, d event.Digest) error { return CopyBlob(ctx, dst, src, d) })}
-	adopted, err := adoptHeld(ctx, dst, session, follows, c.events)
+	adopted, err := adoptHeld(ctx, dst, session, adopt.Options{}, follows, c.events)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):

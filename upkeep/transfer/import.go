@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
 // Import stores the sessions of an export, and returns one Result per session. It
@@ -138,7 +139,7 @@ func (m *importer) adopt(ctx context.Context) error {
 		return fmt.Errorf("line %d: %w", m.lines[0], err)
 	}
 	b := newBodies(m.log, m.session, head, m.put)
-	adopted, err := adoptHeld(ctx, m.log, m.session, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
+	adopted, err := adoptHeld(ctx, m.log, m.session, adopt.Options{Explained: true}, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
 			if err := b.copyOf(ctx, &e); !yield(e, err) || err != nil {
 				return

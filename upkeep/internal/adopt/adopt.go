@@ -92,6 +92,7 @@ type adoption struct {
 	opts     Options
 	ours     *stored       // the events of the session before the adoption
 	redacted []event.Event // events of the stream to replace the session's
+	notes    notes         // what the stream says of its redactions
 	read     int64
 	stored   int64
 	head     event.Head // of the session after the adoption
@@ -124,6 +125,9 @@ func (a *adoption) verify(ctx context.Context) error {
 		return a.damaged(s.Seq, err)
 	}
 	a.head = event.Head{Seq: s.Seq, Hash: event.Hash(s.Hash)}
+	if unnamed := a.notes.end(); unnamed > 0 && a.head.Seq > a.existing.Seq {
+		return a.damaged(unnamed, errUnnamed)
+	}
 	if a.head.Seq > 0 && a.head.Seq < a.existing.Seq { // the stream ends before the session
 		a.head = a.existing
 	}
@@ -150,8 +154,13 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 	if err := s.Next(l.Seq, l.More, l.Link(), l.Hash()); err != nil {
 		return a.damaged(s.Seq+1, err)
 	}
-	erased, err := a.compare(e)
-	if err != nil || erased {
+	own, err := a.compare(e)
+	if err == nil && a.opts.Explained {
+		if err := a.notes.event(e, &own); err != nil {
+			return a.damaged(e.Seq, err)
+		}
+	}
+	if err != nil || own.Redacted() {
 		return err
 	}
 	return a.checkContent(ctx, &l, e)

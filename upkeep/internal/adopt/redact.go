@@ -12,6 +12,9 @@ import (
 
 // Options configure Events.
 type Options struct {
+	// Explained refuses new redacted lines that verify would call damage: each needs a
+	// redacted event of the stream that names it.
+	Explained bool
 	// Salvaged says that blobs may be missing, and that a fork's parent may be damaged.
 	Salvaged bool
 	// Redact obeys the redactions of the stream. The caller of Events holds the exclusive
@@ -55,32 +58,32 @@ func newStored(ctx context.Context, log *eventlog.Log, session string, head even
 }
 
 // compare compares an event of the stream with the event that the session has at its
-// place. erased is true if the session has redacted it: then the stream's content does
-// not matter.
-func (a *adoption) compare(e *event.Event) (erased bool, err error) {
+// place, and returns that event. If the session has redacted it, the stream's content
+// does not matter.
+func (a *adoption) compare(e *event.Event) (own event.Event, err error) {
 	if e.Seq > a.existing.Seq {
-		return false, nil
+		return own, nil
 	}
 	conflict := &eventlog.ConflictError{Session: a.session, Expected: e.Head(), Actual: a.existing}
 	if e.Seq == a.existing.Seq && e.Hash() != a.existing.Hash {
-		return false, conflict
+		return own, conflict
 	}
 	if a.ours.behind {
-		return false, nil
+		return *e, nil
 	}
 	own, err, ok := a.ours.next()
 	switch {
 	case errors.Is(err, eventlog.ErrCorrupt) || !ok:
 		a.ours.behind = true // of a damaged session, the head alone is compared
-		return false, nil
+		return *e, nil
 	case err != nil:
-		return false, err
+		return own, err
 	case own.Seq != e.Seq || own.Hash() != e.Hash():
-		return false, conflict
+		return own, conflict
 	case e.Redacted() && !own.Redacted():
 		a.redacted = append(a.redacted, *e)
 	}
-	return own.Redacted(), nil
+	return own, nil
 }
 
 // redact obeys the redactions of the stream.
