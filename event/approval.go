@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
 )
 
 // ApprovalRequest is the payload of approval_requested: an effect waits for a
@@ -13,6 +14,11 @@ type ApprovalRequest struct {
 	EffectID    string `json:"effect_id,omitzero"`
 	CallID      string `json:"call_id,omitzero"`
 	Name        string `json:"name,omitzero"`
+	// TurnID, CursorID and Ordinal name the turn that waits, its cursor, and the place in
+	// the turn.
+	TurnID   ulid.ULID `json:"turn_id,omitzero"`
+	CursorID string    `json:"cursor_id,omitzero"`
+	Ordinal  string    `json:"ordinal,omitzero"`
 	// Nonce is 32 random hex digits, as NewNonce makes them.
 	Nonce string `json:"nonce,omitzero"`
 	// ArgumentsDigest is ArgumentsDigest(Nonce, arguments). It binds the answer to these
@@ -23,6 +29,10 @@ type ApprovalRequest struct {
 	Prompt          string `json:"prompt,omitzero"`
 	// ExpiresAt is the last instant at which an answer is valid; zero is never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// Lapse says what happens when ExpiresAt passes without an answer; empty is wait.
+	Lapse Lapse `json:"lapse,omitzero"`
+	// Arguments are what the effect asks to run with, any JSON value, verbatim.
+	Arguments jsontext.Value `json:"arguments,omitzero"`
 	// Detail is any JSON value, verbatim.
 	Detail jsontext.Value `json:"detail,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
@@ -37,17 +47,32 @@ func (a ApprovalRequest) Validate() error {
 	return firstError(
 		require("interrupt_id", a.InterruptID),
 		requireNonce(a.Nonce, a.ArgumentsDigest),
+		requireOrdinal(a.Ordinal),
 		requireExtra(a.Extra),
+		requireWord("lapse", a.Lapse, "", LapseWait, LapseDeny, LapseFail),
 	)
 }
 
-// Decision is the answer to an approval request.
+// Lapse says what happens when an approval request expires. Readers take an unknown word
+// for wait.
+type Lapse string
+
+// What happens when a request expires.
+const (
+	LapseWait Lapse = "wait"
+	LapseDeny Lapse = "deny"
+	LapseFail Lapse = "fail"
+)
+
+// Decision is the answer to an approval request. Readers take an unknown word for denied.
 type Decision string
 
 // The decisions.
 const (
 	Approved Decision = "approved"
 	Denied   Decision = "denied"
+	// Answered: the effect does not run, and Answer is its result.
+	Answered Decision = "answered"
 )
 
 // ApprovalResolution is the payload of approval_resolved.
@@ -60,6 +85,9 @@ type ApprovalResolution struct {
 	// By is the person or program that decided.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
+	// Arguments are what the effect is to run with, if it is approved with other
+	// arguments.
+	Arguments jsontext.Value `json:"arguments,omitzero"`
 	// Answer is any JSON value, verbatim.
 	Answer jsontext.Value `json:"answer,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
@@ -73,9 +101,9 @@ func (a ApprovalResolution) EventType() Type { return ApprovalResolved }
 func (a ApprovalResolution) Validate() error {
 	return firstError(
 		require("interrupt_id", a.InterruptID),
-		requireOneOf("decision", a.Decision, Approved, Denied),
 		requireDigest("arguments_digest", a.ArgumentsDigest),
 		requireExtra(a.Extra),
+		requireWord("decision", a.Decision, Approved, Denied, Answered),
 	)
 }
 

@@ -35,7 +35,7 @@ func (t Type) ChildState() (s ChildState, ok bool) {
 	return ChildState(name), ok && t.Known()
 }
 
-// ChildMode says how a child's session came to be.
+// ChildMode says how a child's session came to be. Readers take an unknown word for fresh.
 type ChildMode string
 
 // The modes of children.
@@ -57,6 +57,8 @@ type Child struct {
 	CallID string    `json:"call_id,omitzero"`
 	Agent  string    `json:"agent,omitzero"`
 	Mode   ChildMode `json:"mode,omitzero"`
+	// InterruptID is the approval request that the child waits for, in child_blocked.
+	InterruptID string `json:"interrupt_id,omitzero"`
 	// Task and Context are the request to the child.
 	Task            string `json:"task,omitzero"`
 	Context         string `json:"context,omitzero"`
@@ -90,15 +92,11 @@ func (c Child) EventType() Type { return Type(childPrefix + string(c.State)) }
 
 // Validate applies the rules of Child that need no other event.
 func (c Child) Validate() error {
-	if c.Mode != "" {
-		if err := requireOneOf("mode", c.Mode, ChildFork, ChildHandoff, ChildFresh); err != nil {
-			return err
-		}
-	}
 	return firstError(
 		requireOneOf("type", c.EventType(), childTypes...),
 		require("child_id", c.ChildID),
 		c.Usage.check(),
 		requireExtra(c.Extra),
+		requireWord("mode", c.Mode, "", ChildFork, ChildHandoff, ChildFresh),
 	)
 }

@@ -3,6 +3,7 @@ package event
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
@@ -10,7 +11,8 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// EffectClass is the remedy for an effect that has an intent and no result.
+// EffectClass is the remedy for an effect that has an intent and no result. Readers take
+// an unknown word for unsafe_once.
 type EffectClass string
 
 // The classes of effects.
@@ -38,13 +40,15 @@ type EffectIntent struct {
 	Name    string      `json:"name,omitzero"`
 	Class   EffectClass `json:"class"`
 	Attempt int         `json:"attempt,omitzero"`
+	// InterruptID is the approval that this attempt used up.
+	InterruptID string `json:"interrupt_id,omitzero"`
 	// Nonce is 32 random hex digits, as NewNonce makes them. Without them nobody can guess
 	// the arguments from ArgumentsDigest.
 	Nonce string `json:"nonce,omitzero"`
 	// ArgumentsDigest is ArgumentsDigest(Nonce, arguments). It must be the same when the
-	// turn is run again.
+	// turn is run again: it is of the arguments that the turn asked with.
 	ArgumentsDigest Digest `json:"arguments_digest,omitzero"`
-	// Arguments are any JSON value, verbatim.
+	// Arguments are what the effect ran with, any JSON value, verbatim.
 	Arguments jsontext.Value `json:"arguments,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
@@ -58,10 +62,10 @@ func (x EffectIntent) Validate() error {
 	return firstError(
 		require("key", x.Key),
 		requireOrdinal(x.Ordinal),
-		requireOneOf("class", x.Class, EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce),
 		requireMin("attempt", x.Attempt, 0),
 		requireNonce(x.Nonce, x.ArgumentsDigest),
 		requireExtra(x.Extra),
+		requireWord("class", x.Class, EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce),
 	)
 }
 
@@ -72,10 +76,18 @@ type EffectCompletion struct {
 	TurnID  ulid.ULID `json:"turn_id,omitzero"`
 	Ordinal string    `json:"ordinal,omitzero"`
 	Attempt int       `json:"attempt,omitzero"`
+	// RetryAt, if set, says that only this attempt ended: the effect is tried again then.
+	// The first completion without it is the effect's result.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	// EventIDs are the events of the same append, before this one, that are the outcome.
+	EventIDs []ulid.ULID `json:"event_ids,omitzero"`
 	// Result is any JSON value, verbatim; nil when there is an error.
 	Result jsontext.Value `json:"result,omitzero"`
 	Error  *EffectError   `json:"error,omitzero"`
 	Usage  Usage          `json:"usage,omitzero"`
+	// By and Reason say who recorded the result, if it was not the runner, and why.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }

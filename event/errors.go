@@ -44,6 +44,9 @@ var (
 	ErrInvalidData = rule("data")
 	// ErrInvalidPayload: the data is not a valid payload of the event's type.
 	ErrInvalidPayload = rule("payload")
+	// ErrUnknownWord: a word of an open list is unknown to this program. It also matches
+	// ErrInvalidPayload.
+	ErrUnknownWord = errors.New("unknown word")
 	// ErrInvalidRole: the role of a message is unknown.
 	ErrInvalidRole = rule("role")
 	// ErrInvalidMessage: a message of the assistant has no content.
@@ -95,7 +98,7 @@ func (e *VersionError) Error() string {
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
 // ConversationRule names the rule of conversation that an error reports: orphan_result,
-// duplicate_call or empty_message. A lenient append marks such a rule (BrokenKey)
+// duplicate_call, empty_message or unknown_word. A lenient append marks such a rule (BrokenKey)
 // and stores the event.
 func ConversationRule(err error) (name string, ok bool) {
 	switch {
@@ -105,6 +108,8 @@ func ConversationRule(err error) (name string, ok bool) {
 		return "duplicate_call", true
 	case errors.Is(err, ErrInvalidMessage):
 		return "empty_message", true
+	case errors.Is(err, ErrUnknownWord):
+		return "unknown_word", true
 	default:
 		return "", false
 	}

@@ -21,8 +21,16 @@ type Fork struct {
 	Hash    Hash      `json:"hash"`
 	Label   string    `json:"label,omitzero"`
 	Reason  string    `json:"reason,omitzero"`
+	// Child, if set, says that the fork is the session of a child run, not a branch.
+	Child ForkChild `json:"child,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// ForkChild names the child run of a fork, as in Child.
+type ForkChild struct {
+	ChildID string `json:"child_id,omitzero"`
+	CallID  string `json:"call_id,omitzero"`
 }
 
 // EventType is session_forked.

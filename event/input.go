@@ -1,6 +1,10 @@
 package event
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // External is the payload of external_input: something that reached the
 // session from outside.
@@ -9,6 +13,10 @@ type External struct {
 	// InputID tells a repeated input from a new one.
 	InputID string `json:"input_id,omitzero"`
 	Kind    string `json:"kind,omitzero"`
+	// Steer asks for the input to go into the running turn, before its next model call.
+	Steer bool `json:"steer,omitzero"`
+	// Messages are the messages of the input.
+	Messages []Message `json:"messages,omitzero"`
 	// Value is any JSON value, verbatim.
 	Value jsontext.Value `json:"value,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
@@ -19,7 +27,22 @@ type External struct {
 func (x External) EventType() Type { return ExternalInput }
 
 // Validate applies the rules of External that need no other event.
-func (x External) Validate() error { return requireExtra(x.Extra) }
+func (x External) Validate() error {
+	for i := range x.Messages {
+		if err := x.Messages[i].Validate(); err != nil {
+			return fmt.Errorf("messages[%d]: %w", i, err)
+		}
+	}
+	return requireExtra(x.Extra)
+}
+
+// Blobs lists the blobs of the messages.
+func (x External) Blobs() (digests []Digest) {
+	for i := range x.Messages {
+		digests = append(digests, x.Messages[i].Blobs()...)
+	}
+	return digests
+}
 
 // Handoff is the payload of handoff: one agent gives the conversation to
 // another.

@@ -34,8 +34,10 @@ type Message struct {
 	// Group joins messages that are pieces of one provider message: parts in
 	// order, the last usage counts.
 	Group string `json:"group,omitzero"`
-	Usage Usage  `json:"usage,omitzero"`
-	Parts []Part `json:"parts,omitzero"`
+	// InputID is the input that the message is part of.
+	InputID string `json:"input_id,omitzero"`
+	Usage   Usage  `json:"usage,omitzero"`
+	Parts   []Part `json:"parts,omitzero"`
 	// Extra is an object of the provider's own members, in order, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -213,14 +214,15 @@ func setType(payload any, t Type) {
 
 // Check applies the rules of a stored event's type: its payload must decode, obey
 // its own rules, list its blobs on the line, and move the head only backward. A
-// rule that an import broke and marked is forgiven. Unknown types have no rules.
+// rule that an import broke and marked is forgiven, and so is a word that only a newer
+// program knows. Unknown types have no rules.
 // Check returns the payload; it needs e's data, not a spilled reference.
 func (e *Event) Check() (Payload, error) {
 	p, err := e.Payload()
 	if p == nil || err != nil {
 		return nil, err
 	}
-	if err := Validate(p); err != nil && len(e.Broken()) == 0 {
+	if err := Validate(p); err != nil && len(e.Broken()) == 0 && !errors.Is(err, ErrUnknownWord) {
 		return p, err
 	}
 	if m, ok := p.(HeadMove); ok && m.To >= e.Seq {

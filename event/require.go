@@ -38,6 +38,15 @@ func requireOneOf[T ~string](name string, value T, allowed ...T) error {
 	return fmt.Errorf("%w: %s is %q, not one of %q", ErrInvalidPayload, name, line.Clip(string(value)), allowed)
 }
 
+// requireWord is requireOneOf for an open word: a newer program may write another one. A
+// lenient append keeps it, and readers take it for the careful one.
+func requireWord[T ~string](name string, value T, known ...T) error {
+	if err := requireOneOf(name, value, known...); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownWord, err)
+	}
+	return nil
+}
+
 // requireID refuses the zero id.
 func requireID(name string, id interface{ IsZero() bool }) error {
 	if id.IsZero() {

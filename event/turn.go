@@ -14,6 +14,8 @@ type TurnStart struct {
 	SnapshotID string `json:"snapshot_id,omitzero"`
 	// InputID tells a repeated input from a new one.
 	InputID string `json:"input_id,omitzero"`
+	// Version names the code of the agent that started the turn.
+	Version string `json:"version,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
@@ -26,7 +28,7 @@ func (t TurnStart) Validate() error {
 	return firstError(requireMin("index", t.Index, 0), requireExtra(t.Extra))
 }
 
-// TurnStatus says how a turn ended.
+// TurnStatus says how a turn ended. Readers take an unknown word for interrupted.
 type TurnStatus string
 
 // How a turn ends.
@@ -44,8 +46,10 @@ type TurnCompletion struct {
 	Status     TurnStatus `json:"status"`
 	StopReason string     `json:"stop_reason,omitzero"`
 	// Steps is how many model calls the turn made.
-	Steps int    `json:"steps,omitzero"`
-	Usage Usage  `json:"usage,omitzero"`
+	Steps int   `json:"steps,omitzero"`
+	Usage Usage `json:"usage,omitzero"`
+	// Code names the kind of the error for programs.
+	Code  string `json:"code,omitzero"`
 	Error string `json:"error,omitzero"`
 	// DurationMS is in milliseconds.
 	DurationMS int64 `json:"duration_ms,omitzero"`
@@ -59,11 +63,11 @@ func (t TurnCompletion) EventType() Type { return TurnCompleted }
 // Validate applies the rules of TurnCompletion that need no other event.
 func (t TurnCompletion) Validate() error {
 	return firstError(
-		requireOneOf("status", t.Status, TurnStatusCompleted, TurnStatusFailed, TurnStatusAborted, TurnStatusInterrupted),
 		requireMin("steps", t.Steps, 0),
 		requireMin("duration_ms", t.DurationMS, 0),
 		t.Usage.check(),
 		requireExtra(t.Extra),
+		requireWord("status", t.Status, TurnStatusCompleted, TurnStatusFailed, TurnStatusAborted, TurnStatusInterrupted),
 	)
 }
 
@@ -77,6 +81,8 @@ type Cursor struct {
 	InterruptID string `json:"interrupt_id,omitzero"`
 	Boundary    string `json:"boundary,omitzero"`
 	Operation   string `json:"operation,omitzero"`
+	// Ordinal is the place of the effect in the turn, as in EffectIntent.
+	Ordinal string `json:"ordinal,omitzero"`
 	// Loop is how many times the turn has called the model.
 	Loop int `json:"loop,omitzero"`
 }
@@ -100,6 +106,7 @@ func (t TurnHibernation) Validate() error {
 		requireID("turn_id", t.TurnID),
 		require("cursor.id", t.Cursor.ID),
 		require("cursor.kind", t.Cursor.Kind),
+		requireOrdinal(t.Cursor.Ordinal),
 		requireMin("cursor.loop", t.Cursor.Loop, 0),
 		requireExtra(t.Extra),
 	)

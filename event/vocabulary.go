@@ -103,7 +103,7 @@ func controlType[T Payload](name Type, scope Scope, kept ...string) *typeInfo {
 
 func conversationTypes() []*typeInfo {
 	return []*typeInfo{
-		typeOf[Message](MessageAdded, PathScope, "role", "provider", "model", "response_id", "group", "usage", "calls", "results"),
+		typeOf[Message](MessageAdded, PathScope, "role", "provider", "model", "response_id", "group", "input_id", "usage", "calls", "results"),
 		typeOf[ContextEntry](ContextAdded, PathScope, "kind", "placement"),
 		typeOf[Compaction](CompactionTriggered, PathScope, "strategy", "trigger", "covers", "cleared",
 			"replace", "tokens_before", "tokens_after", "max_tokens", "entries"),
@@ -116,8 +116,8 @@ func lifecycleTypes() []*typeInfo {
 	return []*typeInfo{
 		typeOf[Session](SessionStarted, SessionScope, "agent", "source", "parent"),
 		typeOf[Session](SessionUpdated, SessionScope, "agent"),
-		typeOf[TurnStart](TurnStarted, PathScope, "agent", "index", "snapshot_id", "input_id"),
-		typeOf[TurnCompletion](TurnCompleted, SessionScope, "turn_id", "status", "stop_reason", "steps", "usage", "duration_ms"),
+		typeOf[TurnStart](TurnStarted, PathScope, "agent", "index", "snapshot_id", "input_id", "version"),
+		typeOf[TurnCompletion](TurnCompleted, SessionScope, "turn_id", "status", "stop_reason", "steps", "usage", "code", "duration_ms"),
 		typeOf[TurnHibernation](TurnHibernated, PathScope, "turn_id", "cursor", "snapshot_id"),
 		typeOf[TurnResumption](TurnResumed, SessionScope, "turn_id", "cursor_id", "snapshot_id"),
 		typeOf[StepStart](StepStarted, PathScope, "step", "turn_id", "agent", "provider", "model"),
@@ -125,11 +125,11 @@ func lifecycleTypes() []*typeInfo {
 		typeOf[ToolStart](ToolStarted, PathScope, "call_id", "name", "idempotency_key"),
 		typeOf[ToolCompletion](ToolCompleted, PathScope, "call_id", "name", "idempotency_key", "is_error", "duration_ms"),
 		typeOf[ApprovalRequest](ApprovalRequested, SessionScope, "interrupt_id", "effect_id",
-			"call_id", "name", "boundary", "operation", "expires_at"),
+			"call_id", "name", "turn_id", "cursor_id", "ordinal", "boundary", "operation", "expires_at", "lapse"),
 		typeOf[ApprovalResolution](ApprovalResolved, SessionScope, "interrupt_id", "effect_id", "decision"),
 		typeOf[ApprovalCancelation](ApprovalCanceled, SessionScope, "interrupt_id"),
-		typeOf[Wait](WaitStarted, PathScope, "wait_id", "external_id", "until"),
-		typeOf[Wait](WaitResolved, PathScope, "wait_id", "external_id"),
+		typeOf[Wait](WaitStarted, PathScope, "wait_id", "external_id", "turn_id", "cursor_id", "ordinal", "until"),
+		typeOf[Wait](WaitResolved, PathScope, "wait_id", "external_id", "outcome"),
 		typeOf[Escalation](EscalationRetried, PathScope, "agent", "scope", "attempt"),
 		typeOf[Op](OpLogged, PathScope, "op_id", "parent_id", "kind", "level"),
 	}
@@ -140,15 +140,15 @@ func effectTypes() []*typeInfo {
 		controlType[RunClaim](RunClaimed, SessionScope, "epoch", "runner", "lease"),
 		controlType[RunRelease](RunReleased, SessionScope, "epoch"),
 		controlType[Abort](AbortRequested, SessionScope, "turn_id"),
-		typeOf[EffectIntent](EffectIntended, SessionScope, "key", "turn_id", "ordinal", "kind", "name", "class", "attempt"),
-		typeOf[EffectCompletion](EffectCompleted, SessionScope, "key", "turn_id", "ordinal", "attempt", "usage"),
+		typeOf[EffectIntent](EffectIntended, SessionScope, "key", "turn_id", "ordinal", "kind", "name", "class", "attempt", "interrupt_id"),
+		typeOf[EffectCompletion](EffectCompleted, SessionScope, "key", "turn_id", "ordinal", "attempt", "retry_at", "event_ids", "usage"),
 	}
 }
 
 func childTypeInfos() (infos []*typeInfo) {
 	for _, t := range childTypes {
 		infos = append(infos, typeOf[Child](t, SessionScope, "child_id", "child_session_id", "parent_event_id", "call_id", "agent",
-			"mode", "shared_prefix_key", "artifact_ids", "episode_id", "usage"))
+			"mode", "interrupt_id", "shared_prefix_key", "artifact_ids", "episode_id", "usage"))
 	}
 	return infos
 }
@@ -164,7 +164,7 @@ func stateTypes() []*typeInfo {
 
 func upkeepTypes() []*typeInfo {
 	return []*typeInfo{
-		controlType[Fork](SessionForked, TreeScope, "parent", "seq", "event_id", "hash"),
+		controlType[Fork](SessionForked, TreeScope, "parent", "seq", "event_id", "hash", "child"),
 		controlType[HeadMove](HeadMoved, TreeScope, "to"),
 		controlType[RedactionNote](Redacted, SessionScope, "seqs", "kept"),
 		typeOf[AccountingFlush](AccountingFlushed, SessionScope, "ledger", "through", "total"),

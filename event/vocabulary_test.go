@@ -19,7 +19,7 @@ const (
 	sampleHash   = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 	sampleUsage  = `"usage":{"input_tokens":1,"output_tokens":2,"cache_read_tokens":3,"cache_write_tokens":4,"reasoning_tokens":5,"extra":{"tier":"x"}}`
 	sampleParts  = `[{"type":"text","text":"hi"},{"type":"hologram","b":2,"a":[1.50]}]`
-	sampleChild  = `{"child_id":"c","child_session_id":"s","parent_event_id":"ID","call_id":"1","agent":"a","mode":"fork","task":"t",` +
+	sampleChild  = `{"child_id":"c","child_session_id":"s","parent_event_id":"ID","call_id":"1","agent":"a","mode":"fork","interrupt_id":"i","task":"t",` +
 		`"context":"x","shared_prefix_key":"k","status":"s","message":"m","reason":"r","error":"e","summary":"s",` +
 		`"artifact_ids":["a"],"episode_id":"e",USAGE,"note":"n","extra":{"z":1}}`
 )
@@ -27,20 +27,20 @@ const (
 // samples holds the data of every type; the samples of a type together have
 // every member.
 var samples = map[Type][]string{
-	MessageAdded: {`{"role":"assistant","provider":"p","model":"m","response_id":"r","stop_reason":"s","group":"g",USAGE,"parts":PARTS,"extra":{"z":1}}`},
+	MessageAdded: {`{"role":"assistant","provider":"p","model":"m","response_id":"r","stop_reason":"s","group":"g","input_id":"i",USAGE,"parts":PARTS,"extra":{"z":1}}`},
 	ContextAdded: {`{"kind":"k","placement":"prefix","parts":PARTS,"extra":{"z":1}}`},
 	CompactionTriggered: {`{"strategy":"s","trigger":"t","covers":{"from":1,"to":9},"entries":[{"seq":3},{"message":{"role":"developer","parts":PARTS}}],` +
 		`"cleared":["1"],"replace":true,"summary":"s","read_files":["a"],"modified_files":["b"],"tokens_before":9,"tokens_after":3,"max_tokens":5,"extra":{"z":1}}`},
-	ExternalInput: {`{"source":"s","input_id":"i","kind":"k","value":9007199254740993,"extra":{"z":1}}`},
+	ExternalInput: {`{"source":"s","input_id":"i","kind":"k","steer":true,"messages":[{"role":"user","parts":PARTS}],"value":9007199254740993,"extra":{"z":1}}`},
 	HandoffMade:   {`{"from_agent":"a","to_agent":"b","reason":"r","input":null,"extra":{"z":1}}`},
 
 	SessionStarted: {`{"title":"t","agent":"a","cwd":"/","labels":{"a":"1","b":"2"},"source":{"format":"f","version":"v","path":"p","session_id":"s"},` +
 		`"parent":{"session_id":"s","seq":3,"event_id":"ID","call_id":"1"},"extra":{"z":1}}`},
 	SessionUpdated: {`{"title":"t","agent":"a","cwd":"/","labels":{"a":null,"b":"2"},"source":{"format":"f"},"extra":{"z":1}}`},
-	TurnStarted:    {`{"agent":"a","index":0,"snapshot_id":"s","input_id":"i","extra":{"z":1}}`},
-	TurnCompleted: {`{"turn_id":"ID","status":"failed","stop_reason":"r","steps":2,USAGE,"error":"e","duration_ms":12,` +
+	TurnStarted:    {`{"agent":"a","index":0,"snapshot_id":"s","input_id":"i","version":"v","extra":{"z":1}}`},
+	TurnCompleted: {`{"turn_id":"ID","status":"failed","stop_reason":"r","steps":2,USAGE,"code":"c","error":"e","duration_ms":12,` +
 		`"extra":{"z":1}}`},
-	TurnHibernated: {`{"turn_id":"ID","cursor":{"id":"c","kind":"review","effect_id":"e","effect_kind":"tool","interrupt_id":"i","boundary":"b","operation":"o","loop":2},` +
+	TurnHibernated: {`{"turn_id":"ID","cursor":{"id":"c","kind":"review","effect_id":"e","effect_kind":"tool","interrupt_id":"i","boundary":"b","operation":"o","ordinal":"0.2","loop":2},` +
 		`"snapshot_id":"s","reason":"r","extra":{"z":1}}`},
 	TurnResumed: {`{"turn_id":"ID","cursor_id":"c","snapshot_id":"s","answer":{"\u0061":1.0},"extra":{"z":1}}`},
 	StepStarted: {`{"step":0,"turn_id":"ID","agent":"a","provider":"p","model":"m","prompt_cache":{"prefix_hash":"h","tool_schema_hash":"h"},` +
@@ -48,12 +48,12 @@ var samples = map[Type][]string{
 	StepCompleted: {`{"step":1,"turn_id":"ID","agent":"a","provider":"p","model":"m","response_id":"r","stop_reason":"s",USAGE,"error":"e","extra":{"z":1}}`},
 	ToolStarted:   {`{"call_id":"1","name":"n","arguments":{"b":1,"a":2e0},"idempotency_key":"k","extra":{"z":1}}`},
 	ToolCompleted: {`{"call_id":"1","name":"n","idempotency_key":"k","content":PARTS,"is_error":true,"error":"e","duration_ms":3,"extra":{"z":1}}`},
-	ApprovalRequested: {`{"interrupt_id":"i","effect_id":"e","call_id":"1","name":"n","nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST","boundary":"b","operation":"o",` +
-		`"prompt":"p","expires_at":"2026-11-20T19:05:00.5Z","detail":[1],"extra":{"z":1}}`},
-	ApprovalResolved: {`{"interrupt_id":"i","effect_id":"e","arguments_digest":"DIGEST","decision":"denied","by":"b","reason":"r","answer":"a","extra":{"z":1}}`},
+	ApprovalRequested: {`{"interrupt_id":"i","effect_id":"e","call_id":"1","name":"n","turn_id":"ID","cursor_id":"c","ordinal":"0.2","nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST","boundary":"b","operation":"o",` +
+		`"prompt":"p","expires_at":"2026-11-20T19:05:00.5Z","lapse":"deny","arguments":{"n":1},"detail":[1],"extra":{"z":1}}`},
+	ApprovalResolved: {`{"interrupt_id":"i","effect_id":"e","arguments_digest":"DIGEST","decision":"denied","by":"b","reason":"r","arguments":{"n":1},"answer":"a","extra":{"z":1}}`},
 	ApprovalCanceled: {`{"interrupt_id":"i","reason":"r","extra":{"z":1}}`},
-	WaitStarted:      {`{"wait_id":"w","external_id":"x","reason":"r","until":"2026-11-20T19:05:00Z","extra":{"z":1}}`},
-	WaitResolved:     {`{"wait_id":"w","external_id":"x","reason":"r","value":0.10,"extra":{"z":1}}`},
+	WaitStarted:      {`{"wait_id":"w","external_id":"x","turn_id":"ID","cursor_id":"c","ordinal":"1","reason":"r","until":"2026-11-20T19:05:00Z","extra":{"z":1}}`},
+	WaitResolved:     {`{"wait_id":"w","external_id":"x","reason":"r","outcome":"expired","by":"b","value":0.10,"extra":{"z":1}}`},
 	EscalationRetried: {
 		`{"agent":"a","scope":"s","target":"t","attempt":2,"error":"e","extra":{"z":1}}`},
 	OpLogged: {`{"op_id":"o","parent_id":"p","kind":"llm","level":"info","text":"t","value":{"a":[]},"extra":{"z":1}}`},
@@ -61,10 +61,10 @@ var samples = map[Type][]string{
 	RunClaimed:     {`{"epoch":1,"runner":"r","lease":"l","extra":{"z":1}}`},
 	RunReleased:    {`{"epoch":1,"reason":"r","extra":{"z":1}}`},
 	AbortRequested: {`{"turn_id":"ID","by":"b","reason":"r","extra":{"z":1}}`},
-	EffectIntended: {`{"key":"k","turn_id":"ID","ordinal":"0.2","kind":"tool","name":"n","class":"unsafe_once","attempt":1,"nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST",` +
+	EffectIntended: {`{"key":"k","turn_id":"ID","ordinal":"0.2","kind":"tool","name":"n","class":"unsafe_once","attempt":1,"interrupt_id":"i","nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST",` +
 		`"arguments":{"n":9007199254740993},"extra":{"z":1}}`},
 	EffectCompleted: {
-		`{"key":"k","turn_id":"ID","ordinal":"0.2","attempt":1,"result":null,USAGE,"extra":{"z":1}}`,
+		`{"key":"k","turn_id":"ID","ordinal":"0.2","attempt":1,"retry_at":"2026-11-20T19:05:00Z","event_ids":["ID"],"result":null,USAGE,"by":"b","reason":"r","extra":{"z":1}}`,
 		`{"key":"k","error":{"code":"c","message":"m"}}`},
 
 	ChildRequested:  {sampleChild},
@@ -85,7 +85,7 @@ var samples = map[Type][]string{
 		`{"projection":"p","index":1,"turn_index":2,"seq":3,"body":{"blob":"DIGEST","bytes":0}}`,
 		`{"projection":"p","index":1,"turn_index":2,"seq":3}`},
 	SessionForked: {
-		`{"parent":"s","seq":4,"event_id":"ID","hash":"HASH","label":"l","reason":"r","extra":{"z":1}}`,
+		`{"parent":"s","seq":4,"event_id":"ID","hash":"HASH","label":"l","reason":"r","child":{"child_id":"c","call_id":"1"},"extra":{"z":1}}`,
 		`{"parent":"s","seq":0,"hash":"` + Hash{}.String() + `"}`},
 	HeadMoved:         {`{"to":0,"label":"l","reason":"r","extra":{"z":1}}`},
 	Redacted:          {`{"seqs":[3,4],"reason":"r","by":"b","kept":"DIGEST","extra":{"z":1}}`},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
 )
 
 // WaitState says which event a Wait is the payload of.
@@ -16,6 +17,16 @@ const (
 	WaitStateResolved WaitState = "resolved"
 )
 
+// WaitOutcome says how a wait ended. Readers take an unknown word for canceled.
+type WaitOutcome string
+
+// How a wait ends.
+const (
+	WaitWasResolved WaitOutcome = "resolved"
+	WaitExpired     WaitOutcome = "expired"
+	WaitCanceled    WaitOutcome = "canceled"
+)
+
 // Wait is the payload of wait_started and wait_resolved: the session waits for
 // something outside.
 type Wait struct {
@@ -25,9 +36,18 @@ type Wait struct {
 	WaitID string `json:"wait_id"`
 	// ExternalID is the name that the outside knows the wait by.
 	ExternalID string `json:"external_id,omitzero"`
-	Reason     string `json:"reason,omitzero"`
+	// TurnID, CursorID and Ordinal name the turn that waits, its cursor, and the place in
+	// the turn; wait_started only.
+	TurnID   ulid.ULID `json:"turn_id,omitzero"`
+	CursorID string    `json:"cursor_id,omitzero"`
+	Ordinal  string    `json:"ordinal,omitzero"`
+	Reason   string    `json:"reason,omitzero"`
 	// Until is when the wait ends by itself; wait_started only, zero is never.
 	Until time.Time `json:"until,omitzero"`
+	// Outcome says how the wait ended; wait_resolved only, empty is resolved. By is the
+	// person or program that ended it.
+	Outcome WaitOutcome `json:"outcome,omitzero"`
+	By      string      `json:"by,omitzero"`
 	// Value is any JSON value, verbatim; wait_resolved only.
 	Value jsontext.Value `json:"value,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
@@ -56,8 +76,16 @@ func (w Wait) Validate() error {
 	if w.State == WaitStateResolved && !w.Until.IsZero() {
 		return fmt.Errorf("%w: until belongs to wait_started", ErrInvalidPayload)
 	}
-	if w.State != WaitStateResolved && w.Value != nil {
-		return fmt.Errorf("%w: value belongs to wait_resolved", ErrInvalidPayload)
+	if w.State != WaitStateResolved && (w.Value != nil || w.Outcome != "" || w.By != "") {
+		return fmt.Errorf("%w: value, outcome and by belong to wait_resolved", ErrInvalidPayload)
 	}
-	return firstError(require("wait_id", w.WaitID), requireExtra(w.Extra))
+	if w.State == WaitStateResolved && (!w.TurnID.IsZero() || w.CursorID != "" || w.Ordinal != "") {
+		return fmt.Errorf("%w: turn_id, cursor_id and ordinal belong to wait_started", ErrInvalidPayload)
+	}
+	return firstError(
+		require("wait_id", w.WaitID),
+		requireOrdinal(w.Ordinal),
+		requireExtra(w.Extra),
+		requireWord("outcome", w.Outcome, "", WaitWasResolved, WaitExpired, WaitCanceled),
+	)
 }

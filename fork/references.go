@@ -17,24 +17,22 @@ import (
 //
 // Ids of events of other sessions are not listed (session_started.parent.event_id,
 // session_forked.event_id), nor ids that programs make.
-var references = map[event.Type]string{
-	event.TurnCompleted:   "turn_id",
-	event.TurnHibernated:  "turn_id",
-	event.TurnResumed:     "turn_id",
-	event.StepStarted:     "turn_id",
-	event.StepCompleted:   "turn_id",
-	event.AbortRequested:  "turn_id",
-	event.EffectIntended:  "turn_id",
-	event.EffectCompleted: "turn_id",
-	event.ChildRequested:  "parent_event_id",
-	event.ChildStarted:    "parent_event_id",
-	event.ChildProgressed: "parent_event_id",
-	event.ChildBlocked:    "parent_event_id",
-	event.ChildCompleted:  "parent_event_id",
-	event.ChildFailed:     "parent_event_id",
-	event.ChildCanceled:   "parent_event_id",
-	event.ChildMerged:     "parent_event_id",
-}
+var references = func() map[event.Type][]string {
+	all := map[event.Type][]string{event.EffectCompleted: {"turn_id", "event_ids"}}
+	for _, t := range []event.Type{
+		event.TurnCompleted, event.TurnHibernated, event.TurnResumed, event.StepStarted, event.StepCompleted,
+		event.AbortRequested, event.EffectIntended, event.ApprovalRequested, event.WaitStarted,
+	} {
+		all[t] = []string{"turn_id"}
+	}
+	for _, t := range []event.Type{
+		event.ChildRequested, event.ChildStarted, event.ChildProgressed, event.ChildBlocked,
+		event.ChildCompleted, event.ChildFailed, event.ChildCanceled, event.ChildMerged,
+	} {
+		all[t] = []string{"parent_event_id"}
+	}
+	return all
+}()
 
 // renaming maps the event ids of a source to the ids of its copy. It is a function of
 // the id, so it needs no list of ids.
@@ -58,7 +56,7 @@ func (r *renaming) id(old ulid.ULID) (fresh ulid.ULID) {
 
 // apply renames the ids in a payload of type t. All other bytes stay.
 func (r *renaming) apply(t event.Type, data jsontext.Value) (jsontext.Value, error) {
-	name, ok := references[t.Name()]
+	names, ok := references[t.Name()]
 	if !ok {
 		return data, nil
 	}
@@ -66,16 +64,39 @@ func (r *renaming) apply(t event.Type, data jsontext.Value) (jsontext.Value, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", t, event.ErrInvalidPayload, err)
 	}
-	value, ok := rawjson.Value(members, name)
-	if !ok {
+	changed := false
+	for _, name := range names {
+		value, ok := rawjson.Value(members, name)
+		if !ok {
+			continue
+		}
+		fresh, err := r.renamed(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s of %s: %w: %w", name, t, event.ErrInvalidPayload, err)
+		}
+		members, changed = rawjson.Set(members, name, fresh), true
+	}
+	if !changed {
 		return data, nil
+	}
+	return rawjson.Object(members), nil
+}
+
+// renamed renames an id or a list of ids.
+func (r *renaming) renamed(value jsontext.Value) (jsontext.Value, error) {
+	if value.Kind() == jsontext.KindBeginArray {
+		var ids []ulid.ULID
+		if err := json.Unmarshal(value, &ids); err != nil {
+			return nil, err
+		}
+		for i := range ids {
+			ids[i] = r.id(ids[i])
+		}
+		return json.Marshal(ids)
 	}
 	var old ulid.ULID
-	if err := json.Unmarshal(value, &old); err != nil {
-		return nil, fmt.Errorf("%s of %s: %w: %w", name, t, event.ErrInvalidPayload, err)
+	if err := json.Unmarshal(value, &old); err != nil || old.IsZero() {
+		return value, err
 	}
-	if old.IsZero() {
-		return data, nil
-	}
-	return rawjson.Object(rawjson.Set(members, name, jsontext.Value(`"`+r.id(old).String()+`"`))), nil
+	return jsontext.Value(`"` + r.id(old).String() + `"`), nil
 }

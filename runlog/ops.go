@@ -292,7 +292,7 @@ func (b *runBuilder) approval() (*Op, error) {
 		return op, nil
 	}
 	r, err := event.DecodeKept[event.ApprovalResolution](b.e)
-	op.end(b.e, statusOf(r.Decision == event.Denied))
+	op.end(b.e, statusOf(r.Decision != event.Approved && r.Decision != event.Answered))
 	return op, err
 }
 

@@ -115,6 +115,11 @@ var callCases = []testCase{
 		Explanation: "An import may break the rules of conversation. The metadata marks the broken rules, and a retry is still stored once.",
 		Run:         testCallLenient,
 	},
+	{
+		Name:        "open words",
+		Explanation: "A word that only a newer program knows is refused by a strict append, and kept and marked by a lenient one.",
+		Run:         testOpenWords,
+	},
 }
 
 func testCallBetween(t *env) {
@@ -155,6 +160,33 @@ func testCallHundred(t *env) {
 	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
 	t.WantEqual("events", 101, len(t.Lines(l, "a")))
 	t.WantVerified(l, "a")
+}
+
+// openWords are payloads with a word that only a newer program knows.
+var openWords = map[event.Type]string{
+	event.ApprovalResolved:  `{"interrupt_id":"i","decision":"postponed"}`,
+	event.ApprovalRequested: `{"interrupt_id":"i","lapse":"ask again"}`,
+	event.EffectIntended:    `{"key":"k","class":"mostly_once"}`,
+	event.TurnCompleted:     `{"status":"paused"}`,
+	event.ChildRequested:    `{"child_id":"c","mode":"cloned"}`,
+	event.WaitResolved:      `{"wait_id":"w","outcome":"forgotten"}`,
+}
+
+func testOpenWords(t *env) {
+	n := 0
+	for typ, data := range openWords {
+		t.WantAppendError(event.ErrUnknownWord, t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, data))
+		t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(typ, data))
+		n++
+	}
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
+		for _, e := range t.Read(l, "a", eventlog.All()) {
+			t.WantEqual("data", openWords[e.Type], string(e.Data))
+			t.WantEqual("mark", []string{"unknown_word"}, e.Broken())
+		}
+		t.WantEqual("events", int64(n), t.Head(l, "a").Seq)
+		t.WantVerified(l, "a")
+	})
 }
 
 func testCallLenient(t *env) {
