@@ -78,9 +78,6 @@ const minShared = 8
 // readTexts reads the texts of the requested events.
 func (x *along) readTexts(ctx context.Context) error {
 	x.reader.Open = x.log.OpenBlob
-	if x.exact {
-		return nil
-	}
 	for _, seq := range x.request.seqs {
 		e, err := ownEvent(ctx, x.log, x.request.session, seq)
 		if err != nil {
@@ -200,6 +197,9 @@ func (x *along) event(ctx context.Context, e *event.Event) error {
 		x.erase(&stored)
 		return nil
 	}
+	if x.exact {
+		return nil
+	}
 	return x.shares(ctx, &stored)
 }
 
@@ -256,7 +256,7 @@ func (x *along) shares(ctx context.Context, e *event.Event) error {
 
 // childSessions lists events of child sessions with one of the texts.
 func (x *along) childSessions(ctx context.Context) error {
-	if len(x.texts) == 0 {
+	if x.exact || len(x.texts) == 0 {
 		return nil
 	}
 	slices.Sort(x.children)

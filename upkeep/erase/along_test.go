@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -87,5 +88,23 @@ func TestAlong(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A title that begins an erased text goes along with a redaction by a text, too: the
+// title may end inside the text.
+func TestTitlesGoAlongWithAMatch(t *testing.T) {
+	l := testkit.Open(t, testkit.Stores["jsonl"](t.TempDir()))
+	if _, err := l.Append(t.Context(), "a", eventlog.New(),
+		event.New(event.Session{Title: "my password is hunter2-is-my-ve…"}), event.UserMessage("My password is hunter2-is-my-very-long-password ok")); err != nil {
+		t.Fatal(err)
+	}
+	pattern, err := search.Literal("hunter2-is-my-very-long-password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := erase.Match(t.Context(), l, pattern, nil)
+	if err != nil || len(done.Erased) != 2 {
+		t.Errorf("erased %v, %v", done.Erased, err)
 	}
 }
