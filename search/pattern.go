@@ -57,40 +57,33 @@ func Regexp(expression string) (Pattern, error) {
 // Texts are the texts of a Literal, as they were given.
 func (p *Pattern) Texts() []string { return slices.Clone(p.given) }
 
-// matches reports whether a text has the pattern as it is. match is the text that
+// matches reports whether a text has the pattern as it is. matches are the texts that
 // matched a regular expression.
-func (p *Pattern) matches(text string) (match string, ok bool) {
+func (p *Pattern) matches(text string) (matches []string, ok bool) {
 	if p.re != nil {
 		return p.matched(text)
 	}
 	if !p.may(text) {
-		return "", false
+		return nil, false
 	}
 	folded := event.Fold(event.CleanText(text))
 	for i := range p.texts {
 		if strings.Contains(folded, p.texts[i].text) {
-			return "", true
+			return nil, true
 		}
 	}
-	return "", false
+	return nil, false
 }
 
-// matched is the first text that matches the regular expression. Matches without
+// matched are the distinct texts that match the regular expression. Matches without
 // characters, as of \b, do not count.
-func (p *Pattern) matched(text string) (match string, ok bool) {
-	at := p.re.FindStringIndex(text)
-	if at != nil && at[0] < at[1] {
-		return text[at[0]:at[1]], true
-	}
-	if at == nil {
-		return "", false
-	}
-	for _, at := range p.re.FindAllStringIndex(text, -1) {
-		if at[0] < at[1] {
-			return text[at[0]:at[1]], true
+func (p *Pattern) matched(text string) (matches []string, ok bool) {
+	for _, match := range p.re.FindAllString(text, -1) {
+		if match != "" && !slices.Contains(matches, match) {
+			matches = append(matches, match)
 		}
 	}
-	return "", false
+	return matches, len(matches) > 0
 }
 
 // may reports whether a text may have one of the texts. It is fast.
@@ -133,13 +126,13 @@ const maxUnescapes = 4
 
 // in reports whether a text has the pattern as it is, behind JSON's escapes, or in
 // base64.
-func (p *Pattern) in(text string) (match string, ok bool) {
+func (p *Pattern) in(text string) (matches []string, ok bool) {
 	for range maxUnescapes {
-		if match, ok = p.matches(text); ok {
-			return match, true
+		if matches, ok = p.matches(text); ok {
+			return matches, true
 		}
-		if match, ok = p.inBase64(text); ok {
-			return match, true
+		if matches, ok = p.inBase64(text); ok {
+			return matches, true
 		}
 		plain, escaped := unescape(text)
 		if !escaped {
@@ -147,7 +140,7 @@ func (p *Pattern) in(text string) (match string, ok bool) {
 		}
 		text = plain
 	}
-	return "", false
+	return nil, false
 }
 
 // unescape resolves JSON's escapes anywhere in a text. ok is false if it has none.
@@ -196,7 +189,7 @@ func escapeAt(s string) (text string, n int) {
 const minBase64 = 8
 
 // inBase64 reports whether runs of base64 in a text have the pattern.
-func (p *Pattern) inBase64(text string) (match string, ok bool) {
+func (p *Pattern) inBase64(text string) (matches []string, ok bool) {
 	for len(text) > 0 {
 		start := strings.IndexFunc(text, isBase64)
 		if start < 0 {
@@ -207,13 +200,13 @@ func (p *Pattern) inBase64(text string) (match string, ok bool) {
 			end++
 		}
 		if run := text[start:end]; len(run) >= minBase64 {
-			if match, ok = p.inEncoded(run); ok {
-				return match, true
+			if matches, ok = p.inEncoded(run); ok {
+				return matches, true
 			}
 		}
 		text = text[end:]
 	}
-	return "", false
+	return nil, false
 }
 
 func isBase64(r rune) bool {
@@ -224,7 +217,7 @@ var toStandard = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", "="
 
 // inEncoded decodes a run of base64 of either alphabet. The run may begin with up to
 // three characters that do not belong to it.
-func (p *Pattern) inEncoded(run string) (match string, ok bool) {
+func (p *Pattern) inEncoded(run string) (matches []string, ok bool) {
 	if strings.ContainsAny(run, "-_\r\n=") {
 		run = toStandard.Replace(run)
 	}
@@ -238,19 +231,19 @@ func (p *Pattern) inEncoded(run string) (match string, ok bool) {
 		if err != nil {
 			continue
 		}
-		if match, ok = p.behindEscapes(string(decoded[:n])); ok {
-			return match, true
+		if matches, ok = p.behindEscapes(string(decoded[:n])); ok {
+			return matches, true
 		}
 	}
-	return "", false
+	return nil, false
 }
 
 // behindEscapes reports whether a text has the pattern as it is, or behind JSON's
 // escapes.
-func (p *Pattern) behindEscapes(text string) (match string, ok bool) {
+func (p *Pattern) behindEscapes(text string) (matches []string, ok bool) {
 	for range maxUnescapes {
-		if match, ok = p.matches(text); ok {
-			return match, true
+		if matches, ok = p.matches(text); ok {
+			return matches, true
 		}
 		plain, escaped := unescape(text)
 		if !escaped {
@@ -258,7 +251,7 @@ func (p *Pattern) behindEscapes(text string) (match string, ok bool) {
 		}
 		text = plain
 	}
-	return "", false
+	return nil, false
 }
 
 // placeFinder finds the pattern in the values of an event.
@@ -270,9 +263,9 @@ type placeFinder struct {
 	found     []Place
 }
 
-func (f *placeFinder) add(member string, kept bool, match string) {
+func (f *placeFinder) add(member string, kept bool, matches []string) {
 	p := f.place
-	p.Member, p.Kept, p.Match = member, kept, match
+	p.Member, p.Kept, p.Matches = member, kept, matches
 	f.found = append(f.found, p)
 }
 
@@ -285,8 +278,8 @@ func (f *placeFinder) value(path string, value jsontext.Value, kept bool) {
 	if f.walk(dec, path, kept) {
 		return
 	}
-	if match, ok := f.pattern.in(string(value)); ok {
-		f.add(path, kept, match)
+	if matches, ok := f.pattern.in(string(value)); ok {
+		f.add(path, kept, matches)
 	}
 }
 
@@ -309,8 +302,8 @@ func (f *placeFinder) walk(dec *jsontext.Decoder, path string, kept bool) bool {
 		return err == nil
 	case '"', '0':
 		text := token.String()
-		if match, ok := f.pattern.in(text); ok {
-			f.add(path, kept || f.keeps(path, dec.StackPointer(), text), match)
+		if matches, ok := f.pattern.in(text); ok {
+			f.add(path, kept || f.keeps(path, dec.StackPointer(), text), matches)
 		}
 	}
 	return true
@@ -323,8 +316,8 @@ func (f *placeFinder) object(dec *jsontext.Decoder, path string, kept bool) bool
 			return false
 		}
 		name := token.String()
-		if match, ok := f.pattern.in(name); ok {
-			f.add(path+"."+name+" (name)", kept || f.keeps(path, dec.StackPointer(), name), match)
+		if matches, ok := f.pattern.in(name); ok {
+			f.add(path+"."+name+" (name)", kept || f.keeps(path, dec.StackPointer(), name), matches)
 		}
 		if !f.walk(dec, path+"."+name, kept) {
 			return false

@@ -29,9 +29,9 @@ type Place struct {
 	// Kept says that redaction does not erase the value: it is in the header, or is one
 	// of the structural members that redaction keeps.
 	Kept bool
-	// Match is the text that matched a regular expression. It is as secret as the
+	// Matches are the texts that matched a regular expression. They are as secret as the
 	// content.
-	Match string
+	Matches []string
 }
 
 // Stored yields each place with the pattern in all that is stored of events: every
@@ -90,8 +90,8 @@ type storedSearch struct {
 
 // bodySearch is the outcome of the search of one body.
 type bodySearch struct {
-	has   bool
-	match string
+	has     bool
+	matches []string
 }
 
 // session searches the own events of a session. It returns false when the caller has
@@ -147,7 +147,7 @@ func (s *storedSearch) event(ctx context.Context, e *event.Event) ([]Place, erro
 		found, bodyErr := s.body(ctx, d)
 		if err = errors.Join(err, bodyErr); found.has {
 			f.place.Blob = d
-			f.add("", false, found.match)
+			f.add("", false, found.matches)
 			f.place.Blob = ""
 		}
 	}
@@ -175,9 +175,12 @@ func (s *storedSearch) body(ctx context.Context, d event.Digest) (found bodySear
 		f.value("", content, false)
 	}
 	if len(f.found) > 0 {
-		found = bodySearch{true, f.found[0].Match}
+		found.has = true
+		for i := range f.found {
+			found.matches = append(found.matches, f.found[i].Matches...)
+		}
 	} else {
-		found.match, found.has = s.pattern.in(string(content))
+		found.matches, found.has = s.pattern.in(string(content))
 	}
 	s.bodies[d] = found
 	return found, nil

@@ -64,7 +64,7 @@ func TestStoredMatchesCharacters(t *testing.T) {
 	if places := stored(t, p, event.UserMessage("hello world")); len(places) > 0 {
 		t.Errorf("%+v", places)
 	}
-	if places := stored(t, p, event.UserMessage("a ~~ b")); len(places) != 1 || places[0].Match != "~~" {
+	if places := stored(t, p, event.UserMessage("a ~~ b")); len(places) != 1 || strings.Join(places[0].Matches, ",") != "~~" {
 		t.Errorf("%+v", places)
 	}
 }

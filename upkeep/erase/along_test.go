@@ -2,6 +2,8 @@ package erase_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -106,5 +108,26 @@ func TestTitlesGoAlongWithAMatch(t *testing.T) {
 	done, err := erase.Match(t.Context(), l, pattern, nil)
 	if err != nil || len(done.Erased) != 2 {
 		t.Errorf("erased %v, %v", done.Erased, err)
+	}
+}
+
+// After a redaction by an expression, every text that matched is looked for in the files,
+// not the first one of an event only.
+func TestAllMatchesAreLookedForInTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	l := testkit.Open(t, testkit.Stores["jsonl"](dir))
+	if _, err := l.Append(t.Context(), "a", eventlog.New(), event.UserMessage("hunter1 and hunter2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("it is hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pattern, err := search.Regexp("hunter[0-9]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := erase.Match(t.Context(), l, pattern, nil)
+	if err != nil || len(done.Files) != 1 {
+		t.Errorf("left in %v, %v", done.Files, err)
 	}
 }

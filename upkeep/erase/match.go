@@ -73,8 +73,8 @@ func (m *Matched) findBytes(ctx context.Context, log *eventlog.Log, p *search.Pa
 		}
 	}
 	for _, place := range append(slices.Clone(m.Places), m.Left...) {
-		if place.Match != "" {
-			needles = append(needles, search.Forms(place.Match)...)
+		for _, text := range place.Matches {
+			needles = append(needles, search.Forms(text)...)
 		}
 	}
 	slices.SortFunc(needles, bytes.Compare)
