@@ -90,9 +90,10 @@ type adoption struct {
 	session  string
 	events   iter.Seq2[event.Event, error]
 	opts     Options
-	ours     *stored       // the events of the session before the adoption
-	redacted []event.Event // events of the stream to replace the session's
-	notes    notes         // what the stream says of its redactions
+	ours     *stored         // the events of the session before the adoption
+	redacted []event.Event   // events of the stream to replace the session's
+	named    map[int64]int64 // by an event's seq: the first new event that names it as redacted
+	notes    notes           // what the stream says of its redactions
 	read     int64
 	stored   int64
 	head     event.Head // of the session after the adoption
@@ -153,6 +154,9 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 	}
 	if err := s.Next(l.Seq, l.More, l.Link(), l.Hash()); err != nil {
 		return a.damaged(s.Seq+1, err)
+	}
+	if e.Seq > a.existing.Seq {
+		a.note(e)
 	}
 	own, err := a.compare(e)
 	if err == nil && a.opts.Explained {

@@ -93,7 +93,7 @@ func (b *batcher) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.redacted = nil
+	b.redacted = slices.DeleteFunc(b.redacted, b.isDue)
 	b.head = b.ready[len(b.ready)-1].Head()
 	b.stored += int64(len(b.ready))
 	b.ready, b.size = b.ready[:0], 0
@@ -113,16 +113,31 @@ func (b *batcher) forgetCut(ctx context.Context) error {
 	return b.write(ctx)
 }
 
-// write appends the ready events. The first write replaces the redacted events too.
+// write appends the ready events. It replaces the redacted events that they name, in the
+// same operation: an interrupted adoption leaves no redacted line without its note.
 func (b *batcher) write(ctx context.Context) error {
-	if len(b.redacted) == 0 {
+	due := slices.Collect(func(yield func(event.Event) bool) {
+		for _, e := range b.redacted {
+			if b.isDue(e) && !yield(e) {
+				return
+			}
+		}
+	})
+	if len(due) == 0 {
 		return b.log.Store().Append(ctx, b.session, b.head, b.ready, false)
 	}
 	eraser, ok := eventlog.As[eventlog.Eraser](b.log.Store())
 	if !ok {
 		return fmt.Errorf("redact: %w", eventlog.ErrUnsupported)
 	}
-	return eraser.Rewrite(ctx, b.session, b.head, b.redacted, b.ready)
+	return eraser.Rewrite(ctx, b.session, b.head, due, b.ready)
+}
+
+// isDue reports whether a redacted event is replaced with the ready events: one of them
+// names it, or no new event does.
+func (b *batcher) isDue(e event.Event) bool {
+	at, named := b.named[e.Seq]
+	return !named || at <= b.ready[len(b.ready)-1].Seq
 }
 
 // spill moves the data of a finished event into a blob. No hash changes.

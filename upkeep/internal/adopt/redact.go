@@ -86,6 +86,22 @@ func (a *adoption) compare(e *event.Event) (own event.Event, err error) {
 	return own, nil
 }
 
+// note notes the events that a new event names as redacted.
+func (a *adoption) note(e *event.Event) {
+	note, ok, err := event.Decode[event.RedactionNote](e)
+	if !ok || err != nil {
+		return
+	}
+	if a.named == nil {
+		a.named = map[int64]int64{}
+	}
+	for _, seq := range note.Seqs {
+		if _, named := a.named[seq]; !named {
+			a.named[seq] = e.Seq
+		}
+	}
+}
+
 // redact obeys the redactions of the stream.
 func (a *adoption) redact(ctx context.Context) error {
 	seqs := seqsOf(a.redacted)
