@@ -149,7 +149,7 @@ func (x *along) session(ctx context.Context, session string) error {
 		if err != nil {
 			return err
 		}
-		if note, ok, err := event.Decode[event.RedactionNote](&e); ok && err == nil {
+		if note, ok, err := event.Decode[event.RedactionNote](&e); ok && err == nil && !e.Copied() {
 			x.earlierNote(&e, &note)
 		}
 		if len(x.request.seqs) == 0 || e.Redacted() || x.picked[eventKey{session, e.Seq}] {

@@ -39,8 +39,8 @@ func (n *notes) event(e, stored *event.Event) error {
 		n.lost[e.Seq], n.last = true, e.Seq
 	}
 	note, ok, err := event.Decode[event.RedactionNote](e)
-	if !ok || err != nil {
-		return nil // an event that cannot be decoded names nothing
+	if !ok || err != nil || e.Copied() {
+		return nil // an event that cannot be decoded names nothing, and a copy names the original's events
 	}
 	for _, seq := range note.Seqs {
 		delete(n.unnamed, seq)

@@ -89,7 +89,7 @@ func (a *adoption) compare(e *event.Event) (own event.Event, err error) {
 // note notes the events that a new event names as redacted.
 func (a *adoption) note(e *event.Event) {
 	note, ok, err := event.Decode[event.RedactionNote](e)
-	if !ok || err != nil {
+	if !ok || err != nil || e.Copied() {
 		return
 	}
 	if a.named == nil {
