@@ -114,15 +114,27 @@ func TestATruncatedLogEqualsTheEarlierSession(t *testing.T) {
 		var text strings.Builder
 		l.Allow(transfer.Export(garden.Bg, l.Log, &text, "s0"))
 		var stream []byte
+		unnamed := map[int64]bool{} // redacted events that no redacted event names yet
 		for line := range strings.Lines(text.String()) {
 			stream = append(stream, line...)
 			e, err := event.Parse([]byte(strings.TrimSuffix(line, "\n")), "")
+			if e.Redacted() {
+				unnamed[e.Seq] = true
+			}
+			if note, ok, err := event.Decode[event.RedactionNote](&e); ok && err == nil && !e.Copied() {
+				for _, seq := range note.Seqs {
+					delete(unnamed, seq)
+				}
+			}
 			if strings.HasPrefix(line, `{"blob"`) || err == nil && e.More() > 0 {
 				continue // the append is not whole
 			}
 			l.Allow(err)
 			log := eventlog.Open(memory.New())
 			_, err = transfer.Import(garden.Bg, log, bytes.NewReader(stream))
+			if len(unnamed) > 0 && errors.Is(err, eventlog.ErrCorrupt) {
+				continue // cut between an erased event and the event that names it
+			}
 			l.Allow(err)
 			cut := &garden.Life{Garden: &garden.Garden{T: r, Log: log}}
 			garden.Same(r, fmt.Sprintf("cut at %d", e.Seq), l.States("s0", projection.Options{At: e.Seq}), cut.States("s0", projection.Options{}))
