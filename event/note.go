@@ -16,8 +16,8 @@ type RedactionNote struct {
 	Reason string  `json:"reason,omitzero"`
 	// By is the person or program that erased the content.
 	By string `json:"by,omitzero"`
-	// Kept is the digest of what redaction kept of the session's own events in Seqs: see
-	// KeptDigest. So the hash chain covers it.
+	// Kept is the KeptDigest of the session's own events in Seqs. With it, the hash chain
+	// covers the members that redaction keeps.
 	Kept Digest `json:"kept,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`

@@ -127,11 +127,19 @@ const maxUnescapes = 4
 // in reports whether a text has the pattern as it is, behind JSON's escapes, or in
 // base64.
 func (p *Pattern) in(text string) (matches []string, ok bool) {
-	for range maxUnescapes {
-		if matches, ok = p.matches(text); ok {
+	return behindEscapes(text, func(text string) ([]string, bool) {
+		if matches, ok := p.matches(text); ok {
 			return matches, true
 		}
-		if matches, ok = p.inBase64(text); ok {
+		return p.inBase64(text)
+	})
+}
+
+// behindEscapes calls find with a text, and with the text behind JSON's escapes, until
+// find succeeds.
+func behindEscapes(text string, find func(text string) (matches []string, ok bool)) (matches []string, ok bool) {
+	for range maxUnescapes {
+		if matches, ok = find(text); ok {
 			return matches, true
 		}
 		plain, escaped := unescape(text)
@@ -231,25 +239,9 @@ func (p *Pattern) inEncoded(run string) (matches []string, ok bool) {
 		if err != nil {
 			continue
 		}
-		if matches, ok = p.behindEscapes(string(decoded[:n])); ok {
+		if matches, ok = behindEscapes(string(decoded[:n]), p.matches); ok {
 			return matches, true
 		}
-	}
-	return nil, false
-}
-
-// behindEscapes reports whether a text has the pattern as it is, or behind JSON's
-// escapes.
-func (p *Pattern) behindEscapes(text string) (matches []string, ok bool) {
-	for range maxUnescapes {
-		if matches, ok = p.matches(text); ok {
-			return matches, true
-		}
-		plain, escaped := unescape(text)
-		if !escaped {
-			break
-		}
-		text = plain
 	}
 	return nil, false
 }

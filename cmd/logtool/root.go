@@ -172,14 +172,20 @@ func (a *app) session(ctx context.Context, m mode, name string, f func(log *even
 	})
 }
 
+// finishTime bounds how long a command tries to finish an interrupted erasure.
+const finishTime = 3 * time.Second
+
+// with runs f on the log at a place. A command that writes first tries to finish an
+// interrupted erasure.
 func (at place) with(m mode, f func(*eventlog.Log) error) error {
 	log, err := at.open(m)
 	if err != nil {
 		return err
 	}
 	if m != forReading && at.exists() == nil {
-		// A failure does not concern the command; verify reports it.
-		_ = erase.Finish(context.Background(), log)
+		ctx, cancel := context.WithTimeout(context.Background(), finishTime)
+		_ = erase.Finish(ctx, log) // a failure does not concern the command; verify reports it
+		cancel()
 	}
 	err = f(log)
 	if closing := log.Close(); closing != nil {

@@ -16,18 +16,15 @@ func (a *app) searchStored(ctx context.Context, log *eventlog.Log, s searchOptio
 	if err != nil {
 		return usagef("%v", err)
 	}
-	var sessions []string
 	if s.session != "" {
-		session, err := resolve(ctx, log, s.session)
-		if err != nil {
+		if s.session, err = resolve(ctx, log, s.session); err != nil {
 			return err
 		}
-		sessions = []string{session}
 	}
 	p := a.printer()
 	var failed []error
 	shown := 0
-	for place, err := range search.Stored(ctx, log, pattern, sessions...) {
+	for place, err := range search.Stored(ctx, log, pattern, s.sessions()...) {
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -61,6 +58,14 @@ func (a *app) printPlace(p *printer, place search.Place) error {
 	return nil
 }
 
+// sessions are the named session, or none for all sessions.
+func (s *searchOptions) sessions() []string {
+	if s.session == "" {
+		return nil
+	}
+	return []string{s.session}
+}
+
 // wants reports whether --type allows the type.
 func (s *searchOptions) wants(t event.Type) bool {
 	for _, wanted := range s.types {
@@ -84,13 +89,9 @@ func storedAnywhere(ctx context.Context, log *eventlog.Log, s searchOptions) boo
 	if err != nil {
 		return false
 	}
-	var sessions []string
-	if s.session != "" {
-		sessions = []string{s.session}
-	}
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
 	defer cancel()
-	for place, err := range search.Stored(ctx, log, pattern, sessions...) {
+	for place, err := range search.Stored(ctx, log, pattern, s.sessions()...) {
 		if err == nil && s.wants(place.Type) {
 			return true
 		}

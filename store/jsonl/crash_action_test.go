@@ -158,7 +158,7 @@ func (w *author) appendAt(expect eventlog.Expect, session string, appends ...[]t
 	return a
 }
 
-// appendRest retries several appends, of which some are stored. It adds the others.
+// appendRest retries several appends. Some are stored already; it appends the others.
 func appendRest(ctx context.Context, log *eventlog.Log, session string, durable bool, each [][]event.Event) error {
 	expect := eventlog.Any()
 	if durable {

@@ -204,7 +204,7 @@ func TestErasureBesideAReader(t *testing.T) {
 	}
 }
 
-// unfinished lists the rules of what verify finds.
+// unfinished lists the rules of the defects that verify finds outside sessions.
 func unfinished(t *testing.T, l *eventlog.Log) (rules []string) {
 	t.Helper()
 	for d, err := range verify.Store(t.Context(), l) {

@@ -17,9 +17,9 @@ type Adopted struct {
 	Follows func(fork string) bool
 }
 
-// Outside erases what goes along with the events in the forks of the session that do not
-// follow, and records what is to be removed. The caller then replaces the lines of the session by
-// those of the other copy, and calls finish.
+// Outside erases the events that go along in the forks of the session, except in forks
+// that follow. It records the blobs to remove. Then the caller replaces the session's
+// lines by the lines of the other copy, and calls finish.
 func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (finishing func(ctx context.Context) error, err error) {
 	r, err := newRedaction(a.Log, []RedactOptions{{Reason: adoptedReason}})
 	if err != nil {

@@ -23,9 +23,9 @@ type Matched struct {
 	// keeps, and lost events.
 	Left []search.Place
 	// Files are places in the store's files that still have the bytes of the pattern
-	// afterwards, plain, escaped or in base64; a text as it was given, in lower case or
-	// in upper case. It is empty after a dry run, and for a
-	// store without eventlog.ByteFinder.
+	// afterwards: plain, escaped or in base64. A text is looked for as it was given, in
+	// lower case and in upper case. Files is empty after a dry run, and for a store
+	// without eventlog.ByteFinder.
 	Files []eventlog.FilePlace
 }
 

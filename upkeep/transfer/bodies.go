@@ -8,9 +8,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// bodies copies the blobs of one session's events into a log: those of new events, and
-// missing ones that an event of the log lists itself. So no blob of an event comes back
-// that is redacted in the log.
+// bodies copies blobs of one session into a log. It copies the blobs of new events, and
+// missing blobs that an event of the log lists. An event that is redacted in the log
+// lists none, so its blobs do not come back.
 type bodies struct {
 	dst      *eventlog.Log
 	session  string

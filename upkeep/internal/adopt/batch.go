@@ -116,13 +116,12 @@ func (b *batcher) forgetCut(ctx context.Context) error {
 // write appends the ready events. It replaces the redacted events that they name, in the
 // same operation: an interrupted adoption leaves no redacted line without its note.
 func (b *batcher) write(ctx context.Context) error {
-	due := slices.Collect(func(yield func(event.Event) bool) {
-		for _, e := range b.redacted {
-			if b.isDue(e) && !yield(e) {
-				return
-			}
+	var due []event.Event
+	for _, e := range b.redacted {
+		if b.isDue(e) {
+			due = append(due, e)
 		}
-	})
+	}
 	if len(due) == 0 {
 		return b.log.Store().Append(ctx, b.session, b.head, b.ready, false)
 	}

@@ -24,15 +24,15 @@ type Options struct {
 
 // Redactor redacts events of a session, because a stream has them redacted.
 type Redactor interface {
-	// Outside erases what goes along in other sessions and records what is to be
-	// removed. Then Events replaces the session's own lines, and calls finish.
+	// Outside erases the events of other sessions that go along, and records the blobs to
+	// remove. Then Events replaces the session's own lines, and calls finish.
 	Outside(ctx context.Context, session string, seqs []int64) (finish func(ctx context.Context) error, err error)
 	// Whole redacts the events, and appends a redacted event of its own. Events calls it
 	// for a session that has gone on after the end of the stream.
 	Whole(ctx context.Context, session string, seqs []int64) error
 }
 
-// RedactionError reports a stream with redactions that it may not order.
+// RedactionError reports the redactions of a stream that are not obeyed.
 type RedactionError struct {
 	Session string
 	Seqs    []int64
