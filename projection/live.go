@@ -33,6 +33,9 @@ type LiveOptions struct {
 	// nil.
 	Now   func() time.Time
 	NewID func() string
+	// At loads the set as of an earlier seq, on the path that ends there. Fold moves it
+	// forward; an append fails. 0 is the head.
+	At int64
 }
 
 // Request asks for a snapshot.
@@ -57,11 +60,11 @@ type Request struct {
 func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...LiveOptions) (*Live, error) {
 	v := &Live{log: log}
 	v.Session, v.set = session, set
-	if err := v.reload(ctx, 0); err != nil {
-		return nil, err
-	}
 	if len(opts) > 0 {
 		v.opts = opts[0]
+	}
+	if err := v.reload(ctx, v.opts.At); err != nil {
+		return nil, err
 	}
 	if v.opts.Policy == nil {
 		v.opts.Policy = Always()
@@ -84,10 +87,20 @@ func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opt
 // stored but a projection fails, the error is the error of the projection; the next
 // Follow, Append or Snapshot loads the states again.
 func (v *Live) Append(ctx context.Context, events ...event.Event) (event.Head, error) {
+	return v.append(ctx, false, events)
+}
+
+// AppendDurable is Append. The events are on disk when it returns, whatever the sync
+// policy of the store.
+func (v *Live) AppendDurable(ctx context.Context, events ...event.Event) (event.Head, error) {
+	return v.append(ctx, true, events)
+}
+
+func (v *Live) append(ctx context.Context, durable bool, events []event.Event) (event.Head, error) {
 	if err := v.refresh(ctx); err != nil {
 		return event.Head{}, err
 	}
-	stored, err := engine.Of(v.log).Append(ctx, v.Session, v.Head, false, events...)
+	stored, err := engine.Of(v.log).Append(ctx, v.Session, v.Head, durable, events...)
 	if err != nil {
 		return event.Head{}, err
 	}
