@@ -145,6 +145,27 @@ type (
 		Version(ctx context.Context, session string) (uint64, error)
 	}
 
+	// Leaser gives leases. A lease says that its holder is alive. It ends when its
+	// holder releases it, closes the store or dies, even if the process is killed. A
+	// process that is stopped keeps its leases.
+	Leaser interface {
+		// Lease takes the lease of a name. It does not wait: if another holder has the
+		// lease, in this process or another, it returns ErrLeased. A name has 1 to 512
+		// bytes and is no session id: the store does not compare the two.
+		Lease(ctx context.Context, name string) (Lease, error)
+		// Leased reports whether the lease of a name is held.
+		Leased(ctx context.Context, name string) (bool, error)
+	}
+
+	// Lease is a lease that this process holds. All methods may be called concurrently.
+	Lease interface {
+		// Lost is closed when the lease has ended: it was released, the store was
+		// closed, or the store lost it (a server may end one).
+		Lost() <-chan struct{}
+		// Release ends the lease. To release an ended lease is no error.
+		Release() error
+	}
+
 	// Searcher keeps an index of the text of events.
 	Searcher interface {
 		// Search yields every event that may match, of the events stored when Search

@@ -26,6 +26,8 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 	// ErrLocked: another process holds a lock, and the store waited as long as it may.
 	ErrLocked = errors.New("locked by another process")
+	// ErrLeased: another holder has the lease.
+	ErrLeased = errors.New("leased by another holder")
 	// ErrUnknownOutcome: the events may be stored or not. Append the same events
 	// again. See UnknownOutcomeError.
 	ErrUnknownOutcome = errors.New("outcome unknown")

@@ -381,6 +381,19 @@ func (c *closing) abilityOperations() (all []operation) {
 			return err
 		})
 	}
+	if l, ok := eventlog.As[eventlog.Leaser](c.store); ok {
+		add("Leaser.Lease", func(ctx context.Context) error {
+			lease, err := l.Lease(ctx, event.NewID().String())
+			if err == nil {
+				err = lease.Release()
+			}
+			return err
+		})
+		add("Leaser.Leased", func(ctx context.Context) error {
+			_, err := l.Leased(ctx, "a")
+			return err
+		})
+	}
 	if x, ok := eventlog.As[eventlog.Searcher](c.store); ok {
 		add("Searcher.Search", func(ctx context.Context) error { return drain(x.Search(ctx, []string{"7"}, "", 0)) })
 		add("Searcher.Index", func(ctx context.Context) error { return x.Index(ctx, false) })

@@ -81,7 +81,8 @@ var table = map[string]room{
 		modules: append([]string{"go.opentelemetry.io/otel"}, given...),
 	},
 
-	"store/memory":    {rooms: []string{"event", "eventlog"}, modules: given},
+	"internal/lease":  {rooms: []string{"eventlog", "internal/flock", "internal/regular"}, modules: []string{"golang.org/x/sys"}},
+	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
 		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite"}, modules: append(testModules, given...),
@@ -89,12 +90,12 @@ var table = map[string]room{
 	"internal/suite":  {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/needle", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},

@@ -239,6 +239,9 @@ func (f *FS) SyncDir(name string) error {
 	})
 }
 
+// Path implements jsonl.FS. The disk is in memory.
+func (f *FS) Path(string) string { return "" }
+
 // Close implements jsonl.FS. Open files stay open.
 func (f *FS) Close() error { return nil }
 

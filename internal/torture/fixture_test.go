@@ -41,13 +41,22 @@ func TestMain(m *testing.M) {
 
 // backend is a store under test.
 type backend struct {
-	name string
-	open func(dir string) eventlog.Store
+	name     string
+	open     func(dir string) eventlog.Store
+	readOnly func(dir string) eventlog.Store
 }
 
 var backends = []backend{
-	{"jsonl", func(dir string) eventlog.Store { return jsonl.New(dir) }},
-	{"sqlite", func(dir string) eventlog.Store { return sqlite.New(databaseIn(dir)) }},
+	{
+		name:     "jsonl",
+		open:     func(dir string) eventlog.Store { return jsonl.New(dir) },
+		readOnly: func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{ReadOnly: true}) },
+	},
+	{
+		name:     "sqlite",
+		open:     func(dir string) eventlog.Store { return sqlite.New(databaseIn(dir)) },
+		readOnly: func(dir string) eventlog.Store { return sqlite.New(databaseIn(dir), sqlite.Options{ReadOnly: true}) },
+	},
 }
 
 func databaseIn(dir string) string { return filepath.Join(dir, "s.db") }

@@ -19,13 +19,13 @@ const jobVariable = "CONVLOG_TORTURE_JOB"
 
 // job is the work of a child process.
 type job struct {
-	Do      string // write, read, watch, hold
+	Do      string // write, read, watch, hold, lease
 	Backend string
 	Dir     string
 	Seed    uint64
 	Writer  int           // write: number of the writer
 	From    int           // write: first step
-	To      int           // write: step to stop before; 0 is never
+	To      int           // write: step to stop before; 0 is never; lease: number of leases
 	Pause   time.Duration // write: pause between two steps
 	How     string        // hold: where to stop; watch: the expected error
 }
@@ -55,6 +55,8 @@ func runJob(text string) error {
 		err = watchJob(ctx, b, j)
 	case "hold":
 		err = holdJob(ctx, b, j)
+	case "lease":
+		err = leaseJob(ctx, b, j)
 	default:
 		err = fmt.Errorf("unknown job %q", j.Do)
 	}

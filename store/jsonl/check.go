@@ -77,7 +77,7 @@ func (s *Store) checkEntries(dir string, isOwn func(name string) bool, yield fun
 // isOwnName reports whether a file in the store's folder has a name that the store
 // uses.
 func isOwnName(name string) bool {
-	return strings.HasSuffix(name, extension) || name == lockName || name == gateName ||
+	return strings.HasSuffix(name, extension) || isLock(name) ||
 		strings.Contains(name, tornInfix) || strings.Contains(name, damagedInfix) || strings.HasSuffix(name, rewriteSuffix)
 }
 

@@ -40,6 +40,10 @@ type FS interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(name string) error
+	// Path returns the path of a file, for locks of the operating system. It is "" if
+	// the files are not in a directory of the operating system: then other stores do
+	// not know of the store's leases.
+	Path(name string) string
 	Close() error
 }
 
@@ -161,6 +165,14 @@ func (d *openDir) identify(dir string) (err error) {
 	d.inode = st.Ino
 	d.path, err = filepath.Abs(dir)
 	return err
+}
+
+func (o *osFS) Path(name string) string {
+	dir := o.dir
+	if opened := o.opened.Load(); opened != nil {
+		dir = opened.path // a relative dir depends on the working directory
+	}
+	return filepath.Join(dir, name)
 }
 
 // place is root, or ErrMoved if the path leads to another directory now.

@@ -4,16 +4,26 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
+	"github.com/convlog/convlog/internal/lease"
 )
 
 const (
 	lockName = ".lock"
 	gateName = lockName + flock.GateSuffix
+	// leaseName is the lock file of the leases. Where each lease has a file of its own,
+	// the name begins with it.
+	leaseName = ".lease"
 )
+
+// isLock reports whether name is a lock file of the store.
+func isLock(name string) bool {
+	return name == lockName || name == gateName || strings.HasPrefix(name, leaseName)
+}
 
 // Lock implements eventlog.Locker with a flock on <dir>/.lock. A waiting exclusive
 // caller also locks <dir>/.lock-next, so that new shared callers wait for it, at
@@ -80,4 +90,37 @@ func (w waitingFile) TryLock(exclusive bool) (bool, error) {
 		return false, fmt.Errorf("%w for %v", eventlog.ErrLocked, limit)
 	}
 	return ok, err
+}
+
+// Lease implements eventlog.Leaser with a lock on a byte of <dir>/.lease, and with a file
+// <dir>/.lease-<hash> on systems other than Linux.
+func (s *Store) Lease(ctx context.Context, name string) (eventlog.Lease, error) {
+	if err := s.beginChange("lease", name); err != nil {
+		return nil, err
+	}
+	defer s.endCall()
+	if err := s.fs.MakeRoot(); err != nil {
+		return nil, fmt.Errorf("lease %q: %w", name, err)
+	}
+	return s.leases.Lease(ctx, name)
+}
+
+// Leased implements eventlog.Leaser. It creates nothing.
+func (s *Store) Leased(ctx context.Context, name string) (bool, error) {
+	if err := s.beginCall("inspect lease", name); err != nil {
+		return false, err
+	}
+	defer s.endCall()
+	return s.leases.Leased(ctx, name)
+}
+
+// newLeases returns an empty table of leases. It does no I/O.
+func (s *Store) newLeases() *lease.Table {
+	if s.fs.Path(leaseName) == "" {
+		return new(lease.Memory).Table()
+	}
+	return lease.Files(func() (string, error) {
+		_, err := s.fs.Stat(".") // ErrMoved if the folder has moved
+		return s.fs.Path(leaseName), err
+	}, s.opts.ReadOnly)
 }

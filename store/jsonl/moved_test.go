@@ -26,9 +26,13 @@ func TestMovedFolder(t *testing.T) {
 			s := New(dir)
 			events := sealed(t, "a", 1, 1)
 			must(t, s.Append(t.Context(), "a", event.Head{}, events[:1], false))
+			_, err := s.Lease(t.Context(), "x")
+			must(t, err)
 			must(t, change(dir))
 			wantErr(t, s.Append(t.Context(), "a", events[0].Head(), events[1:], false), eventlog.ErrMoved)
 			wantErr(t, s.Append(t.Context(), "b", event.Head{}, sealed(t, "b", 1), false), eventlog.ErrMoved)
+			_, err = s.Lease(t.Context(), "y")
+			wantErr(t, err, eventlog.ErrMoved)
 			for _, err := range s.Read(t.Context(), "a", eventlog.Span{}) {
 				wantErr(t, err, eventlog.ErrMoved)
 			}

@@ -20,6 +20,10 @@ func TestSpecialFiles(t *testing.T) {
 	for place, use := range map[string]func(ctx context.Context, l *eventlog.Log) error{
 		"a.jsonl": useSession,
 		lockName:  useLock,
+		leaseName: func(ctx context.Context, l *eventlog.Log) error {
+			_, err := l.Store().(*Store).Lease(ctx, "x")
+			return err
+		},
 		blobName(body): func(ctx context.Context, l *eventlog.Log) error {
 			_, err := l.OpenBlob(ctx, body)
 			return err

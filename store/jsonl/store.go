@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/convlog/convlog/internal/lease"
 )
 
 // SyncPolicy says when an append is synced to disk. No policy loses an event when a
@@ -44,13 +46,15 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store and, from eventlog,
-// Blobs, Locker, Eraser, Salvager, TailKeeper, Checker, Sweeper, Syncer and Versioner.
+// Blobs, Locker, Eraser, Leaser, Salvager, TailKeeper, Checker, Sweeper, Syncer and
+// Versioner.
 // All methods may be called concurrently.
 type Store struct {
 	dir  string
 	opts Options
 	fs   FS
 
+	leases  *lease.Table
 	cache   cache
 	calls   calls
 	closing chan struct{} // closed by Close: ends all waits
@@ -79,6 +83,7 @@ func New(dir string, opts ...Options) *Store {
 	if s.fs == nil {
 		s.fs = Dir(dir)
 	}
+	s.leases = s.newLeases()
 	s.fs = &retryFS{s.fs, &s.cache}
 	s.calls.running.Store(1) // the open store
 	s.cache.init(s.opts.OpenFiles)
@@ -86,7 +91,8 @@ func New(dir string, opts ...Options) *Store {
 	return s
 }
 
-// Close waits for appends in progress, syncs unsynced appends and closes the files.
+// Close waits for appends in progress, syncs unsynced appends, ends the leases and closes
+// the files.
 // Appends that wait for a lock, and all later calls, return ErrClosed. A read or a
 // listing in progress returns ErrClosed at its next step, and closes its own file.
 func (s *Store) Close() error {
@@ -95,7 +101,7 @@ func (s *Store) Close() error {
 		s.cache.drain()
 		s.unsynced.syncer.Wait()
 		errs := []error{s.syncUnsynced()}
-		errs = append(errs, s.cache.closeAll(), s.endCall())
+		errs = append(errs, s.cache.closeAll(), s.leases.Close(), s.endCall())
 		s.closed = errors.Join(errs...)
 	})
 	return s.closed

@@ -19,6 +19,19 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 	return ctx, sync.OnceFunc(func() { s.data.lock.release(exclusive) }), nil
 }
 
+// Lease implements eventlog.Leaser. The lease excludes the other handles on the data.
+func (s *Store) Lease(ctx context.Context, name string) (eventlog.Lease, error) {
+	if s.readOnly {
+		return nil, fmt.Errorf("lease %q: %w", name, eventlog.ErrReadOnly)
+	}
+	return s.leases.Lease(ctx, name)
+}
+
+// Leased implements eventlog.Leaser.
+func (s *Store) Leased(ctx context.Context, name string) (bool, error) {
+	return s.leases.Leased(ctx, name)
+}
+
 // storeLock is a lock with many shared holders or one exclusive holder. A waiter stops
 // when its context ends or its handle is closed.
 type storeLock struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/lease"
 )
 
 // Store stores sessions and blobs in memory. It implements the interfaces in the
@@ -24,6 +25,7 @@ import (
 type Store struct {
 	data     *data
 	readOnly bool
+	leases   *lease.Table
 
 	closing chan struct{} // closed by Close
 	once    sync.Once
@@ -34,6 +36,7 @@ var (
 	_ eventlog.Blobs     = (*Store)(nil)
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Eraser    = (*Store)(nil)
+	_ eventlog.Leaser    = (*Store)(nil)
 	_ eventlog.Salvager  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Syncer    = (*Store)(nil)
@@ -66,10 +69,11 @@ type data struct {
 	version  uint64
 	erasing  []event.Digest
 	lock     *storeLock
+	leases   lease.Memory
 }
 
 func (d *data) handle(readOnly bool) *Store {
-	return &Store{data: d, readOnly: readOnly, closing: make(chan struct{})}
+	return &Store{data: d, readOnly: readOnly, leases: d.leases.Table(), closing: make(chan struct{})}
 }
 
 // lines are the stored lines of one session. version changes with every write.
@@ -159,10 +163,10 @@ func (s *Store) info(ctx context.Context, id string) (info eventlog.SessionInfo,
 	return info, true, nil
 }
 
-// Close implements eventlog.Store. It closes this handle only.
+// Close implements eventlog.Store. It closes this handle only, and ends its leases.
 func (s *Store) Close() error {
 	s.once.Do(func() { close(s.closing) })
-	return nil
+	return s.leases.Close()
 }
 
 // Rewrite implements eventlog.Eraser.

@@ -6,7 +6,8 @@
 // Network file systems are not supported. Beside s.db there may be these files:
 //
 //	s.db-wal, s.db-shm               SQLite's write-ahead log and its index, while the database is open
-//	s.db-lock                        the store lock
+//	s.db-lock, s.db-lock-next        the store lock
+//	s.db-lease                       the locks of the leases
 //	s.db.damaged-<16 hex>-<n>.jsonl  a backup copy of a session, made by Replace
 //
 // # Writes

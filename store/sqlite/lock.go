@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"sync"
@@ -50,6 +51,26 @@ type barrier struct{}
 func (barrier) apply(*writer) error { return nil }
 
 func (barrier) unknown(cause error) error { return cause }
+
+// Lease implements eventlog.Leaser with a lock on a byte of the file S.db-lease, and with
+// a file S.db-lease-<hash> on systems other than Linux.
+func (s *Store) Lease(ctx context.Context, name string) (eventlog.Lease, error) {
+	if s.options.ReadOnly {
+		return nil, fmt.Errorf("lease %q: %w", name, eventlog.ErrReadOnly)
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.place.check(); err != nil {
+		return nil, fmt.Errorf("lease %q: %w", name, err)
+	}
+	return s.leases.Lease(ctx, name)
+}
+
+// Leased implements eventlog.Leaser. It creates nothing.
+func (s *Store) Leased(ctx context.Context, name string) (bool, error) {
+	return s.leases.Leased(ctx, name)
+}
 
 // storeLock is a lock between goroutines and, below it, a file lock between processes.
 // Only one goroutine polls the file lock. Waiters enter in order: a shared lock does

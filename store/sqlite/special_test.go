@@ -13,7 +13,7 @@ import (
 // A special file in the place of the database, or of a file beside it, is an error with
 // its path. No call waits for the other end of a pipe.
 func TestSpecialFiles(t *testing.T) {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-lock"} {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-lock", "-lease"} {
 		for _, kind := range special.Kinds() {
 			t.Run("s.db"+suffix+"/"+kind.Name, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "s.db")
@@ -24,6 +24,9 @@ func TestSpecialFiles(t *testing.T) {
 					}
 					l := eventlog.Open(New(path, Options{ReadOnly: readOnly}))
 					err := l.Hold(t.Context(), func(context.Context) error { return nil })
+					if suffix == "-lease" {
+						_, err = l.Store().(*Store).Lease(t.Context(), "x")
+					}
 					var special *eventlog.NotRegularError
 					if !errors.As(err, &special) || special.Path != path+suffix {
 						t.Errorf("read-only %v: got error %v, want a NotRegularError at %s", readOnly, err, path+suffix)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/lease"
 )
 
 // SyncPolicy says when an append is on disk. With every policy, appends survive the
@@ -45,7 +46,7 @@ type Options struct {
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
-// and eventlog's interfaces Blobs, Checker, Eraser, Locker, Salvager, Searcher,
+// and eventlog's interfaces Blobs, Checker, Eraser, Leaser, Locker, Salvager, Searcher,
 // Sweeper, Syncer and Versioner. All methods are safe for concurrent use.
 type Store struct {
 	path    string
@@ -62,6 +63,7 @@ type Store struct {
 	readers  *pool
 	watch    watcher
 	locks    storeLock
+	leases   *lease.Table
 	index    indexer
 }
 
@@ -70,6 +72,7 @@ var (
 	_ eventlog.Blobs     = (*Store)(nil)
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Eraser    = (*Store)(nil)
+	_ eventlog.Leaser    = (*Store)(nil)
 	_ eventlog.Searcher  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Syncer    = (*Store)(nil)
@@ -88,14 +91,15 @@ func New(path string, opts ...Options) *Store {
 		s.options = opts[0]
 	}
 	s.locks.path, s.locks.limit = path+"-lock", s.options.LockTimeout
+	s.leases = lease.Files(func() (string, error) { return path + "-lease", nil }, s.options.ReadOnly)
 	return s
 }
 
 // Path returns the path of the database file.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for running writes, fails queued ones with ErrClosed and closes the
-// database. It first updates the text index, for at most 10 s. With a relaxed sync
+// Close waits for running writes, fails queued ones with ErrClosed, ends the leases and
+// closes the database. It first updates the text index, for at most 10 s. With a relaxed sync
 // policy it also syncs all acknowledged appends.
 func (s *Store) Close() error {
 	s.index.finish()
@@ -103,10 +107,10 @@ func (s *Store) Close() error {
 	s.openLock <- struct{}{}
 	defer func() { <-s.openLock }()
 	if s.closed || !s.opened.Load() {
-		return nil
+		return s.leases.Close()
 	}
 	s.closed = true
-	return errors.Join(s.watch.close(), s.readers.close(), s.closeWriter())
+	return errors.Join(s.watch.close(), s.readers.close(), s.closeWriter(), s.leases.Close())
 }
 
 // closeTimeout bounds the wait of Close for a lock of another process before the last

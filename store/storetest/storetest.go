@@ -34,6 +34,7 @@ func groups() []group {
 		{Name: "store", Cases: storeCases},
 		{Name: "span", Cases: spanCases},
 		{Name: "ability", Cases: abilityCases},
+		{Name: "lease", Cases: leaseCases},
 		{Name: "race", Cases: raceCases},
 		{Name: "handles", Cases: handleCases},
 		{Name: "listing", Cases: listingCases},
