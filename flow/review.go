@@ -1,7 +1,11 @@
 package flow
 
 import (
+	"context"
+	"fmt"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 )
@@ -15,6 +19,165 @@ type Review struct {
 	Detail any
 	// Expires is how long an answer is accepted; 0 is for ever.
 	Expires time.Duration
-	// Lapse says what happens after that; empty is event.LapseWait.
+	// Lapse says what happens after that; empty is event.LapseWait: the turn asks anew.
 	Lapse event.Lapse
+}
+
+// Ask returns a review function that asks about each call.
+func Ask(prompt string) func(context.Context, event.Part) (*Review, error) {
+	return func(context.Context, event.Part) (*Review, error) { return &Review{Prompt: prompt}, nil }
+}
+
+// awaitReviews checks that all reviews of the effects are answered. If not, it asks for
+// the missing ones and hibernates. The caller holds r.mu.
+func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Review) error {
+	var missing []int
+	waiting := 0
+	for i, x := range open {
+		if asked[i] == nil {
+			x.answer = givenAnswer(x)
+			continue
+		}
+		state, err := t.reviewState(x)
+		switch {
+		case err != nil:
+			return err
+		case state == reviewMissing:
+			missing = append(missing, i)
+		case state == reviewOpen:
+			waiting++
+		}
+	}
+	if len(missing) == 0 && waiting == 0 {
+		return nil
+	}
+	requests := make([]func(cursor string) []event.Event, len(missing))
+	for i, m := range missing {
+		request, err := t.request(open[m], asked[m])
+		if err != nil {
+			return err
+		}
+		requests[i] = request
+	}
+	first := open[0]
+	return t.hibernate(ctx, pause{kind: pauseReview, ordinal: first.ordinal, effect: first.key, effectKind: first.kind,
+		events: func(cursor string) (events []event.Event) {
+			for _, request := range requests {
+				events = append(events, request(cursor)...)
+			}
+			return events
+		}})
+}
+
+// givenAnswer is the answer that allowed an effect that began already.
+func givenAnswer(x *effect) *event.ApprovalResolution {
+	if x.rec == nil || x.rec.inherited || x.rec.review == nil {
+		return nil
+	}
+	return x.rec.review.answer
+}
+
+// reviewState is what the log says about the review of an effect.
+type reviewState int
+
+const (
+	reviewMissing reviewState = iota // ask
+	reviewOpen                       // wait
+	reviewClosed                     // x.answer is set
+)
+
+// reviewState sets the answer of an effect. The answer of a review that lapsed is a
+// denial.
+func (t *turn) reviewState(x *effect) (reviewState, error) {
+	if x.rec == nil || x.rec.review == nil {
+		return reviewMissing, nil
+	}
+	v := x.rec.review
+	if v.answer != nil {
+		x.answer = v.answer
+		return reviewClosed, nil
+	}
+	if v.canceled {
+		x.answer = &event.ApprovalResolution{InterruptID: v.request.InterruptID, Decision: event.Denied, Reason: "the review was canceled"}
+		return reviewClosed, nil
+	}
+	if v.request.ExpiresAt.IsZero() || !t.r.now().After(v.request.ExpiresAt) {
+		return reviewOpen, nil
+	}
+	switch v.request.Lapse {
+	case event.LapseDeny:
+		x.answer = &event.ApprovalResolution{InterruptID: v.request.InterruptID, Decision: event.Denied, Reason: "the review expired"}
+		return reviewClosed, nil
+	case event.LapseFail:
+		return 0, fmt.Errorf("review of effect %q: %w", x.name, ErrExpired)
+	}
+	return reviewMissing, nil
+}
+
+// request makes the request of a review.
+func (t *turn) request(x *effect, r *Review) (func(cursor string) []event.Event, error) {
+	detail := jsontext.Value(nil)
+	if r.Detail != nil {
+		var err error
+		if detail, err = encode(r.Detail); err != nil {
+			return nil, fmt.Errorf("detail of the review of %q: %w", x.name, err)
+		}
+	}
+	digest, err := event.ArgumentsDigest(x.nonce, orNull(x.arguments))
+	if err != nil {
+		return nil, fmt.Errorf("arguments of effect %q: %w", x.name, err)
+	}
+	q := event.ApprovalRequest{InterruptID: t.r.options.NewID(), EffectID: x.key, CallID: x.callID, Name: x.name, TurnID: t.rec.turn,
+		Ordinal: x.ordinal, Nonce: x.nonce, ArgumentsDigest: digest, Arguments: x.arguments, Prompt: r.Prompt, Lapse: r.Lapse, Detail: detail}
+	if r.Expires > 0 {
+		q.ExpiresAt = t.r.now().Add(r.Expires)
+	}
+	return func(cursor string) []event.Event {
+		q.CursorID = cursor
+		if x.rec != nil && x.rec.review != nil { // expired
+			return []event.Event{event.New(event.ApprovalCancelation{InterruptID: x.rec.review.request.InterruptID, Reason: "expired"}), event.New(q)}
+		}
+		return []event.Event{event.New(q)}
+	}, nil
+}
+
+// answered is the result of an effect that a person answered instead of running it; false
+// if the effect may run.
+func (x *effect) answered() (a *reviewedResult, ok bool) {
+	if x.answer == nil || x.answer.Decision == event.Approved {
+		return nil, false
+	}
+	return &reviewedResult{answer: x.answer, kind: x.kind}, true
+}
+
+// reviewedResult is the result of an effect that does not run.
+type reviewedResult struct {
+	answer *event.ApprovalResolution
+	kind   string
+}
+
+func (a *reviewedResult) outcome() (outcome, jsontext.Value, *event.EffectError) {
+	if a.answer.Decision == event.Answered {
+		o := outcome{result: a.answer.Answer}
+		if a.kind == kindTool {
+			o.parts = []event.Part{event.Text(textOf(a.answer.Answer))}
+			return o, nil, nil
+		}
+		return o, a.answer.Answer, nil
+	}
+	message := "a person denied it"
+	if a.answer.Reason != "" {
+		message += ": " + a.answer.Reason
+	}
+	return outcome{}, nil, &event.EffectError{Code: codeDenied, Message: message}
+}
+
+// textOf is a JSON value as a text for a model: a string as it is.
+func textOf(v jsontext.Value) string {
+	if v.Kind() == jsontext.KindString {
+		if text, err := jsontext.AppendUnquote(nil, v); err == nil {
+			return string(text)
+		}
+	}
+	return string(v)
 }

@@ -34,7 +34,7 @@ type LiveOptions struct {
 	Now   func() time.Time
 	NewID func() string
 	// At loads the set as of an earlier seq, on the path that ends there. Fold moves it
-	// forward; an append fails. 0 is the head.
+	// forward, also with events that a fork shares; an append fails. 0 is the head.
 	At int64
 }
 
@@ -133,7 +133,7 @@ func (v *Live) Follow(ctx context.Context) error {
 func (v *Live) Fold(ctx context.Context, events ...event.Event) error {
 	for i := range events {
 		e := &events[i]
-		if e.Seq != v.Head.Seq+1 || e.SessionID != v.Session {
+		if e.Seq != v.Head.Seq+1 || e.SessionID != v.Session && v.opts.At == 0 {
 			return fmt.Errorf("%w: event %d of session %q after event %d of session %q", ErrNotNext, e.Seq, e.SessionID, v.Head.Seq, v.Session)
 		}
 		if err := v.foldNext(ctx, e); err != nil {

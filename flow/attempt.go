@@ -1,0 +1,291 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+)
+
+// attempts runs an effect until it has a result. It returns nil without a result if the
+// next attempt is so late that the turn hibernates.
+func (t *turn) attempts(ctx context.Context, x *effect) error {
+	for {
+		if !x.due.IsZero() {
+			if wait := x.due.Sub(t.r.now()); wait > t.r.options.InProcess {
+				return nil
+			} else if err := t.pauseFor(ctx, wait); err != nil {
+				return err
+			}
+			if err := t.intendAgain(ctx, x); err != nil {
+				return err
+			}
+		}
+		if err := t.attempt(ctx, x); err != nil || x.settled != nil {
+			return err
+		}
+	}
+}
+
+// pauseFor waits for a time, unless the turn or ctx ends before.
+func (t *turn) pauseFor(ctx context.Context, d time.Duration) error {
+	ctx, cancel := t.joined(ctx)
+	defer cancel()
+	return sleep(ctx, d)
+}
+
+// joined is a context that ends with ctx and with the turn.
+func (t *turn) joined(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// intendAgain appends the intent of another attempt.
+func (t *turn) intendAgain(ctx context.Context, x *effect) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	x.due = time.Time{}
+	events, err := t.intents(x)
+	if err != nil {
+		return err
+	}
+	return t.record(ctx, func() ([]event.Event, error) { return events, nil })
+}
+
+// attempt runs an effect once and records what it returned. If another attempt follows,
+// it sets x.due.
+func (t *turn) attempt(ctx context.Context, x *effect) error {
+	if err := t.alive(ctx); err != nil {
+		return err
+	}
+	run := &running{turn: t, Running: Running{Session: t.r.session, Turn: t.rec.turn, Key: x.key, Ordinal: x.ordinal,
+		Attempt: x.attempt, CallID: x.callID, Answer: x.answer}}
+	begun := t.r.now()
+	o, err := t.call(ctx, x, run)
+	took := t.r.now().Sub(begun)
+	if err != nil && t.stopped(ctx, err) {
+		return context.Cause(t.ctx)
+	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	if t.halt != nil && errors.Is(t.halt, ErrNestedEffect) {
+		return t.halt
+	}
+	return t.finish(context.WithoutCancel(ctx), x, run, o, err, took)
+}
+
+// call calls the function of an effect, under the timeout of an attempt. A panic is an
+// error.
+func (t *turn) call(ctx context.Context, x *effect, run *running) (o outcome, err error) {
+	ctx, cancel := t.joined(ctx)
+	defer cancel()
+	if x.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, x.timeout, errTimeout)
+		defer stop()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = newPanic(p)
+		}
+		if err != nil && context.Cause(ctx) == errTimeout {
+			err = fmt.Errorf("%w after %v: %w", errTimeout, x.timeout, err)
+		}
+	}()
+	return x.run(context.WithValue(ctx, runningKey{}, run))
+}
+
+var errTimeout = errors.New("the attempt timed out")
+
+// panicError is a panic of a function of the caller.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func newPanic(value any) error { return &panicError{value: value, stack: debug.Stack()} }
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// stopped reports whether an effect failed because its runner stops. Then its outcome is
+// unknown, and the intent stays open.
+func (t *turn) stopped(ctx context.Context, err error) bool {
+	if t.isAborted() || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if errors.Is(err, errTimeout) {
+		return false
+	}
+	return t.ctx.Err() != nil || ctx.Err() != nil
+}
+
+func (t *turn) isAborted() bool {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	return t.aborted != nil
+}
+
+// finish records the end of an attempt: the result, or the time of the next attempt. The
+// caller holds r.mu.
+func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, failed error, took time.Duration) error {
+	before := t.state.doc
+	if failed == nil {
+		failed = t.applyUpdates(run)
+	}
+	if failed != nil {
+		t.state.doc = before
+		if delay, again := x.retryDelay(failed); again && t.aborted == nil {
+			return t.fail(ctx, x, failed, delay)
+		}
+		o = outcome{}
+	}
+	made := t.completion(x, o, o.result, t.recordedError(failed), took)
+	patch, changed, err := t.state.patch()
+	if err != nil {
+		return err
+	}
+	if changed {
+		made.events = append(made.events, event.New(event.CustomPatch{Name: t.r.name, StateVersion: t.r.stateVersion, Patch: patch}))
+		made.payload.EventIDs = append(made.payload.EventIDs, made.events[len(made.events)-1].ID)
+		made.done = event.New(made.payload)
+	}
+	if err := t.r.appendEvents(ctx, append(made.events, made.done)...); err != nil {
+		return t.failed(err)
+	}
+	t.flushed()
+	t.rec.spent.add(made.events)
+	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: point{id: made.done.ID, time: t.r.now()}}
+	t.emit(made.events)
+	if changed {
+		return t.streamState(before)
+	}
+	return nil
+}
+
+func (t *turn) applyUpdates(run *running) error {
+	for _, f := range run.updates {
+		doc, err := f(t.state.doc)
+		if err != nil {
+			return err
+		}
+		t.state.doc = doc
+	}
+	return nil
+}
+
+// completed is the result of an effect as events.
+type completed struct {
+	events  []event.Event // before the result
+	payload event.EffectCompletion
+	done    event.Event
+}
+
+// completion makes the events of a result.
+func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *event.EffectError, took time.Duration) (c completed) {
+	if x.spec.finish != nil {
+		c.events = x.spec.finish(x.key, o, failed, took)
+	}
+	c.payload = event.EffectCompletion{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Attempt: x.attempt, Usage: o.usage}
+	for i := range c.events {
+		if c.events[i].Type.Scope() == event.PathScope && c.events[i].Type.Name() != event.StepCompleted {
+			c.payload.EventIDs = append(c.payload.EventIDs, c.events[i].ID)
+		}
+	}
+	if failed != nil {
+		c.payload.Error = failed
+	} else {
+		c.payload.Result = result
+	}
+	c.done = event.New(c.payload)
+	return c
+}
+
+// recordedError is an error as it is recorded.
+func (t *turn) recordedError(err error) *event.EffectError {
+	var known *EffectError
+	var panicked *panicError
+	switch {
+	case err == nil:
+		return nil
+	case t.aborted != nil && errors.Is(err, context.Canceled):
+		return &event.EffectError{Code: codeAborted, Message: ErrAborted.Error()}
+	case errors.As(err, &known):
+		return &event.EffectError{Code: known.Code, Message: known.Message}
+	case errors.As(err, &panicked):
+		return &event.EffectError{Code: codePanic, Message: clean(err)}
+	case errors.Is(err, errTimeout):
+		return &event.EffectError{Code: codeTimeout, Message: clean(err)}
+	}
+	return &event.EffectError{Code: codeFailed, Message: clean(err)}
+}
+
+func clean(err error) string { return event.CleanText(err.Error()) }
+
+// fail records that an attempt failed, and when the next one is due.
+func (t *turn) fail(ctx context.Context, x *effect, failed error, delay time.Duration) error {
+	x.due = t.r.now().Add(delay)
+	e := event.New(event.EffectCompletion{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Attempt: x.attempt,
+		Error: t.recordedError(failed), RetryAt: x.due})
+	if err := t.r.appendEvents(ctx, e); err != nil {
+		return t.failed(err)
+	}
+	x.attempt++
+	return nil
+}
+
+// retryDelay is the delay before the next attempt; false if there is none.
+func (x *effect) retryDelay(err error) (time.Duration, bool) {
+	r := x.retry
+	var advice RetryError
+	advised := errors.As(err, &advice)
+	switch {
+	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
+		return 0, false
+	case r.If != nil && !r.If(err):
+		return 0, false
+	}
+	delay := r.delay(x.attempt)
+	if advised {
+		delay = max(delay, advice.RetryAfter())
+	}
+	return delay, true
+}
+
+// delay is the delay after an attempt, counted from 1.
+func (r Retry) delay(attempt int) time.Duration {
+	first, limit := r.First, r.Max
+	if first <= 0 {
+		first = time.Second
+	}
+	if limit <= 0 {
+		limit = time.Minute
+	}
+	d := first
+	for i := 1; i < attempt && d < limit; i++ {
+		d *= 2
+	}
+	d = min(d, limit)
+	return d + time.Duration((rand.Float64()-0.5)/2*float64(d))
+}
+
+// permanent is an error that no attempt after it helps.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error             { return p.error }
+func (p permanent) RetryAfter() time.Duration { return 0 }
+func (p permanent) Permanent() bool           { return true }
+
+// Permanent marks an error of an effect: no further attempt helps.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanent{err}
+}

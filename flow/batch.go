@@ -1,0 +1,387 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+)
+
+// effect is one effect of a batch.
+type effect struct {
+	spec
+	ordinal string
+	key     string
+	rec     *record // nil if the log has none
+	attempt int     // the next attempt
+	nonce   string
+	answer  *event.ApprovalResolution
+	// settled is the recorded result, nil while there is none.
+	settled *settled
+	// due is the time of the next attempt, after one that failed.
+	due time.Time
+}
+
+// batch runs the effects that have no recorded result, and returns all results.
+func (t *turn) batch(ctx context.Context, many bool, limit int, specs []spec) ([]settled, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	effects, err := t.prepare(ctx, many, specs)
+	if err != nil {
+		return nil, err
+	}
+	if open := unsettled(effects); len(open) > 0 {
+		if err := t.admit(ctx, many, effects, open); err != nil {
+			return nil, err
+		}
+		if err := t.run(ctx, limit, unsettled(open)); err != nil {
+			return nil, err
+		}
+	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	results := make([]settled, len(effects))
+	for i, x := range effects {
+		results[i] = *x.settled
+	}
+	newest := slices.MaxFunc(results, func(a, b settled) int { return a.point.time.Compare(b.point.time) })
+	t.come(newest.point)
+	return results, nil
+}
+
+func unsettled(effects []*effect) (open []*effect) {
+	for _, x := range effects {
+		if x.settled == nil {
+			open = append(open, x)
+		}
+	}
+	return open
+}
+
+// prepare compares the effects with their records, and takes the next ordinal. Nothing
+// has run when it returns an error.
+func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect, error) {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	n := t.next
+	effects := make([]*effect, len(specs))
+	reached := int64(0)
+	if err := t.compareBatch(n, many, len(specs)); err != nil {
+		return nil, err
+	}
+	for i, ordinal := range ordinals(n, len(specs), many) {
+		x := &effect{spec: specs[i], ordinal: ordinal, key: t.key(ordinal), attempt: 1, nonce: event.NewNonce(), rec: t.rec.at[ordinal]}
+		x.class = cmp.Or(x.class, event.EffectIdempotent)
+		if x.class == event.EffectUnsafeOnce && !x.reviewed {
+			return nil, t.stopLocked(fmt.Errorf("effect %q: %w", x.name, ErrNoReview))
+		}
+		if err := t.compare(x); err != nil {
+			return nil, err
+		}
+		if err := x.recall(t.rec); err != nil {
+			return nil, t.stopLocked(fmt.Errorf("session %q: effect %s %q: %w", t.r.session, ordinal, x.name, err))
+		}
+		reached = max(reached, x.reached())
+		effects[i] = x
+	}
+	if reached > 0 || t.rec.step(n) {
+		if err := t.advance(ctx, max(reached, t.rec.reached(n))); err != nil {
+			return nil, t.stopLocked(err)
+		}
+	}
+	t.next++
+	return effects, nil
+}
+
+// compareBatch compares the number of effects with the record of batch n.
+func (t *turn) compareBatch(n int, many bool, count int) error {
+	size := t.rec.batchSize(n)
+	if single := t.rec.at[strconv.Itoa(n)]; single != nil && many && single.intent != nil {
+		size = 1
+	}
+	if size == 0 || many && size == count && t.rec.at[strconv.Itoa(n)] == nil {
+		return nil
+	}
+	if !many {
+		count = 0
+	}
+	return t.diverge(t.rec.reached(n), strconv.Itoa(n), "batch", strconv.Itoa(size), strconv.Itoa(count))
+}
+
+// compare returns a *DivergenceError if the effect is not the recorded one.
+func (t *turn) compare(x *effect) error {
+	if x.rec == nil || x.rec.intent == nil {
+		return t.compareReview(x)
+	}
+	i := x.rec.intent
+	switch {
+	case i.Kind != x.kind:
+		return t.diverge(x.rec.intended, x.ordinal, "kind", i.Kind, x.kind)
+	case i.Name != x.name:
+		return t.diverge(x.rec.intended, x.ordinal, "name", i.Name, x.name)
+	case i.ArgumentsDigest != "" && !sameArguments(i.Nonce, i.ArgumentsDigest, x.arguments):
+		return t.diverge(x.rec.intended, x.ordinal, "arguments", string(i.Arguments), string(x.arguments))
+	}
+	return nil
+}
+
+// compareReview compares the effect with a review that waits for it.
+func (t *turn) compareReview(x *effect) error {
+	if x.rec == nil || x.rec.review == nil {
+		return nil
+	}
+	v := x.rec.review
+	switch {
+	case v.request.Name != x.name:
+		return t.diverge(v.seq, x.ordinal, "name", v.request.Name, x.name)
+	case v.request.ArgumentsDigest != "" && !sameArguments(v.request.Nonce, v.request.ArgumentsDigest, x.arguments):
+		return t.diverge(v.seq, x.ordinal, "arguments", string(v.request.Arguments), string(x.arguments))
+	}
+	return nil
+}
+
+func sameArguments(nonce string, digest event.Digest, arguments jsontext.Value) bool {
+	got, err := event.ArgumentsDigest(nonce, orNull(arguments))
+	return err == nil && got == digest
+}
+
+func orNull(v jsontext.Value) jsontext.Value {
+	if len(v) == 0 {
+		return null
+	}
+	return v
+}
+
+// diverge asks Options.Resume about a difference. Without it, the difference ends the
+// execution.
+func (t *turn) diverge(seq int64, ordinal, member, recorded, got string) error {
+	d := &DivergenceError{Session: t.r.session, Turn: t.rec.turn, Seq: seq, Ordinal: ordinal, Member: member,
+		Recorded: recorded, Got: got, RecordedVersion: t.rec.start.Version}
+	if f := t.r.options.Resume; f != nil {
+		if err := f(d); err != nil {
+			return t.stopLocked(err)
+		}
+		return nil
+	}
+	return t.stopLocked(d)
+}
+
+// reached is the seq up to which the log has the record of the effect.
+func (x *effect) reached() int64 {
+	if x.rec == nil {
+		return 0
+	}
+	return x.rec.reached()
+}
+
+func (x *record) reached() int64 {
+	seq := x.intended
+	if x.review != nil {
+		seq = max(seq, x.review.seq)
+	}
+	if x.wait != nil {
+		seq = max(seq, x.wait.seq)
+	}
+	if x.done != nil {
+		seq = max(seq, x.doneEvent.Seq)
+	}
+	return seq
+}
+
+// reached is the seq up to which the log has the records of step n.
+func (r *records) reached(n int) (seq int64) {
+	if x := r.at[strconv.Itoa(n)]; x != nil {
+		seq = x.reached()
+	}
+	for i := 0; ; i++ {
+		x := r.at[strconv.Itoa(n)+"."+strconv.Itoa(i)]
+		if x == nil {
+			return seq
+		}
+		seq = max(seq, x.reached())
+	}
+}
+
+// recall sets the result of the effect from its record, or says whether an effect that
+// began may run again.
+func (x *effect) recall(r *records) error {
+	switch {
+	case x.rec == nil:
+		return nil
+	case x.rec.done != nil:
+		return x.recallResult(r)
+	case x.rec.intent == nil:
+		return nil
+	case !x.rec.retryAt.IsZero() && !x.rec.inherited: // the attempt ended
+		x.key, x.attempt, x.due, x.nonce = x.rec.intent.Key, x.rec.intent.Attempt+1, x.rec.retryAt, x.rec.intent.Nonce
+		return nil
+	}
+	return x.again(r)
+}
+
+func (x *effect) recallResult(r *records) error {
+	if x.rec.doneEvent.Redacted() {
+		return fmt.Errorf("the result was erased: %w", ErrNeedsReconcile)
+	}
+	x.settled = &settled{key: x.rec.done.Key, done: *x.rec.done, events: r.outcome(x.rec), point: pointOf(&x.rec.doneEvent)}
+	for i := range x.settled.events {
+		if x.settled.events[i].Redacted() {
+			return fmt.Errorf("the result was erased: %w", ErrNeedsReconcile)
+		}
+	}
+	return nil
+}
+
+// again decides about an effect that began and has no result. An effect of another
+// session, in a fork or a copy, gets a key and an intent of its own.
+func (x *effect) again(*records) error {
+	class := x.rec.intent.Class
+	switch {
+	case class == event.EffectPure, class == event.EffectIdempotent, class == event.EffectDedupe && !x.rec.inherited:
+		if !x.rec.inherited {
+			x.key, x.attempt, x.nonce = x.rec.intent.Key, x.rec.intent.Attempt+1, x.rec.intent.Nonce
+		}
+		return nil
+	case class == event.EffectReconcile, class == event.EffectDedupe:
+		return ErrNeedsReconcile
+	default:
+		return ErrIncompleteEffect
+	}
+}
+
+// admit asks for the reviews of the effects without a result, and appends their intents.
+func (t *turn) admit(ctx context.Context, many bool, effects, open []*effect) error {
+	if err := t.atCheckpoint(ctx, many, effects); err != nil {
+		return err
+	}
+	asked := make([]*Review, len(open))
+	for i, x := range open {
+		if x.review == nil || x.rec != nil && x.rec.intent != nil && !x.rec.inherited {
+			continue
+		}
+		var err error
+		if asked[i], err = x.review(ctx); err != nil {
+			return err
+		}
+	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	if err := t.checkLimits(open[0].kind == kindModel); err != nil {
+		return err
+	}
+	if err := t.awaitReviews(ctx, open, asked); err != nil {
+		return err
+	}
+	return t.intend(ctx, open)
+}
+
+// intend appends the intents of effects, and the results of those that a person
+// answered. The caller holds r.mu.
+func (t *turn) intend(ctx context.Context, open []*effect) error {
+	var events []event.Event
+	var ended []*effect
+	for _, x := range open {
+		if !x.due.IsZero() {
+			continue // its next attempt appends an intent
+		}
+		made, err := t.intents(x)
+		if err != nil {
+			return err
+		}
+		events = append(events, made...)
+		if done, ok := x.answered(); ok {
+			o, result, failed := done.outcome()
+			made := t.completion(x, o, result, failed, 0)
+			events = append(events, made.events...)
+			events = append(events, made.done)
+			x.settled = &settled{key: x.key, done: made.payload, events: made.events}
+			ended = append(ended, x)
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	if err := t.record(ctx, func() ([]event.Event, error) { return events, nil }); err != nil {
+		return err
+	}
+	t.rec.steps = max(t.rec.steps, 0)
+	for _, x := range ended {
+		x.settled.point = point{id: events[len(events)-1].ID, time: t.r.now()}
+	}
+	return nil
+}
+
+// intents are the intent of the next attempt and the events that follow the first one.
+func (t *turn) intents(x *effect) ([]event.Event, error) {
+	digest, err := event.ArgumentsDigest(x.nonce, orNull(x.arguments))
+	if err != nil {
+		return nil, fmt.Errorf("arguments of effect %q: %w", x.name, err)
+	}
+	p := event.EffectIntent{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Kind: x.kind, Name: x.name, Class: x.class,
+		Attempt: x.attempt, Nonce: x.nonce, ArgumentsDigest: digest, Arguments: x.arguments}
+	if x.spec.recorded != nil {
+		p.Arguments = x.spec.recorded
+	}
+	if x.answer != nil {
+		p.InterruptID = x.answer.InterruptID
+		if x.answer.Arguments != nil {
+			p.Arguments = x.answer.Arguments
+		}
+	}
+	events := []event.Event{event.New(p)}
+	if x.attempt == 1 && x.started != nil {
+		events = append(events, x.started(x.key)...)
+	}
+	return events, nil
+}
+
+// run runs effects at the same time, at most limit at a time if limit > 0.
+func (t *turn) run(ctx context.Context, limit int, open []*effect) error {
+	if len(open) == 0 {
+		return nil
+	}
+	if limit <= 0 || limit > len(open) {
+		limit = len(open)
+	}
+	slots := make(chan struct{}, limit)
+	errs := make([]error, len(open))
+	var group sync.WaitGroup
+	for i, x := range open {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs[i] = t.attempts(ctx, x)
+		})
+	}
+	group.Wait()
+	return t.runError(ctx, open, errs)
+}
+
+// runError is the error of a batch in which some effects have no result. If all of them
+// wait for a later attempt, the turn hibernates.
+func (t *turn) runError(ctx context.Context, open []*effect, errs []error) error {
+	var due *effect
+	for i, err := range errs {
+		if err != nil {
+			return err
+		}
+		if open[i].settled == nil && (due == nil || open[i].due.Before(due.due)) {
+			due = open[i]
+		}
+	}
+	if due == nil {
+		return nil
+	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	return t.hibernate(ctx, pause{kind: pauseEffect, ordinal: due.ordinal, effect: due.key, effectKind: due.kind, until: due.due})
+}

@@ -1,0 +1,192 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// Errors of Start, and of a runner that stops. The turn stays open after each of them.
+var (
+	// ErrStart: the arguments of Start contradict each other or the session.
+	ErrStart = errors.New("cannot start")
+	// ErrAlreadyRunning: another runner has the session, and is alive.
+	ErrAlreadyRunning = errors.New("another runner has the session")
+	// ErrOvertaken: another runner claimed the session, or another writer appended what a
+	// running turn does not expect.
+	ErrOvertaken = errors.New("another writer took over the session")
+	// ErrRewound: another writer moved the head of the session.
+	ErrRewound = errors.New("another writer moved the head of the session")
+	// ErrClosed: the connection takes no more inputs.
+	ErrClosed = errors.New("connection is closed")
+	// ErrConsumed: a turn was resumed from this hibernation already.
+	ErrConsumed = errors.New("the hibernation was resumed already")
+)
+
+// Errors of a turn function. The turn stays open after each of them, except ErrAborted
+// and ErrLimit.
+var (
+	// ErrTurnDiverged: the turn function does not do what its records say. See
+	// DivergenceError.
+	ErrTurnDiverged = errors.New("the turn differs from its records")
+	// ErrConcurrentEffect: a second effect began while one was running. Use Batch.
+	ErrConcurrentEffect = errors.New("an effect is running: use Batch for several effects at a time")
+	// ErrNestedEffect: an effect began inside another effect.
+	ErrNestedEffect = errors.New("an effect cannot run effects")
+	// ErrIncompleteEffect: an unsafe_once effect began and has no result. It does not run
+	// again. Record its outcome with Reconcile.
+	ErrIncompleteEffect = errors.New("an unsafe_once effect was interrupted, and its outcome is unknown")
+	// ErrNeedsReconcile: an effect began and has no readable result, and its class does not
+	// allow to run it again. Record its outcome with Reconcile.
+	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown")
+	// ErrNoReview: an unsafe_once effect has no review.
+	ErrNoReview = errors.New("an unsafe_once effect needs a review")
+	// ErrAborted: somebody aborted the turn.
+	ErrAborted = errors.New("the turn was aborted")
+	// ErrLimit: the turn reached a limit. It ends with the stop reason limit.
+	ErrLimit = errors.New("the turn reached a limit")
+	// ErrNotPortable: a value cannot be encoded as JSON.
+	ErrNotPortable = errors.New("the value cannot be encoded as JSON")
+)
+
+// Errors of answers, and of effects and waits that an answer ended.
+var (
+	// ErrDenied: a person denied the effect, or its review lapsed.
+	ErrDenied = errors.New("denied")
+	// ErrExpired: the answer came too late, or the wait ended without a value.
+	ErrExpired = errors.New("expired")
+	// ErrCanceled: the wait was canceled.
+	ErrCanceled = errors.New("canceled")
+	// ErrMismatch: the answer names another effect or other arguments than its review.
+	ErrMismatch = errors.New("the answer does not belong to the review")
+	// ErrAnswered: the review or wait has an answer already.
+	ErrAnswered = errors.New("answered already")
+	// ErrNotOpen: the session has no such review, wait or effect.
+	ErrNotOpen = errors.New("not open")
+)
+
+// Errors of tokens. A token of a newer version is a *event.VersionError.
+var (
+	// ErrToken: the text is no token of this kind.
+	ErrToken = errors.New("invalid token")
+	// ErrSignature: the token is not signed with the key.
+	ErrSignature = errors.New("the signature of the token does not match")
+)
+
+// Hibernated reports that a turn waits for answers, for a time, or to be started again.
+type Hibernated struct {
+	// Ref is the snapshot of the hibernation.
+	Ref Ref
+	// Turn is the turn, and Cursor the place where it continues.
+	Turn   ulid.ULID
+	Cursor event.Cursor
+	// Reviews and Waits are the open reviews and waits of the turn.
+	Reviews []projection.OpenApproval
+	Waits   []projection.OpenWait
+	// Until is when the turn continues without an answer; zero is never.
+	Until time.Time
+}
+
+func (h *Hibernated) Error() string {
+	what := h.Cursor.Kind
+	switch {
+	case len(h.Reviews) == 1:
+		what = fmt.Sprintf("review %q", h.Reviews[0].InterruptID)
+	case len(h.Reviews) > 1:
+		what = fmt.Sprintf("%d reviews", len(h.Reviews))
+	case len(h.Waits) > 0:
+		what = fmt.Sprintf("wait %q", h.Waits[0].WaitID)
+	}
+	return fmt.Sprintf("session %q hibernates: %s", h.Ref.Session, what)
+}
+
+// DivergenceError says where a turn function does not do what its records say. Nothing
+// ran. It matches ErrTurnDiverged.
+type DivergenceError struct {
+	Session string
+	Turn    ulid.ULID
+	// Seq is the event of the record.
+	Seq int64
+	// Ordinal is the place in the turn, as in event.EffectIntent.
+	Ordinal string
+	// Member is the difference: version, kind, name, arguments, batch or end.
+	Member string
+	// Recorded and Got are the two values, if they are not secret.
+	Recorded, Got string
+	// RecordedVersion is the version of the code that began the turn.
+	RecordedVersion string
+}
+
+func (e *DivergenceError) Error() string {
+	return fmt.Sprintf("session %q: event %d: effect %s of the turn: %s is %q in the record and %q in the code",
+		e.Session, e.Seq, e.Ordinal, e.Member, e.Recorded, e.Got)
+}
+
+// Is reports whether target is ErrTurnDiverged.
+func (e *DivergenceError) Is(target error) bool { return target == ErrTurnDiverged }
+
+// EffectError is the error that an effect ended with, as it was recorded.
+type EffectError struct {
+	Name string
+	// Code names the kind of the error; see the codes in docs/FORMAT.md.
+	Code    string
+	Message string
+}
+
+func (e *EffectError) Error() string { return fmt.Sprintf("effect %q: %s", e.Name, e.Message) }
+
+// Is reports whether the code stands for target.
+func (e *EffectError) Is(target error) bool {
+	switch e.Code {
+	case codeDenied:
+		return target == ErrDenied
+	case codeExpired:
+		return target == ErrExpired
+	case codeCanceled:
+		return target == ErrCanceled
+	}
+	return false
+}
+
+// The codes of recorded errors.
+const (
+	codeFailed   = "failed"
+	codePanic    = "panic"
+	codeTimeout  = "timeout"
+	codeDenied   = "denied"
+	codeExpired  = "expired"
+	codeCanceled = "canceled"
+	codeAborted  = "aborted"
+)
+
+// TurnError reports that a turn failed. The session is as it was before the turn. Start
+// with StartOptions.Retry continues the turn.
+type TurnError struct {
+	Session string
+	Turn    ulid.ULID
+	Code    string
+	Err     error
+}
+
+func (e *TurnError) Error() string {
+	return fmt.Sprintf("session %q: turn %s failed: %v", e.Session, e.Turn, e.Err)
+}
+
+func (e *TurnError) Unwrap() error { return e.Err }
+
+// leaveOpen reports whether a turn stays open after an error of its function.
+func leaveOpen(err error) bool {
+	for _, target := range []error{ErrOvertaken, ErrRewound, ErrTurnDiverged, ErrConcurrentEffect, ErrNestedEffect,
+		ErrIncompleteEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,297 @@
+package flow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// turn is one execution of a turn function. It begins as a replay: while the log has
+// records, effects give what is recorded. Then it is live: effects run and are recorded.
+type turn struct {
+	r      *runner
+	rec    *records
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	busy atomic.Bool // an effect runs
+
+	// The fields below are guarded by r.mu.
+
+	// view is the states of the session where the replay has come to. It is nil when the
+	// turn is live: then the states are those of the runner.
+	view   *projection.Live
+	folded int // how many of rec.events are folded into view
+	next   int // the ordinal of the next effect
+	point  point
+	ids    int // made at point
+	// messages and artifacts are appended with the next record.
+	pending  []event.Event
+	state    state
+	patches  map[string]bool // answers of Patched
+	steered  map[string]bool // inputs in pending
+	lastStop string          // of the last answer of a model
+	started  time.Time
+	steps    int // model calls
+	aborted  *event.Abort
+	// halt ends the execution: each later effect returns it.
+	halt       error
+	stopReason string
+}
+
+// newTurn prepares the execution of an open turn. The caller holds r.mu.
+func (r *runner) newTurn(ctx context.Context, rec *records) (*turn, error) {
+	t := &turn{r: r, rec: rec, point: rec.point, patches: map[string]bool{}, steered: map[string]bool{}, started: r.now()}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	if len(rec.at) > 0 {
+		view, err := projection.Resume(ctx, r.log, r.session, replaySet, projection.LiveOptions{At: rec.seq})
+		if err != nil {
+			return nil, err
+		}
+		t.view = view
+	}
+	return t, t.loadState()
+}
+
+// replaySet are the states that a turn function can ask for.
+var replaySet = projection.Of("flow:replay", projection.History(), projection.Custom(), projection.Artifacts())
+
+// states are the states where the turn has come to.
+func (t *turn) states() projection.States {
+	if t.view != nil {
+		return t.view
+	}
+	return t.r.live
+}
+
+// replaying reports whether the log has records that the turn has not come to. The
+// caller holds r.mu.
+func (t *turn) replaying() bool { return t.next < t.rec.steps }
+
+// advance folds the recorded events up to seq, and forgets what the turn function did
+// since the last record: it is in the log.
+func (t *turn) advance(ctx context.Context, seq int64) error {
+	t.pending = nil
+	for t.view != nil && t.folded < len(t.rec.events) && t.rec.events[t.folded].Seq <= seq {
+		if err := t.view.Fold(ctx, t.rec.events[t.folded]); err != nil {
+			return err
+		}
+		t.folded++
+	}
+	return t.loadState()
+}
+
+// goLive ends the replay.
+func (t *turn) goLive() {
+	t.view = nil
+}
+
+// enter begins a call of the turn function that needs a record. It returns an error for
+// nested and concurrent calls, and when the execution has ended.
+func (t *turn) enter(ctx context.Context) error {
+	if running, ok := ctx.Value(runningKey{}).(*running); ok && running.turn == t {
+		return t.stop(ErrNestedEffect)
+	}
+	if !t.busy.CompareAndSwap(false, true) {
+		return t.stop(ErrConcurrentEffect)
+	}
+	err := t.alive(ctx)
+	if err != nil {
+		t.busy.Store(false)
+	}
+	return err
+}
+
+func (t *turn) leave() { t.busy.Store(false) }
+
+// alive returns the error that ended the execution, or the end of a context.
+func (t *turn) alive(ctx context.Context) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	switch {
+	case t.halt != nil:
+		return t.halt
+	case t.aborted != nil:
+		return ErrAborted
+	case t.ctx.Err() != nil:
+		return context.Cause(t.ctx)
+	}
+	return ctx.Err()
+}
+
+// stop ends the execution with an error.
+func (t *turn) stop(err error) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	return t.stopLocked(err)
+}
+
+func (t *turn) stopLocked(err error) error {
+	if t.halt == nil {
+		t.halt = err
+	}
+	return t.halt
+}
+
+// abort cancels the turn. The caller holds r.mu.
+func (t *turn) abort(p event.Abort) {
+	if t.aborted == nil {
+		t.aborted = &p
+	}
+	t.cancel(ErrAborted)
+}
+
+// flush returns the events that are appended before the next record: messages, artifacts
+// and the change of the state. The caller holds r.mu.
+func (t *turn) flush() ([]event.Event, error) {
+	events := append([]event.Event(nil), t.pending...)
+	patch, changed, err := t.state.patch()
+	if err != nil || !changed {
+		return events, err
+	}
+	return append(events, event.New(event.CustomPatch{Name: t.r.name, StateVersion: t.r.stateVersion, Patch: patch})), nil
+}
+
+// flushed forgets the events of flush after they were appended.
+func (t *turn) flushed() {
+	t.state.committed, t.state.version, t.pending = t.state.doc, t.r.stateVersion, nil
+}
+
+// record appends events durably, after the events of flush. The caller holds r.mu.
+func (t *turn) record(ctx context.Context, build func() ([]event.Event, error)) error {
+	t.goLive()
+	first, err := t.flush()
+	if err != nil {
+		return err
+	}
+	err = t.r.append(ctx, func() ([]event.Event, error) {
+		if t.aborted != nil {
+			return nil, ErrAborted
+		}
+		events, err := build()
+		return append(first[:len(first):len(first)], events...), err
+	})
+	if err != nil {
+		return t.failed(err)
+	}
+	t.flushed()
+	return nil
+}
+
+// failed ends the execution if the log refuses its appends.
+func (t *turn) failed(err error) error {
+	if errors.Is(err, event.ErrInvalid) {
+		return err // the turn function made an invalid event
+	}
+	return t.stopLocked(err)
+}
+
+// come moves the turn to a record, for Now and NewID.
+func (t *turn) come(p point) {
+	if p.id != t.point.id {
+		t.point, t.ids = p, 0
+	}
+}
+
+// newID makes an id of the place and a counter.
+func (t *turn) newID() string {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	t.ids++
+	return uuid.NewSHA1(uuid.Nil, []byte(t.rec.turn.String()+"/"+t.point.id.String()+"/"+strconv.Itoa(t.ids))).String()
+}
+
+// key is the idempotency key of the effect at an ordinal, in this session.
+func (t *turn) key(ordinal string) string {
+	sum := sha256.Sum256([]byte(t.r.session + "\x00" + t.rec.turn.String() + "\x00" + ordinal))
+	return hex.EncodeToString(sum[:])
+}
+
+// artifacts returns the artifacts where the turn has come to.
+func (t *turn) recorded() []projection.RecordedArtifact {
+	list, _ := projection.State(t.states(), projection.Artifacts())
+	return list.Items
+}
+
+// entries are the effective history where the turn has come to, with the messages that
+// are not appended yet. The caller holds r.mu.
+func (t *turn) entries() ([]projection.Entry, error) {
+	h, _ := projection.State(t.states(), projection.History())
+	entries, err := h.Messages(t.r.options.Render)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.pending {
+		switch e := &t.pending[i]; e.Type.Name() {
+		case event.MessageAdded:
+			m, _, err := event.Decode[event.Message](e)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, projection.Entry{Message: m})
+		case event.CompactionTriggered:
+			c, _, err := event.Decode[event.Compaction](e)
+			if err != nil {
+				return nil, err
+			}
+			entries = entriesOf(c)
+		}
+	}
+	return entries, nil
+}
+
+// entriesOf are the literal messages of a compaction that replaces the history.
+func entriesOf(c event.Compaction) (entries []projection.Entry) {
+	for _, x := range c.Entries {
+		if x.Message != nil {
+			entries = append(entries, projection.Entry{Message: *x.Message})
+		}
+	}
+	return entries
+}
+
+// elapsed is how long the turn has run, without hibernations. The caller holds r.mu.
+func (t *turn) elapsed() time.Duration { return t.rec.spent.busy + t.r.now().Sub(t.started) }
+
+// spentNow is what the turn has used so far.
+func (t *turn) spentNow() spent { return t.rec.spent }
+
+// checkLimits returns ErrLimit if the turn may not make another call. The caller holds
+// r.mu.
+func (t *turn) checkLimits(model bool) error {
+	l, s := t.r.options.Limits, t.spentNow()
+	if l.Calls > 0 && model && s.calls >= l.Calls || l.Tokens > 0 && s.tokens() >= l.Tokens ||
+		l.Cost > 0 && s.cost >= l.Cost || l.Time > 0 && t.elapsed() >= l.Time {
+		return t.stopLocked(ErrLimit)
+	}
+	return nil
+}
+
+// interrupted are the messages that close the calls without a result. The caller holds
+// r.mu.
+func (r *runner) interrupted() (events []event.Event) {
+	calls, _ := projection.State(r.live, projection.Calls())
+	for _, c := range calls.Calls {
+		events = append(events, event.ToolMessage(event.InterruptedResult(c.CallID, c.Name)))
+	}
+	return events
+}
+
+// publish gives a delta to the client and to other readers in this process.
+func (t *turn) publish(d eventlog.Delta, attempt int) {
+	t.r.log.Publish(t.r.session, d)
+	t.r.out.put(Chunk{Delta: &d, Attempt: attempt})
+}
+
+var null = jsontext.Value("null")

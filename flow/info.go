@@ -1,0 +1,133 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// Status of a session or a snapshot. It is derived from the log and the lease, and never
+// stored.
+type Status string
+
+// The statuses.
+const (
+	// StatusNew: no turn began.
+	StatusNew Status = "new"
+	// StatusRunning: a turn is open, and its runner is alive.
+	StatusRunning Status = "running"
+	// StatusHibernated: the turn waits for reviews or for the next Start.
+	StatusHibernated Status = "hibernated"
+	// StatusWaiting: the turn waits for an event outside or for a time.
+	StatusWaiting Status = "waiting"
+	// StatusExpired: a turn is open and nobody runs it. The next Start continues it.
+	StatusExpired Status = "expired"
+	// StatusFailed, StatusAborted and StatusFinished: how the last turn ended.
+	StatusFailed   Status = "failed"
+	StatusAborted  Status = "aborted"
+	StatusFinished Status = "finished"
+)
+
+// RunInfo is what a session does.
+type RunInfo struct {
+	Session string
+	Status  Status
+	// Agent is the agent of the open turn.
+	Agent string
+	projection.Pending
+	// Runner is the runner that is alive, empty if there is none.
+	Runner string
+	// Since is the time of the newest event.
+	Since time.Time
+	// Due is when a timer ends or a retry is due; zero if there is none.
+	Due time.Time
+}
+
+// Info describes what a session does.
+func Info(ctx context.Context, log *eventlog.Log, session string) (RunInfo, error) {
+	l, err := projection.LoadSet(ctx, log, session, infoSet)
+	if err != nil {
+		return RunInfo{}, err
+	}
+	return infoOf(ctx, log, l)
+}
+
+var infoSet = projection.Of("flow:info", projection.Calls(), projection.Control(), projection.Info())
+
+// Runs yields the sessions of a log that this package runs, ordered by id. A session that
+// cannot be read has its error, and the listing continues.
+func Runs(ctx context.Context, log *eventlog.Log) iter.Seq2[RunInfo, error] {
+	return func(yield func(RunInfo, error) bool) {
+		for s, err := range log.Sessions(ctx) {
+			if err != nil {
+				yield(RunInfo{}, err)
+				return
+			}
+			info, err := Info(ctx, log, s.ID)
+			info.Session = s.ID
+			if err == nil && info.Status == StatusNew && info.Claim == nil && len(info.Inbox) == 0 {
+				continue
+			}
+			if !yield(info, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func infoOf(ctx context.Context, log *eventlog.Log, l *projection.Loaded) (RunInfo, error) {
+	p, err := projection.PendingOf(ctx, log, l)
+	if err != nil {
+		return RunInfo{}, err
+	}
+	meta, _ := projection.State(l, projection.Info())
+	control, _ := projection.State(l, projection.Control())
+	info := RunInfo{Session: l.Session, Pending: p, Since: meta.Updated, Agent: meta.Agent}
+	held, err := alive(ctx, log, info.Session, p.Claim)
+	if err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+		return info, err
+	}
+	if held {
+		info.Runner = p.Claim.Runner
+	}
+	info.Status = statusOf(&info, control)
+	return info, nil
+}
+
+func statusOf(info *RunInfo, control *projection.ControlState) Status {
+	if t := info.Turn; t != nil {
+		info.Agent = t.Agent
+		if !hibernates(&info.Pending) {
+			if info.Runner != "" {
+				return StatusRunning
+			}
+			return StatusExpired
+		}
+		h := hibernatedOf(info.Session, &info.Pending)
+		info.Due = h.Until
+		if h.Cursor.Kind == pauseWait || h.Cursor.Kind == pauseEffect && !h.Until.IsZero() {
+			return StatusWaiting
+		}
+		return StatusHibernated
+	}
+	if len(control.Ended) == 0 {
+		return StatusNew
+	}
+	return endedStatus(control.Ended[len(control.Ended)-1].Status)
+}
+
+func endedStatus(s event.TurnStatus) Status {
+	switch s {
+	case event.TurnStatusCompleted:
+		return StatusFinished
+	case event.TurnStatusFailed:
+		return StatusFailed
+	default:
+		return StatusAborted
+	}
+}

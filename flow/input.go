@@ -1,0 +1,108 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
+)
+
+// Input is what begins a turn, or steers a running one.
+type Input struct {
+	// ID identifies the input: an input that is sent twice is stored once. Send makes one
+	// if it is empty.
+	ID       string
+	Messages []event.Message
+	// Steer asks for the input to go into the running turn, before its next model call. If
+	// no turn runs, it begins one.
+	Steer bool
+}
+
+// Text is an input of one message of the user.
+func Text(text string) Input {
+	return Input{Messages: []event.Message{{Role: event.User, Parts: []event.Part{event.Text(text)}}}}
+}
+
+func (in Input) clone() Input {
+	in.Messages = slices.Clone(in.Messages)
+	return in
+}
+
+// check returns an error for an input that no turn can begin with.
+func (in Input) check() error {
+	if len(in.Messages) == 0 {
+		return fmt.Errorf("%w: the input has no messages", event.ErrInvalidMessage)
+	}
+	for i, m := range in.Messages {
+		if err := event.Validate(m); err != nil {
+			return fmt.Errorf("messages[%d] of the input: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// external is the event of an input that waits.
+func (in Input) external() event.Event {
+	return event.New(event.External{Source: "flow", InputID: in.ID, Kind: "input", Steer: in.Steer, Messages: in.Messages})
+}
+
+// messages are the events of an input that begins a turn or goes into one.
+func (in Input) messages() (events []event.Event) {
+	for _, m := range in.Messages {
+		m.InputID = in.ID
+		events = append(events, event.New(m))
+	}
+	return events
+}
+
+// posted reads a waiting input.
+func (r *runner) posted(ctx context.Context, seq int64) (event.External, error) {
+	e, err := r.log.Event(ctx, r.session, seq)
+	if err != nil {
+		return event.External{}, fmt.Errorf("read input at event %d of session %q: %w", seq, r.session, err)
+	}
+	x, _, err := event.Decode[event.External](&e)
+	return x, err
+}
+
+// inputIDs are the ids of the inputs on the path.
+type inputIDs struct {
+	IDs map[string]bool `json:"ids,omitzero"`
+}
+
+// inputs folds the ids of inputs, to find an input that is sent again.
+func inputs() projection.Projection[inputIDs] {
+	return projection.Projection[inputIDs]{
+		Name: "flow:inputs", Version: 1, Apply: (*inputIDs).apply,
+		Digest: func(*inputIDs) (event.Digest, error) { return "", nil },
+	}
+}
+
+func (s *inputIDs) apply(e *event.Event) error {
+	if name := e.Type.Name(); name != event.MessageAdded && name != event.TurnStarted {
+		return nil
+	}
+	p, err := event.DecodeKept[struct {
+		InputID string `json:"input_id"`
+	}](e)
+	if err != nil || p.InputID == "" {
+		return err
+	}
+	if s.IDs == nil {
+		s.IDs = map[string]bool{}
+	}
+	s.IDs[p.InputID] = true
+	return nil
+}
+
+// knows reports whether the path or the inbox has an input. The caller holds r.mu.
+func (r *runner) knows(id string) bool {
+	path, _ := projection.State(r.live, inputs())
+	if path.IDs[id] {
+		return true
+	}
+	control, _ := projection.State(r.live, projection.Control())
+	return slices.ContainsFunc(control.Inbox, func(in projection.PostedInput) bool { return in.InputID == id })
+}

@@ -1,0 +1,370 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
+)
+
+// work is what the loop does next.
+type work struct {
+	kind  workKind
+	turn  *projection.PathTurn // to run
+	pause *Hibernated          // to consume before the turn, or to wait for
+	input *projection.PostedInput
+}
+
+type workKind int
+
+const (
+	workNone workKind = iota // wait for an input
+	workTurn
+	workInput
+	workPause // wait for the hibernation to end
+	workDone
+)
+
+// loop runs turns until there is no more input and the connection is closed. The error is
+// the reason why the runner stops before that.
+func (r *runner) loop(ctx context.Context) error {
+	for {
+		r.mu.Lock()
+		changed := r.changes()
+		w, err := r.nextWork(ctx)
+		r.idle = err == nil && w.kind == workNone
+		r.mu.Unlock()
+		if err == nil {
+			err = r.do(ctx, w, changed)
+		}
+		if err != nil || w.kind == workDone {
+			return err
+		}
+	}
+}
+
+// nextWork decides what to do. The caller holds r.mu.
+func (r *runner) nextWork(ctx context.Context) (work, error) {
+	p, err := projection.PendingOf(ctx, r.log, r.live)
+	if err != nil {
+		return work{}, err
+	}
+	if p.Aborted != nil && isFlowTurn(p.Aborted) {
+		return work{kind: workTurn, turn: p.Aborted}, nil
+	}
+	if p.Turn != nil && isFlowTurn(p.Turn) {
+		w := work{kind: workTurn, turn: p.Turn}
+		if !hibernates(&p) {
+			return w, nil
+		}
+		w.pause = hibernatedOf(r.session, &p)
+		if !w.pause.due(r.now()) && r.resume != w.pause.Cursor.ID {
+			w.kind = workPause
+		}
+		return w, nil
+	}
+	if len(p.Inbox) > 0 {
+		return work{kind: workInput, input: &p.Inbox[0]}, nil
+	}
+	if r.closed {
+		return work{kind: workDone}, nil
+	}
+	return work{}, nil
+}
+
+// hibernates reports whether the open turn hibernates. A hibernation that a fork or a copy
+// inherited does not count.
+func hibernates(p *projection.Pending) bool { return p.Cursor != nil && !p.Cursor.Inherited }
+
+// abortOf is the request to abort a turn, nil if there is none.
+func (r *runner) abortOf(t *projection.PathTurn) *event.Abort {
+	control, _ := projection.State(r.live, projection.Control())
+	for _, a := range control.Aborts {
+		if a.Seq > t.Seq && (a.TurnID.IsZero() || a.TurnID == t.ID) {
+			return &event.Abort{TurnID: t.ID, By: a.By, Reason: a.Reason}
+		}
+	}
+	return nil
+}
+
+func (r *runner) do(ctx context.Context, w work, changed <-chan struct{}) error {
+	switch w.kind {
+	case workTurn:
+		return r.runTurn(ctx, w)
+	case workInput:
+		return r.takeInput(ctx, w.input)
+	case workPause:
+		return r.waitPause(ctx, w.pause, changed)
+	case workNone:
+		select {
+		case <-changed:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// waitPause waits until the hibernation may have ended. A runner without a client, or
+// whose client has closed the connection, stops.
+func (r *runner) waitPause(ctx context.Context, h *Hibernated, changed <-chan struct{}) error {
+	r.mu.Lock()
+	closed := r.closed
+	r.mu.Unlock()
+	if closed {
+		return h
+	}
+	r.out.pause(h)
+	var timer <-chan time.Time
+	if !h.Until.IsZero() {
+		t := time.NewTimer(max(h.Until.Sub(r.now()), 0) + time.Millisecond)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-timer:
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// takeInput begins a turn with a waiting input.
+func (r *runner) takeInput(ctx context.Context, in *projection.PostedInput) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x, err := r.posted(ctx, in.Seq)
+	if err != nil {
+		return err
+	}
+	return r.startTurn(ctx, Input{ID: in.InputID, Messages: x.Messages, Steer: in.Steer})
+}
+
+// startTurn appends an input and the start of its turn. The caller holds r.mu.
+func (r *runner) startTurn(ctx context.Context, in Input) error {
+	err := r.append(ctx, func() ([]event.Event, error) {
+		p, err := projection.PendingOf(ctx, r.log, r.live)
+		if err != nil {
+			return nil, err
+		}
+		var events []event.Event
+		if p.Turn != nil { // of an import
+			events = append(events, event.New(event.TurnCompletion{TurnID: p.Turn.ID, Status: event.TurnStatusInterrupted, StopReason: "interrupted"}))
+		}
+		events = append(events, unanswered(p.Calls, in)...)
+		events = append(events, in.messages()...)
+		return append(events, event.New(event.TurnStart{Agent: r.name, Index: p.NextTurn, SnapshotID: r.options.NewID(), InputID: in.ID, Version: r.version})), nil
+	})
+	if err == nil {
+		r.options.Logger.LogAttrs(ctx, levelInfo, "turn started", r.attrs()...)
+	}
+	return err
+}
+
+// unanswered are the messages that close the open calls that the input does not answer.
+func unanswered(calls []projection.PendingCall, in Input) (events []event.Event) {
+	answered := map[string]bool{}
+	for _, m := range in.Messages {
+		for _, p := range m.ToolResults() {
+			answered[p.CallID] = true
+		}
+	}
+	for _, c := range calls {
+		if !answered[c.CallID] {
+			events = append(events, event.ToolMessage(event.InterruptedResult(c.CallID, c.Name)))
+		}
+	}
+	return events
+}
+
+// runTurn executes the open turn and appends its end. It returns nil if the turn ended or
+// hibernates.
+func (r *runner) runTurn(ctx context.Context, w work) error {
+	t, err := r.prepareTurn(ctx, w)
+	if err != nil || t == nil {
+		return err
+	}
+	defer t.cancel(nil)
+	failed := t.execute()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turn = nil
+	return r.endTurn(ctx, t, failed)
+}
+
+// prepareTurn reads the records of a turn and consumes its cursor. It returns nil if the
+// turn cannot continue: then it has ended it.
+func (r *runner) prepareTurn(ctx context.Context, w work) (*turn, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.out.proceed()
+	rec, err := loadRecords(ctx, r.log, r.session, w.turn, r.live.Head)
+	if err != nil {
+		return nil, err
+	}
+	if !rec.onPath(w.turn) {
+		return nil, r.complete(ctx, rec, nil, event.TurnCompletion{Status: event.TurnStatusInterrupted, StopReason: "interrupted"})
+	}
+	if rec.start.Version != r.version && r.options.Resume != nil {
+		d := &DivergenceError{Session: r.session, Turn: rec.turn, Seq: rec.seq, Member: "version", Recorded: rec.start.Version, Got: r.version, RecordedVersion: rec.start.Version}
+		if err := r.options.Resume(d); err != nil {
+			return nil, err
+		}
+	}
+	if w.pause != nil {
+		r.resume = ""
+		if err := r.consume(ctx, rec, w.pause); err != nil {
+			return nil, err
+		}
+	}
+	t, err := r.newTurn(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	if a := r.abortOf(w.turn); a != nil {
+		t.abort(*a)
+	}
+	r.turn = t
+	return t, nil
+}
+
+// consume appends that the turn continues after a hibernation.
+func (r *runner) consume(ctx context.Context, rec *records, h *Hibernated) error {
+	return r.appendEvents(ctx, event.New(event.TurnResumption{TurnID: rec.turn, CursorID: h.Cursor.ID, SnapshotID: h.Ref.Snapshot}))
+}
+
+// execute calls the turn function. A panic is an error.
+func (t *turn) execute() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = newPanic(p)
+		}
+	}()
+	if t.aborted != nil {
+		return ErrAborted
+	}
+	return t.r.run(t.ctx, t)
+}
+
+// endTurn appends the end of a turn, unless it stays open. The caller holds r.mu.
+func (r *runner) endTurn(ctx context.Context, t *turn, failed error) error {
+	durable := context.WithoutCancel(ctx)
+	var pause *Hibernated
+	if t.halt != nil && !errors.Is(t.halt, ErrAborted) {
+		failed = t.halt
+	}
+	switch {
+	case t.aborted != nil:
+		return r.endAborted(durable, t)
+	case errors.As(failed, &pause) && t.halt != nil:
+		r.options.Logger.LogAttrs(ctx, levelInfo, "turn hibernated", r.attrs()...)
+		return nil
+	case ctx.Err() != nil && failed != nil:
+		return context.Cause(ctx)
+	case errors.Is(failed, ErrLimit):
+		return r.endCompleted(durable, t, "limit")
+	case failed == nil && t.replaying():
+		return &DivergenceError{Session: r.session, Turn: t.rec.turn, Seq: t.rec.reached(t.next), Ordinal: fmt.Sprint(t.next), Member: "end",
+			Recorded: "another effect", Got: "the end of the turn", RecordedVersion: t.rec.start.Version}
+	case failed == nil:
+		return r.endCompleted(durable, t, t.reason())
+	case leaveOpen(failed) || t.halt != nil:
+		return failed
+	}
+	return r.endFailed(durable, t, failed)
+}
+
+// reason is the stop reason of a turn that ended by itself.
+func (t *turn) reason() string {
+	switch {
+	case t.stopReason != "":
+		return t.stopReason
+	case t.lastStop != "":
+		return t.lastStop
+	}
+	return "stop"
+}
+
+// complete appends the end of a turn that stays on the path. first are the events that
+// the turn function made after its last effect.
+func (r *runner) complete(ctx context.Context, rec *records, t *turn, c event.TurnCompletion) error {
+	c.TurnID, c.Steps, c.Usage = rec.turn, rec.spent.calls, rec.spent.usage
+	c.DurationMS = rec.spent.busy.Milliseconds()
+	if t != nil {
+		c.DurationMS = t.elapsed().Milliseconds()
+	}
+	err := r.append(ctx, func() ([]event.Event, error) {
+		if t != nil && t.aborted != nil && c.Status == event.TurnStatusCompleted {
+			return nil, ErrAborted
+		}
+		var events []event.Event
+		if t != nil {
+			t.goLive()
+			var err error
+			if events, err = t.flush(); err != nil {
+				return nil, err
+			}
+		}
+		return append(append(events, r.interrupted()...), event.New(c)), nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.ended(ctx, rec, c, nil)
+}
+
+func (r *runner) endCompleted(ctx context.Context, t *turn, reason string) error {
+	err := r.complete(ctx, t.rec, t, event.TurnCompletion{Status: event.TurnStatusCompleted, StopReason: reason})
+	switch {
+	case errors.Is(err, ErrAborted):
+		return r.endAborted(ctx, t)
+	case errors.Is(err, event.ErrInvalid):
+		return r.endFailed(ctx, t, err)
+	}
+	return err
+}
+
+// endAborted keeps what the turn said. Calls without a result are interrupted.
+func (r *runner) endAborted(ctx context.Context, t *turn) error {
+	return r.complete(ctx, t.rec, t, event.TurnCompletion{Status: event.TurnStatusAborted, StopReason: "aborted", Error: t.aborted.Reason})
+}
+
+// endFailed appends that a turn failed and moves the head to before it, as one append.
+func (r *runner) endFailed(ctx context.Context, t *turn, failed error) error {
+	code := t.recordedError(failed).Code
+	c := event.TurnCompletion{TurnID: t.rec.turn, Status: event.TurnStatusFailed, StopReason: "failed", Code: code, Error: clean(failed),
+		Steps: t.rec.spent.calls, Usage: t.rec.spent.usage, DurationMS: t.elapsed().Milliseconds()}
+	err := r.appendEvents(ctx, event.New(c), event.New(event.HeadMove{To: t.rec.before, Reason: "the turn failed"}))
+	if err != nil {
+		return err
+	}
+	return r.ended(ctx, t.rec, c, &TurnError{Session: r.session, Turn: t.rec.turn, Code: code, Err: failed})
+}
+
+// ended makes the snapshot at the end of a turn, and tells the client.
+func (r *runner) ended(ctx context.Context, rec *records, c event.TurnCompletion, failed error) error {
+	end := TurnEnd{Turn: rec.turn, Status: c.Status, StopReason: c.StopReason}
+	r.options.Logger.LogAttrs(ctx, levelInfo, "turn ended", append(r.attrs(), slogTurn(c)...)...)
+	if failed == nil {
+		made := len(r.snapshots)
+		q := projection.Request{Trigger: projection.TurnEnd, TurnIndex: rec.start.Index, ID: rec.snapshotID()}
+		if err := r.snapshot(ctx, q); err != nil {
+			return err
+		}
+		if len(r.snapshots) > made {
+			end.Snapshot = r.snapshots[made]
+			r.out.put(Chunk{Snapshot: end.Snapshot})
+		}
+		r.out.put(Chunk{EndTurn: &end})
+	}
+	r.last = lastTurn{end: end, err: failed}
+	if failed != nil {
+		r.out.fail(failed)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/projection"
+)
+
+// Model asks a model, appends the answer to the history, and returns it. If r.Messages is
+// nil, the model gets the effective history, with the inputs that steer the turn. If the
+// turn is run again, Model returns the recorded answer.
+//
+// The record of a call is compared by model and parameters, so a turn continues after a
+// change of the system text or the tools. A call of a model that fails is tried again
+// (Options.Retry). The errors are those of Do, and ErrLimit.
+func (t *Turn[S]) Model(ctx context.Context, m Model, r Request) (event.Message, error) {
+	return t.t.model(ctx, m, r)
+}
+
+// modelArguments are what the record of a model call is compared by.
+type modelArguments struct {
+	Model      string         `json:"model,omitzero"`
+	Parameters jsontext.Value `json:"parameters,omitzero"`
+}
+
+func (t *turn) model(ctx context.Context, m Model, r Request) (event.Message, error) {
+	arguments, err := encode(modelArguments{r.Model, r.Parameters})
+	if err != nil {
+		return event.Message{}, fmt.Errorf("parameters of model %q: %w", r.Model, err)
+	}
+	if err := t.steer(ctx); err != nil {
+		return event.Message{}, err
+	}
+	c := &modelCall{turn: t, model: m, request: r}
+	s := spec{kind: kindModel, name: cmp.Or(r.Model, "model"), arguments: arguments, class: event.EffectPure, retry: t.r.options.Retry,
+		started: c.started, run: c.run, finish: c.finish}
+	settled, err := t.batch(ctx, false, 1, []spec{s})
+	if err != nil {
+		return event.Message{}, err
+	}
+	result := settled[0]
+	if result.done.Error != nil {
+		return event.Message{}, &EffectError{Name: s.name, Code: result.done.Error.Code, Message: result.done.Error.Message}
+	}
+	return t.answer(result)
+}
+
+// answer is the message among the events of a model call.
+func (t *turn) answer(s settled) (event.Message, error) {
+	for i := range s.events {
+		if s.events[i].Type.Name() == event.MessageAdded {
+			m, _, err := event.Decode[event.Message](&s.events[i])
+			t.r.mu.Lock()
+			t.lastStop = m.StopReason
+			t.r.mu.Unlock()
+			return m, err
+		}
+	}
+	return event.Message{}, fmt.Errorf("the record of a model call has no answer: %w", ErrNeedsReconcile)
+}
+
+// modelCall is a call of a model.
+type modelCall struct {
+	turn    *turn
+	model   Model
+	request Request
+	step    int
+	begun   bool
+	err     error
+}
+
+// started completes the request and describes it. It is called with r.mu held, when the
+// intent is appended.
+func (c *modelCall) started(string) []event.Event {
+	c.complete()
+	s := event.StepStart{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model}
+	if raw, err := c.digestible(); err == nil {
+		s.RequestDigest = event.DigestOf(raw)
+	}
+	if len(c.request.Tools) > 0 {
+		if raw, err := json.Marshal(toolSchemas(c.request.Tools), json.Deterministic(true)); err == nil {
+			s.PromptCache.ToolSchemaHash = string(event.DigestOf(raw))
+		}
+	}
+	return []event.Event{event.New(s)}
+}
+
+// complete fills in what the request lacks: the history, and a reader of blobs. The caller
+// holds r.mu.
+func (c *modelCall) complete() {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	t := c.turn
+	c.step = t.rec.spent.calls
+	if c.request.Messages == nil {
+		c.request.Messages, c.err = t.entries()
+	}
+	c.request.Blob = func(ref event.BlobRef) ([]byte, error) {
+		body, err := t.r.log.OpenBlob(t.ctx, ref.Blob)
+		if err != nil {
+			return nil, err
+		}
+		defer body.Close()
+		return engine.ReadBlob(body)
+	}
+}
+
+// digestible is the content of the request, without blobs and functions.
+func (c *modelCall) digestible() ([]byte, error) {
+	type entry struct {
+		Context string        `json:"context,omitzero"`
+		Message event.Message `json:"message"`
+	}
+	entries := make([]entry, len(c.request.Messages))
+	for i, x := range c.request.Messages {
+		entries[i] = entry{x.Context, x.Message}
+	}
+	return json.Marshal(struct {
+		Model      string         `json:"model"`
+		System     string         `json:"system"`
+		Parameters jsontext.Value `json:"parameters,omitzero"`
+		Output     jsontext.Value `json:"output,omitzero"`
+		Tools      []toolSchema   `json:"tools"`
+		Messages   []entry        `json:"messages"`
+	}{c.request.Model, c.request.System, c.request.Parameters, c.request.Output, toolSchemas(c.request.Tools), entries},
+		json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+}
+
+type toolSchema struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitzero"`
+	Parameters  jsontext.Value `json:"parameters,omitzero"`
+}
+
+func toolSchemas(tools []Tool) []toolSchema {
+	list := make([]toolSchema, len(tools))
+	for i, t := range tools {
+		list[i] = toolSchema{t.Name, t.Description, t.Parameters}
+	}
+	return list
+}
+
+func (c *modelCall) run(ctx context.Context) (outcome, error) {
+	c.turn.r.mu.Lock()
+	c.complete()
+	c.turn.r.mu.Unlock()
+	if c.err != nil {
+		return outcome{}, Permanent(c.err)
+	}
+	running, _ := FromContext(ctx)
+	request := c.request
+	response, err := c.model.Generate(ctx, &request, func(d eventlog.Delta) { c.turn.publish(d, running.Attempt) })
+	if err != nil {
+		return outcome{}, err
+	}
+	response.Message.Role = event.Assistant
+	if err := event.Validate(response.Message); err != nil {
+		return outcome{}, fmt.Errorf("answer of model %q: %w", request.Model, err)
+	}
+	return outcome{answer: response}, nil
+}
+
+func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ time.Duration) []event.Event {
+	done := event.StepCompletion{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model}
+	if failed != nil {
+		done.Error = failed.Message
+		return []event.Event{event.New(done)}
+	}
+	m := o.answer.Message
+	done.Provider, done.Model, done.ResponseID, done.StopReason, done.Usage = m.Provider, cmp.Or(m.Model, done.Model), m.ResponseID, m.StopReason, m.Usage
+	e := event.New(done)
+	e.Cost = o.answer.Cost
+	return []event.Event{event.New(m), e}
+}
+
+// steer takes the inputs that ask to steer the running turn into the history, unless the
+// next call of a model is recorded.
+func (t *turn) steer(ctx context.Context) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	if t.rec.step(t.next) {
+		return nil
+	}
+	control, _ := projection.State(t.r.live, projection.Control())
+	for _, in := range control.Inbox {
+		if !in.Steer || t.steered[in.InputID] {
+			continue
+		}
+		x, err := t.r.posted(ctx, in.Seq)
+		if err != nil {
+			return t.stopLocked(err)
+		}
+		t.steered[in.InputID] = true
+		for _, m := range x.Messages {
+			m.InputID = in.InputID
+			t.pending = append(t.pending, event.New(m))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// Answer answers a review. It names the review, the effect and the arguments that the
+// person saw.
+type Answer struct {
+	// Interrupt is the id of the review.
+	Interrupt string
+	// Effect is the key of the effect, and Digest the digest of its arguments, as the
+	// review has them. Decide compares them.
+	Effect   string
+	Digest   event.Digest
+	Decision event.Decision
+	// Arguments are what the effect is to run with, if it is approved with other arguments.
+	Arguments jsontext.Value
+	// Value is the result of the effect, if the decision is event.Answered.
+	Value any
+	// By is the person who decided, and Reason why. A denied tool call tells the model the
+	// reason.
+	By, Reason string
+}
+
+// AnswerTo is an answer to an open review, with its effect and arguments.
+func AnswerTo(r projection.OpenApproval, d event.Decision) Answer {
+	return Answer{Interrupt: r.InterruptID, Effect: r.EffectID, Digest: r.ArgumentsDigest, Decision: d}
+}
+
+// Decide records answers to reviews, all or none. It may be called by any process. The
+// first answer to a review counts. The errors are ErrNotOpen, ErrAnswered, ErrMismatch,
+// ErrExpired (the last instant is in time), and event.ErrInvalid.
+func Decide(ctx context.Context, log *eventlog.Log, session string, answers ...Answer) (event.Head, error) {
+	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		var events []event.Event
+		for _, a := range answers {
+			e, err := s.decide(ctx, a)
+			if err != nil {
+				return nil, fmt.Errorf("review %q of session %q: %w", a.Interrupt, session, err)
+			}
+			events = append(events, e)
+		}
+		return events, nil
+	})
+}
+
+// Resolve ends a wait with a value. The errors are ErrNotOpen, ErrAnswered, and
+// ErrExpired.
+func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value any, by string) (event.Head, error) {
+	raw, err := encode(value)
+	if err != nil {
+		return event.Head{}, err
+	}
+	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		if err := s.checkWait(ctx, wait); err != nil {
+			return nil, fmt.Errorf("wait %q of session %q: %w", wait, session, err)
+		}
+		return []event.Event{event.New(event.Wait{State: event.WaitStateResolved, WaitID: wait, Outcome: event.WaitWasResolved, By: by, Value: raw})}, nil
+	})
+}
+
+// Outcome is what a person found out about an effect whose outcome was unknown.
+type Outcome struct {
+	// Result or Err is the result of the effect.
+	Result any
+	Err    error
+	// DidNotRun says that the effect did not happen: it runs again.
+	DidNotRun  bool
+	By, Reason string
+}
+
+// Reconcile records the outcome of an effect that began and has no result. It is
+// ErrNotOpen if the session has no such effect, and ErrAlreadyRunning while a runner is
+// alive.
+func Reconcile(ctx context.Context, log *eventlog.Log, session, key string, o Outcome) (event.Head, error) {
+	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		if err := s.checkAlone(ctx); err != nil {
+			return nil, err
+		}
+		for _, x := range s.pending.Effects {
+			if x.Key == key && !x.Inherited {
+				return reconciliation(&x, o)
+			}
+		}
+		return nil, fmt.Errorf("effect %q of session %q: %w", key, session, ErrNotOpen)
+	})
+}
+
+func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
+	p := event.EffectCompletion{Key: x.Key, TurnID: x.TurnID, Ordinal: x.Ordinal, Attempt: x.Attempt, By: o.By, Reason: o.Reason}
+	switch {
+	case o.DidNotRun:
+		p.RetryAt, p.Error = time.Now().UTC(), &event.EffectError{Code: "did_not_run", Message: "the effect did not run"}
+	case o.Err != nil:
+		p.Error = &event.EffectError{Code: codeFailed, Message: clean(o.Err)}
+	default:
+		var err error
+		if p.Result, err = encode(o.Result); err != nil {
+			return nil, err
+		}
+	}
+	return outcomeEvents(x, p)
+}
+
+// Abort asks to end the open turn of a session. If no runner is alive, it ends the turn
+// itself. before is the status before; if no turn is open, nothing happens.
+func Abort(ctx context.Context, log *eventlog.Log, session string, a event.Abort) (before Status, err error) {
+	_, err = change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		info, err := infoOf(ctx, log, s.loaded)
+		if err != nil {
+			return nil, err
+		}
+		before = info.Status
+		if info.Turn == nil || !a.TurnID.IsZero() && a.TurnID != info.Turn.ID {
+			return nil, nil
+		}
+		a.TurnID = info.Turn.ID
+		events := []event.Event{event.New(a)}
+		if info.Runner != "" {
+			return events, nil
+		}
+		for _, r := range info.Approvals {
+			if r.TurnID == info.Turn.ID {
+				events = append(events, event.New(event.ApprovalCancelation{InterruptID: r.InterruptID, Reason: "aborted"}))
+			}
+		}
+		events = append(events, unanswered(info.Calls, Input{})...)
+		return append(events, event.New(event.TurnCompletion{TurnID: a.TurnID, Status: event.TurnStatusAborted, StopReason: "aborted", Error: a.Reason})), nil
+	})
+	return before, err
+}
+
+// Post gives a session an input, from any process. It waits in the log for a runner; see
+// Agent.Serve. An input whose id the session knows is not stored again.
+func Post(ctx context.Context, log *eventlog.Log, session string, in Input) (event.Head, error) {
+	if err := in.check(); err != nil {
+		return event.Head{}, err
+	}
+	if in.ID == "" {
+		in.ID = event.NewID().String()
+	}
+	e := in.external()
+	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		path, _ := projection.State(s.loaded, inputs())
+		for _, x := range s.pending.Inbox {
+			if x.InputID == in.ID {
+				return nil, nil
+			}
+		}
+		if path.IDs[in.ID] {
+			return nil, nil
+		}
+		return []event.Event{e}, nil
+	})
+}
+
+// outside is the state of a session for a decision that is not the runner's.
+type outside struct {
+	log     *eventlog.Log
+	session string
+	loaded  *projection.Loaded
+	pending projection.Pending
+	now     time.Time
+}
+
+var outsideSet = projection.Of("flow:outside", projection.Calls(), projection.Control(), projection.Info(), inputs())
+
+// change appends the events that decide makes of the newest state, durably. If another
+// writer appends meanwhile, it decides again. No events change nothing.
+func change(ctx context.Context, log *eventlog.Log, session string, decide func(s *outside) ([]event.Event, error)) (event.Head, error) {
+	for {
+		l, err := projection.LoadSet(ctx, log, session, outsideSet)
+		if err != nil {
+			return event.Head{}, err
+		}
+		p, err := projection.PendingOf(ctx, log, l)
+		if err != nil {
+			return event.Head{}, err
+		}
+		events, err := decide(&outside{log: log, session: session, loaded: l, pending: p, now: time.Now()})
+		if err != nil || len(events) == 0 {
+			return l.Head, err
+		}
+		head, err := log.Append(ctx, session, eventlog.At(l.Head).Durable(), events...)
+		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
+			continue
+		}
+		return head, err
+	}
+}
+
+// decide checks an answer and makes its event.
+func (s *outside) decide(ctx context.Context, a Answer) (event.Event, error) {
+	for _, r := range s.pending.Approvals {
+		if r.InterruptID != a.Interrupt {
+			continue
+		}
+		if err := s.checkAnswer(&r, &a); err != nil {
+			return event.Event{}, err
+		}
+		value, err := encode(a.Value)
+		if err != nil {
+			return event.Event{}, err
+		}
+		if a.Value == nil {
+			value = nil
+		}
+		return event.New(event.ApprovalResolution{InterruptID: a.Interrupt, EffectID: r.EffectID, ArgumentsDigest: r.ArgumentsDigest,
+			Decision: a.Decision, By: a.By, Reason: a.Reason, Arguments: a.Arguments, Answer: value}), nil
+	}
+	return event.Event{}, s.whyNotOpen(ctx, func(e *event.Event) (bool, error) {
+		if t := e.Type.Name(); t != event.ApprovalResolved && t != event.ApprovalCanceled {
+			return false, nil
+		}
+		p, err := event.DecodeKept[event.ApprovalResolution](e)
+		return p.InterruptID == a.Interrupt, err
+	})
+}
+
+func (s *outside) checkAnswer(r *projection.OpenApproval, a *Answer) error {
+	switch {
+	case a.Effect != r.EffectID || a.Digest != r.ArgumentsDigest:
+		return ErrMismatch
+	case !r.ExpiresAt.IsZero() && s.now.After(r.ExpiresAt):
+		return fmt.Errorf("%w at %s", ErrExpired, r.ExpiresAt.Format(time.RFC3339))
+	case a.Decision != event.Approved && a.Arguments != nil:
+		return fmt.Errorf("%w: only an approval has arguments", event.ErrInvalidPayload)
+	case a.Decision == event.Denied && a.Value != nil:
+		return fmt.Errorf("%w: a denial has no value", event.ErrInvalidPayload)
+	}
+	return nil
+}
+
+// whyNotOpen is ErrAnswered if an own event of the session matches, else ErrNotOpen.
+func (s *outside) whyNotOpen(ctx context.Context, match func(e *event.Event) (bool, error)) error {
+	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(0, s.loaded.Head.Seq).Backward()) {
+		if err != nil {
+			return err
+		}
+		found, err := match(&e)
+		if err != nil {
+			return err
+		}
+		if found {
+			return ErrAnswered
+		}
+	}
+	return ErrNotOpen
+}
+
+func (s *outside) checkWait(ctx context.Context, id string) error {
+	for _, w := range s.pending.Waits {
+		if w.WaitID == id {
+			if !w.Until.IsZero() && s.now.After(w.Until) {
+				return fmt.Errorf("%w at %s", ErrExpired, w.Until.Format(time.RFC3339))
+			}
+			return nil
+		}
+	}
+	return s.whyNotOpen(ctx, func(e *event.Event) (bool, error) {
+		if e.Type.Name() != event.WaitResolved {
+			return false, nil
+		}
+		p, err := event.DecodeKept[event.Wait](e)
+		return p.WaitID == id, err
+	})
+}
+
+func (s *outside) checkAlone(ctx context.Context) error {
+	held, err := alive(ctx, s.log, s.session, s.pending.Claim)
+	if err == nil && held {
+		err = fmt.Errorf("session %q: %w", s.session, ErrAlreadyRunning)
+	}
+	return err
+}
+
+// outcomeEvents are the events of a reconciled effect: a model or a tool call needs the
+// message that its result is.
+func outcomeEvents(x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
+	return []event.Event{event.New(p)}, nil
+}

@@ -1,0 +1,182 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
+)
+
+// Checkpoint says where a turn hibernates by itself, without a review or a wait. The
+// next Start continues it.
+type Checkpoint int
+
+// The checkpoints.
+const (
+	// NoCheckpoint never hibernates.
+	NoCheckpoint Checkpoint = iota
+	// AfterPrompt hibernates before the first call of a model.
+	AfterPrompt
+	// AfterEachPhase hibernates there and before each batch of effects.
+	AfterEachPhase
+	// BeforeEachEffect hibernates before each effect.
+	BeforeEachEffect
+)
+
+// The kinds of cursors.
+const (
+	pauseAfterPrompt = "after_prompt"
+	pauseEffect      = "before_effect"
+	pauseReview      = "review"
+	pauseWait        = "wait"
+)
+
+// pause is where and why a turn hibernates.
+type pause struct {
+	kind, ordinal      string
+	effect, effectKind string
+	wait               string // the id of the wait
+	until              time.Time
+	// events are appended with the hibernation; they name the cursor.
+	events func(cursor string) []event.Event
+}
+
+// hibernate appends a hibernation and its snapshot, and ends the execution. The caller
+// holds r.mu.
+func (t *turn) hibernate(ctx context.Context, p pause) error {
+	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, InterruptID: p.wait, Loop: t.rec.spent.calls}
+	snapshot := t.r.options.NewID()
+	err := t.record(ctx, func() ([]event.Event, error) {
+		var events []event.Event
+		if p.events != nil {
+			events = p.events(cursor.ID)
+		}
+		return append(events, event.New(event.TurnHibernation{TurnID: t.rec.turn, Cursor: cursor, SnapshotID: snapshot})), nil
+	})
+	if err != nil {
+		return err
+	}
+	trigger := projection.BeforeEffect
+	switch p.kind {
+	case pauseAfterPrompt:
+		trigger = projection.AfterPrompt
+	case pauseReview:
+		trigger = projection.Review
+	}
+	if err := t.r.snapshot(ctx, projection.Request{Trigger: trigger, TurnIndex: t.rec.start.Index, ID: snapshot, Durable: true}); err != nil {
+		return t.stopLocked(err)
+	}
+	pause, err := t.r.hibernation(ctx)
+	if err != nil {
+		return t.stopLocked(err)
+	}
+	pause.Until = earliest(pause.Until, p.until)
+	return t.stopLocked(pause)
+}
+
+// earliest is the earlier of two times; zero is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// hibernation describes the hibernation of the open turn; nil if it does not hibernate.
+// The caller holds r.mu.
+func (r *runner) hibernation(ctx context.Context) (*Hibernated, error) {
+	p, err := projection.PendingOf(ctx, r.log, r.live)
+	if err != nil || !hibernates(&p) {
+		return nil, err
+	}
+	return hibernatedOf(r.session, &p), nil
+}
+
+// hibernatedOf is the hibernation of pending work that has a cursor.
+func hibernatedOf(session string, p *projection.Pending) *Hibernated {
+	h := &Hibernated{Ref: Ref{Session: session, Snapshot: p.Cursor.SnapshotID}, Turn: p.Turn.ID, Cursor: p.Cursor.Cursor}
+	for _, a := range p.Approvals {
+		if a.TurnID == h.Turn {
+			h.Reviews = append(h.Reviews, a)
+			if a.Lapse == event.LapseDeny || a.Lapse == event.LapseFail {
+				h.Until = earliest(h.Until, a.ExpiresAt)
+			}
+		}
+	}
+	for _, w := range p.Waits {
+		if w.WaitID == h.Cursor.InterruptID {
+			h.Waits = append(h.Waits, w)
+			h.Until = earliest(h.Until, w.Until)
+		}
+	}
+	for _, x := range p.Effects {
+		if x.TurnID == h.Turn && !x.RetryAt.IsZero() {
+			h.Until = earliest(h.Until, x.RetryAt)
+		}
+	}
+	return h
+}
+
+// due reports whether the turn can continue at a time: nothing is open, or it is due.
+func (h *Hibernated) due(now time.Time) bool {
+	if !h.Until.IsZero() {
+		return !now.Before(h.Until) || h.Cursor.Kind == pauseReview && len(h.Reviews) == 0 || h.Cursor.Kind == pauseWait && len(h.Waits) == 0
+	}
+	switch h.Cursor.Kind {
+	case pauseReview:
+		return len(h.Reviews) == 0
+	case pauseWait:
+		return len(h.Waits) == 0
+	}
+	return false
+}
+
+// atCheckpoint hibernates if the invocation asks for a checkpoint before the effects.
+func (t *turn) atCheckpoint(ctx context.Context, many bool, effects []*effect) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	first := effects[0]
+	for _, x := range effects {
+		if x.rec != nil {
+			return nil // the effects began, or the turn continues here
+		}
+	}
+	kind := t.checkpointKind(many, first)
+	if kind == "" {
+		return nil
+	}
+	return t.hibernate(ctx, pause{kind: kind, ordinal: first.ordinal, effect: first.key, effectKind: first.kind})
+}
+
+// checkpointKind is the kind of the cursor before effects, empty if the turn does not
+// stop there.
+func (t *turn) checkpointKind(many bool, first *effect) string {
+	prompt := first.kind == kindModel && t.rec.spent.calls == 0
+	c := t.r.checkpoint
+	switch {
+	case prompt && c >= AfterPrompt:
+		return pauseAfterPrompt
+	case many && c >= AfterEachPhase, c >= BeforeEachEffect:
+		return pauseEffect
+	}
+	return ""
+}
+
+// snapshot appends a snapshot, after the events that others may have appended. The
+// caller holds r.mu.
+func (r *runner) snapshot(ctx context.Context, q projection.Request) error {
+	for {
+		s, made, err := r.live.Snapshot(ctx, q)
+		if isConflict(err) {
+			if err := r.follow(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err == nil && made {
+			r.snapshots = append(r.snapshots, s.SnapshotID)
+		}
+		return err
+	}
+}

@@ -1,0 +1,370 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// records are the events of an open turn, by their place in the turn.
+type records struct {
+	session string
+	turn    ulid.ULID
+	start   event.TurnStart
+	// seq is the turn_started, before is the seq before the append of the turn_started.
+	seq, before int64
+	input       Input
+	// ownStart reports that the turn began in this session: its reserved snapshot id holds.
+	ownStart bool
+	// events are the events after the turn_started, in order.
+	events []event.Event
+	index  map[ulid.ULID]int // of events, by id
+	// at has the records by ordinal; steps is one more than the largest ordinal of the
+	// turn that has a record.
+	at    map[string]*record
+	steps int
+	spent spent
+	point point
+}
+
+// record is what the log has of one ordinal.
+type record struct {
+	ordinal string
+	intent  *event.EffectIntent // the newest intent
+	// intended is the seq of the intent. inherited reports that the intent is of another
+	// session.
+	intended  int64
+	inherited bool
+	done      *event.EffectCompletion // the result
+	doneEvent event.Event
+	retryAt   time.Time // after a failed attempt
+	review    *reviewRecord
+	wait      *waitRecord
+	paused    bool // a hibernation names the ordinal
+}
+
+// reviewRecord is a review of this session.
+type reviewRecord struct {
+	request  event.ApprovalRequest
+	seq      int64
+	answer   *event.ApprovalResolution
+	canceled bool
+}
+
+// waitRecord is a wait of this session.
+type waitRecord struct {
+	start    event.Wait
+	seq      int64
+	resolved *event.Wait
+}
+
+// point is a place in the log that a turn has come to.
+type point struct {
+	id   ulid.ULID
+	time time.Time
+}
+
+// pointOf is the place of an event. A copy has the place of its original.
+func pointOf(e *event.Event) point {
+	p := point{id: e.ID, time: e.Timestamp}
+	if o, ok := e.Origin(); ok && !o.ID.IsZero() {
+		p.id = o.ID
+	}
+	return p
+}
+
+// loadRecords reads the events of an open turn.
+func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (*records, error) {
+	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, index: map[ulid.ULID]int{}}
+	if err := r.readStart(ctx, log); err != nil {
+		return nil, fmt.Errorf("read turn %s of session %q: %w", t.ID, session, err)
+	}
+	for e, err := range log.Read(ctx, session, eventlog.Between(t.Seq+1, head.Seq)) {
+		if err == nil {
+			err = r.add(&e)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read turn %s of session %q: %w", t.ID, session, err)
+		}
+	}
+	return r, nil
+}
+
+// readStart reads the turn_started and the messages of its append backward.
+func (r *records) readStart(ctx context.Context, log *eventlog.Log) error {
+	r.before = r.seq - 1
+	for e, err := range log.Read(ctx, r.session, eventlog.Between(0, r.seq).Backward()) {
+		if err != nil {
+			return err
+		}
+		if e.Seq == r.seq {
+			start, err := event.DecodeKept[event.TurnStart](&e)
+			if err != nil {
+				return err
+			}
+			r.start, r.input.ID, r.point, r.ownStart = start, start.InputID, pointOf(&e), r.own(&e)
+			r.spent.since = e.Timestamp
+			continue
+		}
+		if e.More() == 0 {
+			return nil
+		}
+		r.before = e.Seq - 1
+		if err := r.readInput(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshotID is the id of the snapshot at the end of the turn. A fork or a copy does not
+// have the reserved id of the original.
+func (r *records) snapshotID() string {
+	if r.ownStart {
+		return r.start.SnapshotID
+	}
+	return uuid.NewSHA1(uuid.Nil, []byte("snapshot/"+r.session+"/"+r.turn.String())).String()
+}
+
+func (r *records) readInput(e *event.Event) error {
+	if e.Type.Name() != event.MessageAdded || e.Redacted() {
+		return nil
+	}
+	m, _, err := event.Decode[event.Message](e)
+	if err == nil && m.InputID == r.start.InputID && m.InputID != "" {
+		r.input.Messages = slices.Insert(r.input.Messages, 0, m)
+	}
+	return err
+}
+
+func (r *records) add(e *event.Event) error {
+	e = e.Effective()
+	r.index[e.ID] = len(r.events)
+	r.events = append(r.events, *e)
+	r.spent.pass(e)
+	switch e.Type.Name() {
+	case event.EffectIntended:
+		return r.addIntent(e)
+	case event.EffectCompleted:
+		return r.addCompletion(e)
+	case event.ApprovalRequested:
+		return r.addReview(e)
+	case event.ApprovalResolved, event.ApprovalCanceled:
+		return r.addAnswer(e)
+	case event.WaitStarted, event.WaitResolved:
+		return r.addWait(e)
+	case event.TurnHibernated:
+		h, err := event.DecodeKept[event.TurnHibernation](e)
+		if err == nil && h.TurnID == r.turn && h.Cursor.Ordinal != "" && r.own(e) {
+			r.ordinal(h.Cursor.Ordinal).paused = true
+		}
+		return err
+	case event.StepCompleted:
+		return r.spent.step(e)
+	}
+	return nil
+}
+
+// own reports whether e belongs to this session. The reviews, waits and hibernations of
+// a prefix or of an original do not count in a fork or a copy.
+func (r *records) own(e *event.Event) bool { return e.SessionID == r.session && !e.Copied() }
+
+// ordinal returns the record of an ordinal, a new one if there is none.
+func (r *records) ordinal(ordinal string) *record {
+	x := r.at[ordinal]
+	if x == nil {
+		x = &record{ordinal: ordinal}
+		r.at[ordinal] = x
+	}
+	top, _, _ := strings.Cut(ordinal, ".")
+	if n, err := strconv.Atoi(top); err == nil {
+		r.steps = max(r.steps, n+1)
+	}
+	return x
+}
+
+// step reports whether the log has a record of step n of the turn, or of an effect of
+// the batch n.
+func (r *records) step(n int) bool {
+	if r.at[strconv.Itoa(n)] != nil {
+		return true
+	}
+	return r.at[strconv.Itoa(n)+".0"] != nil || r.batchSize(n) > 0
+}
+
+// batchSize is the number of effects that a batch began with; 0 if it is not known.
+func (r *records) batchSize(n int) (size int) {
+	prefix := strconv.Itoa(n) + "."
+	for ordinal, x := range r.at {
+		rest, ok := strings.CutPrefix(ordinal, prefix)
+		if i, err := strconv.Atoi(rest); ok && err == nil && x.intent != nil {
+			size = max(size, i+1)
+		}
+	}
+	return size
+}
+
+func (r *records) addIntent(e *event.Event) error {
+	p, err := event.DecodeKept[event.EffectIntent](e)
+	if err != nil || p.TurnID != r.turn {
+		return err
+	}
+	x := r.ordinal(p.Ordinal)
+	if x.done == nil {
+		x.intent, x.intended, x.inherited, x.retryAt = &p, e.Seq, !r.own(e), time.Time{}
+	}
+	return nil
+}
+
+func (r *records) addCompletion(e *event.Event) error {
+	p, err := event.DecodeKept[event.EffectCompletion](e)
+	if err != nil || p.TurnID != r.turn {
+		return err
+	}
+	x := r.ordinal(p.Ordinal)
+	switch {
+	case x.done != nil:
+	case p.RetryAt.IsZero():
+		x.done, x.doneEvent = &p, *e
+	case x.intent != nil:
+		x.retryAt = p.RetryAt
+	}
+	return nil
+}
+
+func (r *records) addReview(e *event.Event) error {
+	p, err := event.DecodeKept[event.ApprovalRequest](e)
+	if err == nil && p.TurnID == r.turn && p.Ordinal != "" && r.own(e) {
+		r.ordinal(p.Ordinal).review = &reviewRecord{request: p, seq: e.Seq}
+	}
+	return err
+}
+
+// addAnswer adds an answer to its review. The first answer counts.
+func (r *records) addAnswer(e *event.Event) error {
+	p, err := event.DecodeKept[event.ApprovalResolution](e)
+	if err != nil {
+		return err
+	}
+	for _, x := range r.at {
+		if v := x.review; v != nil && v.request.InterruptID == p.InterruptID && v.answer == nil && !v.canceled {
+			if e.Type.Name() == event.ApprovalCanceled {
+				v.canceled = true
+			} else {
+				v.answer = &p
+			}
+		}
+	}
+	return nil
+}
+
+func (r *records) addWait(e *event.Event) error {
+	p, err := event.DecodeKept[event.Wait](e)
+	if err != nil || !r.own(e) {
+		return err
+	}
+	if e.Type.Name() == event.WaitStarted {
+		if p.TurnID == r.turn && p.Ordinal != "" {
+			r.ordinal(p.Ordinal).wait = &waitRecord{start: p, seq: e.Seq}
+		}
+		return nil
+	}
+	if w := r.wait(p.WaitID); w != nil && w.resolved == nil {
+		w.resolved = &p
+	}
+	return nil
+}
+
+// wait returns the wait with an id, nil if the turn has none.
+func (r *records) wait(id string) *waitRecord {
+	for _, x := range r.at {
+		if x.wait != nil && x.wait.start.WaitID == id {
+			return x.wait
+		}
+	}
+	return nil
+}
+
+// onPath reports whether the outcomes of all effects are on the path. A head_moved may
+// have left some of them.
+func (r *records) onPath(t *projection.PathTurn) bool {
+	for _, x := range r.at {
+		if x.done == nil {
+			continue
+		}
+		for _, e := range r.outcome(x) {
+			if left(t, e.Seq) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// left reports whether a head_moved took event seq off the path of the turn.
+func left(t *projection.PathTurn, seq int64) bool {
+	return slices.ContainsFunc(t.Left, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
+}
+
+// outcome returns the events that are the outcome of a finished effect.
+func (r *records) outcome(x *record) (events []event.Event) {
+	for _, id := range x.done.EventIDs {
+		if i, ok := r.index[id]; ok {
+			events = append(events, r.events[i])
+		}
+	}
+	return events
+}
+
+// spent is what a turn has used so far.
+type spent struct {
+	calls int // of models
+	usage event.Usage
+	cost  event.Cost
+	// busy is the time that the turn ran, without hibernations and pauses between runs.
+	// since is the time of the newest event.
+	busy  time.Duration
+	since time.Time
+}
+
+// pass adds the time since the event before e, unless the turn did not run meanwhile.
+func (s *spent) pass(e *event.Event) {
+	s.cost = s.cost.Add(e.Cost)
+	if t := e.Type.Name(); t != event.RunClaimed && t != event.TurnResumed && t != event.HeadMoved {
+		s.busy += max(e.Timestamp.Sub(s.since), 0)
+	}
+	s.since = e.Timestamp
+}
+
+func (s *spent) step(e *event.Event) error {
+	p, err := event.DecodeKept[event.StepCompletion](e)
+	s.calls++
+	s.usage = s.usage.Add(p.Usage)
+	return err
+}
+
+// add adds the usage of the events of a result.
+func (s *spent) add(events []event.Event) {
+	for i := range events {
+		s.cost = s.cost.Add(events[i].Cost)
+		if events[i].Type.Name() == event.StepCompleted {
+			_ = s.step(&events[i]) // made by this package
+		}
+	}
+}
+
+// tokens is the number of tokens of all kinds.
+func (s *spent) tokens() int64 {
+	u := s.usage
+	return u.InputTokens + u.OutputTokens + u.CacheReadTokens + u.CacheWriteTokens
+}

@@ -1,0 +1,225 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// runner runs the turns of one claimed session.
+type runner struct {
+	*settings
+	session string
+	epoch   int64
+	lease   eventlog.Lease
+	out     *stream
+
+	mu   sync.Mutex // guards what follows
+	live *projection.Live
+	turn *turn // the running turn, nil if none runs
+	// closed reports that no more inputs come.
+	closed bool
+	// resume is the hibernation that the caller asked to resume, whatever its reason.
+	resume string
+	// idle reports that the loop waits for an input, and no turn is open.
+	idle      bool
+	snapshots []string
+	last      lastTurn
+
+	changed chan struct{} // closed by signal
+}
+
+// lastTurn is how the newest turn of this invocation ended.
+type lastTurn struct {
+	end TurnEnd
+	err error
+}
+
+// settings are the parts of an Agent that do not depend on its state.
+type settings struct {
+	name, version string
+	stateVersion  int
+	log           *eventlog.Log
+	options       Options
+	checkpoint    Checkpoint
+	set           projection.Set
+	// run executes the turn function.
+	run func(ctx context.Context, t *turn) error
+	// migrate returns a custom state in the version of the agent.
+	migrate func(projection.CustomState) (doc []byte, err error)
+}
+
+// changes returns a channel that is closed when the session changes next. The caller
+// holds r.mu.
+func (r *runner) changes() <-chan struct{} { return r.changed }
+
+// signal tells the loop, and waits in this process, that the session has changed. The
+// caller holds r.mu.
+func (r *runner) signal() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// append appends the events that build returns, durably. If another writer appended
+// meanwhile, it folds the new events and calls build again. The caller holds r.mu.
+func (r *runner) append(ctx context.Context, build func() ([]event.Event, error)) error {
+	events, err := build()
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	for attempt := 0; ; {
+		_, err := r.live.AppendDurable(ctx, events...)
+		switch {
+		case isConflict(err):
+			if err := r.follow(ctx); err != nil {
+				return err
+			}
+			if events, err = build(); err != nil {
+				return err
+			}
+		case errors.Is(err, eventlog.ErrUnknownOutcome) && attempt < maxUnknown:
+			attempt++
+			if err := sleep(ctx, time.Duration(attempt)*unknownDelay); err != nil {
+				return err
+			}
+		case err != nil:
+			return fmt.Errorf("session %q: %w", r.session, err)
+		default:
+			return nil
+		}
+	}
+}
+
+// The retries of an append with an unknown outcome: the same events are stored once.
+const (
+	maxUnknown   = 5
+	unknownDelay = 50 * time.Millisecond
+)
+
+// appendEvents is append for events that do not depend on the new events of others.
+func (r *runner) appendEvents(ctx context.Context, events ...event.Event) error {
+	return r.append(ctx, func() ([]event.Event, error) { return events, nil })
+}
+
+// follow folds the events that other writers appended. It returns an error if one of
+// them stops the runner. The caller holds r.mu.
+func (r *runner) follow(ctx context.Context) error {
+	for e, err := range r.log.Read(ctx, r.session, eventlog.From(r.live.Head.Seq+1)) {
+		if err == nil {
+			err = r.absorb(ctx, &e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// absorb folds an event of another writer. The caller holds r.mu.
+func (r *runner) absorb(ctx context.Context, e *event.Event) error {
+	if e.Seq <= r.live.Head.Seq {
+		return nil
+	}
+	if err := r.mayFollow(e); err != nil {
+		return err
+	}
+	if err := r.live.Fold(ctx, *e); err != nil {
+		return err
+	}
+	if e.Type.Name() == event.AbortRequested {
+		return r.abort(e)
+	}
+	r.signal()
+	return nil
+}
+
+// mayFollow returns an error if an event of another writer stops the runner.
+func (r *runner) mayFollow(e *event.Event) error {
+	switch name := e.Type.Name(); name {
+	case event.AbortRequested, event.ExternalInput, event.SessionUpdated, event.Redacted, event.ApprovalResolved,
+		event.ApprovalCanceled, event.WaitResolved, event.ProjectionSnapshotted, event.AccountingFlushed, event.OpLogged:
+		return nil
+	case event.HeadMoved:
+		return fmt.Errorf("session %q: event %d: %w", r.session, e.Seq, ErrRewound)
+	default:
+		return fmt.Errorf("session %q: event %d is %s: %w", r.session, e.Seq, name, ErrOvertaken)
+	}
+}
+
+// abort cancels the running turn, if the request names it or no turn.
+func (r *runner) abort(e *event.Event) error {
+	p, _, err := event.Decode[event.Abort](e)
+	if err != nil {
+		return err
+	}
+	if r.turn != nil && (p.TurnID.IsZero() || p.TurnID == r.turn.rec.turn) {
+		r.turn.abort(p)
+	}
+	r.signal()
+	return nil
+}
+
+// watch folds the events of other writers while the runner works, so that an abort
+// reaches a running effect. It ends the runner with the error of an event that stops it.
+func (r *runner) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	r.mu.Lock()
+	from := r.live.Head.Seq + 1
+	r.mu.Unlock()
+	for e, err := range r.log.Watch(ctx, r.session, from) {
+		if err == nil {
+			r.mu.Lock()
+			err = r.absorb(ctx, &e)
+			r.mu.Unlock()
+		}
+		if err != nil && ctx.Err() == nil {
+			stop(err)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// now is the agent's clock.
+func (s *settings) now() time.Time { return s.options.Now() }
+
+// isFlowTurn reports whether a runner began the turn: it has the id of an input. Other
+// turns come from imports.
+func isFlowTurn(t *projection.PathTurn) bool { return t.InputID != "" }
+
+// isConflict reports whether another writer appended first.
+func isConflict(err error) bool { return errors.Is(err, eventlog.ErrConflict) }
+
+// sleep waits for a time. The error is the cause of the end of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// attrs describe the session in lines of the logger.
+func (r *runner) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("session", r.session), slog.String("agent", r.name), slog.Int64("epoch", r.epoch)}
+}
+
+// slogTurn describes the end of a turn.
+func slogTurn(c event.TurnCompletion) []slog.Attr {
+	return []slog.Attr{slog.String("turn", c.TurnID.String()), slog.String("status", string(c.Status)), slog.String("stop_reason", c.StopReason)}
+}
+
+const levelInfo = slog.LevelInfo

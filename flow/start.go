@@ -1,0 +1,277 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// Start says where a conversation begins or continues. The zero Start is a new session
+// with a new id.
+type Start struct {
+	kind     startKind
+	session  string
+	snapshot string
+	token    string
+	content  func(s *settings) ([]event.Event, error)
+}
+
+type startKind int
+
+const (
+	startNew startKind = iota
+	startSession
+	startSnapshot
+	startToken
+	startState
+)
+
+// Session continues the session with an id, or begins it.
+func Session(id string) Start { return Start{kind: startSession, session: id} }
+
+// FromSnapshot continues a session after one of its snapshots. The events after it leave
+// the path. A snapshot of a hibernation can be continued once (ErrConsumed).
+func FromSnapshot(session, snapshot string) Start {
+	return Start{kind: startSnapshot, session: session, snapshot: snapshot}
+}
+
+// FromToken is FromSnapshot of a token.
+func FromToken(token string) Start { return Start{kind: startToken, token: token} }
+
+// FromState begins a new session with the content of another conversation. An empty
+// Content.Session gives it a new id. A session of that id must not exist.
+func FromState[S any](c Content[S]) Start {
+	return Start{kind: startState, session: c.Session, content: func(s *settings) ([]event.Event, error) { return c.events(s) }}
+}
+
+// StartOptions are the options of one Start. They are not recorded.
+type StartOptions struct {
+	Checkpoint Checkpoint
+	// Answers answer open reviews and waits before the turn continues.
+	Answers []Answer
+	// TakeOver takes the session from a runner that is alive, for example from a stopped
+	// process. That runner cannot append any more.
+	TakeOver bool
+	// Retry continues the turn that failed last, with its id and its finished effects.
+	Retry bool
+}
+
+// Resumed describes the turn that Start continued.
+type Resumed struct {
+	Turn ulid.ULID
+	Head event.Head
+	// Others is the number of branches besides the active one.
+	Others int
+}
+
+// open claims a session for a runner.
+func (s *settings) open(ctx context.Context, from Start, o StartOptions) (*runner, Resumed, error) {
+	from, err := s.resolve(from)
+	if err != nil {
+		return nil, Resumed{}, err
+	}
+	for {
+		r, resumed, err := s.tryOpen(ctx, from, o)
+		if isConflict(err) && ctx.Err() == nil {
+			o.Answers = nil // recorded
+			continue
+		}
+		if errors.Is(err, eventlog.ErrExists) && ctx.Err() == nil && from.kind == startSession {
+			continue
+		}
+		return r, resumed, err
+	}
+}
+
+// resolve checks the arguments of a Start and decodes a token.
+func (s *settings) resolve(from Start) (Start, error) {
+	switch from.kind {
+	case startNew, startState:
+		if from.session == "" {
+			from.session = s.options.NewID()
+		}
+	case startToken:
+		ref, err := ParseToken(from.token, s.options.Key)
+		if err != nil {
+			return from, err
+		}
+		from.kind, from.session, from.snapshot = startSnapshot, ref.Session, ref.Snapshot
+	case startSnapshot:
+		if from.snapshot == "" {
+			return from, fmt.Errorf("%w: the snapshot id is empty", ErrStart)
+		}
+	}
+	if err := event.CheckSessionID(from.session); err != nil {
+		return from, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	return from, nil
+}
+
+func (s *settings) tryOpen(ctx context.Context, from Start, o StartOptions) (*runner, Resumed, error) {
+	live, err := projection.Resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
+	missing := errors.Is(err, eventlog.ErrNotFound)
+	switch {
+	case missing && from.kind == startSnapshot, err != nil && !missing:
+		return nil, Resumed{}, fmt.Errorf("%w: %w", ErrStart, err)
+	case missing:
+		return s.begin(ctx, from)
+	case from.kind == startState:
+		return nil, Resumed{}, fmt.Errorf("%w: session %q exists: %w", ErrStart, from.session, eventlog.ErrExists)
+	}
+	r := s.newRunner(from.session, live)
+	h, err := r.ready(ctx, from, o)
+	if err != nil {
+		return nil, Resumed{}, err
+	}
+	if h != nil {
+		return nil, Resumed{}, h
+	}
+	if err := r.claim(ctx); err != nil {
+		return nil, Resumed{}, err
+	}
+	if err := r.move(ctx, from, o); err != nil {
+		return nil, Resumed{}, errors.Join(err, r.release(context.WithoutCancel(ctx)))
+	}
+	resumed, err := r.resumed(ctx)
+	if err != nil {
+		return nil, Resumed{}, errors.Join(err, r.release(context.WithoutCancel(ctx)))
+	}
+	return r, resumed, nil
+}
+
+func (s *settings) newRunner(session string, live *projection.Live) *runner {
+	return &runner{settings: s, session: session, live: live, out: newStream(), changed: make(chan struct{})}
+}
+
+// ready checks that the session can be claimed, and records answers. It returns the
+// hibernation if the open turn cannot continue yet.
+func (r *runner) ready(ctx context.Context, from Start, o StartOptions) (*Hibernated, error) {
+	if err := r.checkAlone(ctx, o.TakeOver); err != nil {
+		return nil, err
+	}
+	if len(o.Answers) > 0 {
+		if _, err := Decide(ctx, r.log, r.session, o.Answers...); err != nil {
+			return nil, err
+		}
+		if err := r.live.Follow(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if from.kind == startSnapshot {
+		return r.checkSnapshot(ctx, from.snapshot)
+	}
+	p, err := projection.PendingOf(ctx, r.log, r.live)
+	if err != nil || p.Turn == nil {
+		return nil, err
+	}
+	if isFlowTurn(p.Turn) && p.Turn.Agent != r.name {
+		return nil, fmt.Errorf("%w: the open turn of session %q belongs to agent %q, not %q", ErrStart, r.session, p.Turn.Agent, r.name)
+	}
+	return r.stillWaits(&p), nil
+}
+
+// stillWaits returns the hibernation of pending work that cannot continue yet. A
+// checkpoint continues with each Start.
+func (r *runner) stillWaits(p *projection.Pending) *Hibernated {
+	if !hibernates(p) {
+		return nil
+	}
+	h := hibernatedOf(r.session, p)
+	if h.due(r.now()) || h.Cursor.Kind != pauseReview && h.Cursor.Kind != pauseWait && h.Until.IsZero() {
+		r.resume = h.Cursor.ID
+		return nil
+	}
+	return h
+}
+
+// checkSnapshot checks that a snapshot belongs to the session, and that nobody continued
+// its hibernation.
+func (r *runner) checkSnapshot(ctx context.Context, id string) (*Hibernated, error) {
+	s, err := projection.Find(ctx, r.log, r.session, id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	l, err := projection.LoadSet(ctx, r.log, r.session, projection.Of("flow:pending", projection.Calls(), projection.Control()), projection.Options{At: s.Event.Seq})
+	if err != nil {
+		return nil, err
+	}
+	then, err := projection.PendingOf(ctx, r.log, l)
+	if err != nil || !hibernates(&then) {
+		return nil, err
+	}
+	cursor := then.Cursor.Cursor.ID
+	for e, err := range r.log.Read(ctx, r.session, eventlog.Between(s.Event.Seq, r.live.Head.Seq)) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type.Name() != event.TurnResumed {
+			continue
+		}
+		p, err := event.DecodeKept[event.TurnResumption](&e)
+		if err != nil {
+			return nil, err
+		}
+		if p.CursorID == cursor {
+			return nil, fmt.Errorf("snapshot %q of session %q: event %d: %w", id, r.session, e.Seq, ErrConsumed)
+		}
+	}
+	now, err := projection.PendingOf(ctx, r.log, r.live)
+	if err != nil {
+		return nil, err
+	}
+	if hibernates(&now) && now.Cursor.Cursor.ID == cursor {
+		return r.stillWaits(&now), nil
+	}
+	return nil, nil
+}
+
+// move moves the head for FromSnapshot and StartOptions.Retry, after the claim.
+func (r *runner) move(ctx context.Context, from Start, o StartOptions) error {
+	switch {
+	case from.kind == startSnapshot:
+		_, err := fork.Rewind(ctx, r.log, r.session, fork.AtSnapshot(from.snapshot), fork.RewindOptions{Reason: "start from snapshot"})
+		if err != nil && !errors.Is(err, fork.ErrNoMove) {
+			return fmt.Errorf("%w: %w", ErrStart, err)
+		}
+		return r.live.Follow(ctx)
+	case o.Retry:
+		return r.retry(ctx)
+	}
+	return nil
+}
+
+// retry moves the head to the end of the turn that failed last, before its
+// turn_completed. The turn is open again then, with everything that it did.
+func (r *runner) retry(ctx context.Context) error {
+	control, _ := projection.State(r.live, projection.Control())
+	calls, _ := projection.State(r.live, projection.Calls())
+	if len(control.Ended) == 0 {
+		return fmt.Errorf("%w: session %q has no failed turn", ErrStart, r.session)
+	}
+	last := control.Ended[len(control.Ended)-1]
+	if last.Status != event.TurnStatusFailed || calls.Turn != nil && calls.Turn.Seq > last.Seq {
+		return fmt.Errorf("%w: the last turn of session %q did not fail", ErrStart, r.session)
+	}
+	return r.appendEvents(ctx, event.New(event.HeadMove{To: last.Seq - 1, Reason: "retry"}))
+}
+
+// resumed describes the turn that the runner continues.
+func (r *runner) resumed(ctx context.Context) (Resumed, error) {
+	w, err := r.nextWork(ctx)
+	if err != nil {
+		return Resumed{}, err
+	}
+	r.idle = w.kind == workNone
+	if w.turn == nil {
+		return Resumed{}, nil
+	}
+	branches, err := fork.Branches(ctx, r.log, r.session)
+	return Resumed{Turn: w.turn.ID, Head: r.live.Head, Others: max(len(branches)-1, 0)}, err
+}

@@ -1,0 +1,144 @@
+package flow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/wI2L/jsondiff"
+
+	"github.com/convlog/convlog/projection"
+)
+
+// state is the custom state of a turn.
+type state struct {
+	// doc is the state where the turn function has come to. committed is the state in the
+	// log, of version.
+	doc, committed jsontext.Value
+	version        int
+	target         int // the version of doc
+	streamed       bool
+}
+
+// loadState sets the state to the state of the log where the turn has come to. The
+// caller holds r.mu.
+func (t *turn) loadState() error {
+	states, _ := projection.State(t.states(), projection.Custom())
+	custom := states.Get(t.r.name)
+	doc, err := t.r.migrate(custom)
+	if err != nil {
+		return fmt.Errorf("state %q of session %q: %w", t.r.name, t.r.session, err)
+	}
+	t.state.committed, t.state.version = custom.Raw(), custom.Version
+	t.state.doc, t.state.target = doc, t.r.stateVersion
+	return nil
+}
+
+// patch is the change from the state of the log to the state of the turn, as a JSON
+// Patch. A state of an older version is replaced.
+func (s *state) patch() (patch jsontext.Value, changed bool, err error) {
+	if bytes.Equal(s.doc, s.committed) && s.version == s.target {
+		return nil, false, nil
+	}
+	if isNull(s.committed) && isNull(s.doc) {
+		return nil, false, nil
+	}
+	if s.version != s.target || isNull(s.committed) {
+		return replacement(s.doc), true, nil
+	}
+	patch, err = diff(s.committed, s.doc)
+	return patch, len(patch) > len("[]"), err
+}
+
+// replacement is the patch that sets the whole document.
+func replacement(doc jsontext.Value) jsontext.Value {
+	return append(append([]byte(`[{"op":"add","path":"","value":`), doc...), '}', ']')
+}
+
+// diff is the JSON Patch that changes one document into another. Numbers keep their
+// digits.
+func diff(from, to jsontext.Value) (jsontext.Value, error) {
+	ops, err := jsondiff.CompareJSON(from, to, jsondiff.UnmarshalFunc(decodeNumbers))
+	if err != nil {
+		return nil, err
+	}
+	if len(ops) == 0 {
+		return jsontext.Value("[]"), nil
+	}
+	patch, err := json.Marshal(ops)
+	if err != nil {
+		return nil, err
+	}
+	after, err := projection.ApplyPatch(from, patch)
+	if err == nil && sameDocument(after, to) {
+		return patch, nil
+	}
+	return replacement(to), nil
+}
+
+func sameDocument(a, b jsontext.Value) bool {
+	x, err := projection.Canonical(a)
+	if err != nil {
+		return false
+	}
+	y, err := projection.Canonical(b)
+	return err == nil && bytes.Equal(x, y)
+}
+
+// decodeNumbers decodes JSON without changing numbers.
+func decodeNumbers(b []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode(v)
+}
+
+func isNull(doc jsontext.Value) bool { return len(doc) == 0 || doc.Kind() == jsontext.KindNull }
+
+// encode encodes a value of the turn function. Equal values give equal bytes.
+func encode(v any) (jsontext.Value, error) {
+	if raw, ok := v.(jsontext.Value); ok {
+		if len(raw) == 0 {
+			return nil, nil
+		}
+		if !raw.IsValid() {
+			return nil, fmt.Errorf("%w: it is no JSON", ErrNotPortable)
+		}
+		return raw, nil
+	}
+	raw, err := jsonx.Marshal(v, jsonx.Deterministic(true), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotPortable, err)
+	}
+	return raw, nil
+}
+
+// update changes the state of the turn by f, which gets the document and returns the
+// new one. The caller holds r.mu.
+func (t *turn) update(f func(doc jsontext.Value) (jsontext.Value, error)) error {
+	doc, err := f(t.state.doc)
+	if err != nil {
+		return err
+	}
+	before := t.state.doc
+	t.state.doc = doc
+	if t.replaying() || bytes.Equal(before, doc) {
+		return nil
+	}
+	return t.streamState(before)
+}
+
+// streamState gives the client the change of the state: the whole state at first.
+func (t *turn) streamState(before jsontext.Value) error {
+	patch := replacement(t.state.doc)
+	if t.state.streamed {
+		var err error
+		if patch, err = diff(before, t.state.doc); err != nil {
+			return err
+		}
+	}
+	t.state.streamed = true
+	t.r.out.put(Chunk{Patch: patch})
+	return nil
+}

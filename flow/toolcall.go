@@ -1,0 +1,115 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+)
+
+// Tool is a function that a model may call.
+type Tool struct {
+	Name, Description string
+	// Parameters is the JSON Schema of the arguments, an object; nil means no arguments.
+	Parameters jsontext.Value
+	// Class says what happens to a call that was interrupted; idempotent if empty.
+	Class event.EffectClass
+	// Retry says how often a failed call is tried. The zero Retry is once.
+	Retry Retry
+	// Timeout bounds an attempt; 0 is no bound.
+	Timeout time.Duration
+	// Review decides whether a person must approve the call; nil never asks.
+	Review func(ctx context.Context, call event.Part) (*Review, error)
+	// Run runs the call and returns the content of its result. An error is told to the
+	// model.
+	Run func(ctx context.Context, call event.Part) ([]event.Part, error)
+}
+
+// Tools runs the tool calls of an answer at the same time, and appends a message with the
+// result of each. Errors of tools, denials and calls of unknown tools are told to the
+// model. No call runs before all reviews are answered. If the turn is run again, calls
+// with a recorded result do not run. The errors are those of Do, and ErrLimit.
+func (t *Turn[S]) Tools(ctx context.Context, tools []Tool, calls []event.Part) error {
+	return t.t.tools(ctx, tools, calls)
+}
+
+func (t *turn) tools(ctx context.Context, tools []Tool, calls []event.Part) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	specs := make([]spec, len(calls))
+	for i, call := range calls {
+		c := &toolCall{turn: t, call: call, tool: unknownTool(call.Name)}
+		for _, tool := range tools {
+			if tool.Name == call.Name {
+				c.tool = tool
+			}
+		}
+		specs[i] = c.spec()
+	}
+	_, err := t.batch(ctx, true, 0, specs)
+	return err
+}
+
+// unknownTool tells the model that a tool does not exist.
+func unknownTool(name string) Tool {
+	return Tool{Name: name, Class: event.EffectPure, Run: func(context.Context, event.Part) ([]event.Part, error) {
+		return nil, fmt.Errorf("there is no tool named %q", name)
+	}}
+}
+
+// toolCall is a call of a tool.
+type toolCall struct {
+	turn *turn
+	call event.Part
+	tool Tool
+}
+
+func (c *toolCall) spec() spec {
+	s := spec{kind: kindTool, name: c.call.Name, arguments: c.call.Arguments, class: c.tool.Class, callID: c.call.CallID,
+		retry: c.tool.Retry, timeout: c.tool.Timeout, reviewed: c.tool.Review != nil, started: c.started, run: c.run, finish: c.finish}
+	if c.tool.Review != nil {
+		s.review = func(ctx context.Context) (*Review, error) { return c.tool.Review(ctx, c.call) }
+	}
+	return s
+}
+
+func (c *toolCall) started(key string) []event.Event {
+	return []event.Event{event.New(event.ToolStart{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key})}
+}
+
+// run runs the tool, with other arguments if a person approved others.
+func (c *toolCall) run(ctx context.Context) (outcome, error) {
+	call := c.call
+	if running, ok := FromContext(ctx); ok && running.Answer != nil && running.Answer.Arguments != nil {
+		call.Arguments = running.Answer.Arguments
+	}
+	if c.tool.Run == nil {
+		return outcome{}, Permanent(fmt.Errorf("tool %q has no Run", c.tool.Name))
+	}
+	parts, err := c.tool.Run(ctx, call)
+	if err == nil {
+		err = event.Validate(event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult(call.CallID, call.Name, parts...)}})
+	}
+	return outcome{parts: parts}, err
+}
+
+// finish tells the model the result of the call. Nothing is told if the turn was aborted:
+// the call is then closed as interrupted.
+func (c *toolCall) finish(key string, o outcome, failed *event.EffectError, took time.Duration) []event.Event {
+	done := event.ToolCompletion{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key, DurationMS: took.Milliseconds()}
+	result := event.ToolResult(c.call.CallID, c.call.Name, o.parts...)
+	if failed != nil {
+		done.IsError, done.Error = true, failed.Message
+		result = event.ToolResult(c.call.CallID, c.call.Name, event.Text(failed.Message))
+		result.IsError = true
+	}
+	events := []event.Event{event.New(done)}
+	if failed != nil && failed.Code == codeAborted {
+		return events
+	}
+	return append(events, event.ToolMessage(result))
+}

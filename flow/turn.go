@@ -1,0 +1,244 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
+)
+
+// Turn is a running turn, for the goroutine of the turn function. State, messages and
+// artifacts are copies. Changes outside effects are recorded with the next effect, or at
+// the end of the turn.
+type Turn[S any] struct{ t *turn }
+
+func (t *Turn[S]) scope() *turn { return t.t }
+
+// ID identifies the turn.
+func (t *Turn[S]) ID() ulid.ULID { return t.t.rec.turn }
+
+// Index is the number of turns of the path before this one.
+func (t *Turn[S]) Index() int { return t.t.rec.start.Index }
+
+// Session is the id of the session.
+func (t *Turn[S]) Session() string { return t.t.r.session }
+
+// SnapshotID is the id that is reserved for the snapshot at the end of the turn.
+func (t *Turn[S]) SnapshotID() string { return t.t.rec.snapshotID() }
+
+// Input is the input that began the turn.
+func (t *Turn[S]) Input() Input { return t.t.rec.input.clone() }
+
+// State is the custom state of the session.
+func (t *Turn[S]) State() (S, error) {
+	t.t.r.mu.Lock()
+	defer t.t.r.mu.Unlock()
+	return decodeState[S](t.t.state.doc)
+}
+
+// Update changes the custom state. If f returns an error, the state stays.
+func (t *Turn[S]) Update(f func(*S) error) error {
+	t.t.r.mu.Lock()
+	defer t.t.r.mu.Unlock()
+	return t.t.update(func(doc jsontext.Value) (jsontext.Value, error) { return updateDocument(doc, f) })
+}
+
+// Messages is the effective history, without contexts.
+func (t *Turn[S]) Messages() ([]event.Message, error) {
+	entries, err := t.History()
+	var messages []event.Message
+	for _, x := range entries {
+		if x.Context == "" {
+			messages = append(messages, x.Message)
+		}
+	}
+	return messages, err
+}
+
+// History is the effective history, as a model gets it.
+func (t *Turn[S]) History() ([]projection.Entry, error) {
+	t.t.r.mu.Lock()
+	defer t.t.r.mu.Unlock()
+	return t.t.entries()
+}
+
+// Add adds messages to the history. The error is a broken rule of package event.
+func (t *Turn[S]) Add(messages ...event.Message) error {
+	events := make([]event.Event, len(messages))
+	for i, m := range messages {
+		if err := event.Validate(m); err != nil {
+			return err
+		}
+		events[i] = event.New(m)
+	}
+	return t.t.add(events...)
+}
+
+// SetMessages replaces the history by messages. The log keeps the earlier messages.
+func (t *Turn[S]) SetMessages(messages ...event.Message) error {
+	c := event.Compaction{Replace: true, Strategy: "replace", Trigger: "agent", Entries: make([]event.CompactionEntry, len(messages))}
+	for i := range messages {
+		c.Entries[i].Message = &messages[i]
+	}
+	if err := event.Validate(c); err != nil {
+		return err
+	}
+	return t.t.add(event.New(c))
+}
+
+// Artifacts are the artifacts of the session.
+func (t *Turn[S]) Artifacts() []event.Artifact {
+	t.t.r.mu.Lock()
+	defer t.t.r.mu.Unlock()
+	return t.t.artifacts()
+}
+
+// SetArtifact records an artifact. It replaces an artifact of the same name. Body is
+// stored as a blob, if it is not nil.
+func (t *Turn[S]) SetArtifact(ctx context.Context, a event.Artifact, body []byte) error {
+	return t.t.setArtifact(ctx, a, body)
+}
+
+// Progress gives the client a value. It is not recorded.
+func (t *Turn[S]) Progress(v any) { t.t.r.out.put(Chunk{Progress: v}) }
+
+// Stop sets the stop reason of the turn. The default is the stop reason of the last
+// answer of a model, or "stop".
+func (t *Turn[S]) Stop(reason string) {
+	t.t.r.mu.Lock()
+	defer t.t.r.mu.Unlock()
+	t.t.stopReason = reason
+}
+
+// Now is the time of the newest record that the turn has come to: the same time whenever
+// the turn is run.
+func (t *Turn[S]) Now() time.Time {
+	t.t.r.mu.Lock()
+	defer t.t.r.mu.Unlock()
+	return t.t.point.time
+}
+
+// NewID is an id that is the same whenever the turn is run. Each call returns another
+// one.
+func (t *Turn[S]) NewID() string { return t.t.newID() }
+
+// Patched reports whether the turn runs with the change of that name. It is true for a
+// turn that comes here for the first time, and is recorded. It is false for a turn that
+// older code took past this place.
+func (t *Turn[S]) Patched(name string) (bool, error) { return t.t.patched(name) }
+
+// NewWait begins to wait for something outside. The wait is durable when NewWait returns,
+// so that its token can be given away. Await returns its value.
+func (t *Turn[S]) NewWait(ctx context.Context, o WaitOptions) (Pending, error) {
+	return t.t.newWait(ctx, o)
+}
+
+// Sleep waits for a time. A turn that sleeps longer than Options.InProcess hibernates.
+func (t *Turn[S]) Sleep(ctx context.Context, d time.Duration) error { return t.t.sleep(ctx, d) }
+
+// add adds events to the next append, if they are not in the log already.
+func (t *turn) add(events ...event.Event) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	t.pending = append(t.pending, events...)
+	if !t.replaying() {
+		t.emit(events)
+	}
+	return nil
+}
+
+// artifacts are the recorded artifacts, and the ones of the next append.
+func (t *turn) artifacts() (list []event.Artifact) {
+	for _, a := range t.recorded() {
+		list = append(list, a.Artifact)
+	}
+	for i := range t.pending {
+		if t.pending[i].Type.Name() != event.ArtifactRecorded {
+			continue
+		}
+		a, _, err := event.Decode[event.Artifact](&t.pending[i])
+		if err != nil {
+			continue // made by setArtifact
+		}
+		list = slices.DeleteFunc(list, func(x event.Artifact) bool { return a.Name != "" && x.Name == a.Name })
+		list = append(list, a)
+	}
+	return list
+}
+
+func (t *turn) setArtifact(ctx context.Context, a event.Artifact, body []byte) error {
+	if a.ArtifactID == "" {
+		a.ArtifactID = t.newID()
+	}
+	if body != nil && !t.isReplaying() {
+		ref, err := t.r.log.PutBlob(ctx, bytes.NewReader(body))
+		if err != nil {
+			return fmt.Errorf("artifact %q: %w", a.Name, err)
+		}
+		a.Body = ref
+	}
+	if err := event.Validate(a); err != nil {
+		return err
+	}
+	return t.add(event.New(a))
+}
+
+func (t *turn) isReplaying() bool {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	return t.replaying()
+}
+
+// patched answers and records Turn.Patched.
+func (t *turn) patched(name string) (bool, error) {
+	if err := t.enter(t.ctx); err != nil {
+		return false, err
+	}
+	defer t.leave()
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	if answer, known := t.patches[name]; known {
+		return answer, nil
+	}
+	ordinal := strconv.Itoa(t.next)
+	x := t.rec.at[ordinal]
+	if x != nil && x.intent != nil && x.intent.Kind == kindPatch && x.intent.Name == name {
+		t.patches[name] = true
+		t.next++
+		return true, t.advance(t.ctx, x.reached())
+	}
+	if t.rec.step(t.next) {
+		t.patches[name] = false
+		return false, nil
+	}
+	t.patches[name] = true
+	t.next++
+	p := event.EffectIntent{Key: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Kind: kindPatch, Name: name, Class: event.EffectPure, Attempt: 1}
+	done := event.EffectCompletion{Key: p.Key, TurnID: p.TurnID, Ordinal: ordinal, Attempt: 1}
+	t.pending = append(t.pending, event.New(p), event.New(done))
+	return true, nil
+}
+
+// emit gives the client the messages and artifacts among events.
+func (t *turn) emit(events []event.Event) {
+	for i := range events {
+		switch e := &events[i]; e.Type.Name() {
+		case event.MessageAdded:
+			if m, _, err := event.Decode[event.Message](e); err == nil {
+				t.r.out.put(Chunk{Message: &m})
+			}
+		case event.ArtifactRecorded:
+			if a, _, err := event.Decode[event.Artifact](e); err == nil {
+				t.r.out.put(Chunk{Artifact: &a})
+			}
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// WaitOptions describe a wait.
+type WaitOptions struct {
+	Name string
+	// Timeout ends the wait without a value; 0 is never.
+	Timeout time.Duration
+}
+
+// Pending is a wait for something outside. Resolve ends it.
+type Pending struct {
+	ID string
+	// Token names the session and the wait; see ParseWaitToken.
+	Token string
+}
+
+// newWait appends a wait, durably. If the turn is run again, it returns the same wait.
+func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
+	if err := t.enter(ctx); err != nil {
+		return Pending{}, err
+	}
+	defer t.leave()
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	ordinal := strconv.Itoa(t.next)
+	x := t.rec.at[ordinal]
+	if x != nil && x.intent != nil {
+		return Pending{}, t.diverge(x.intended, ordinal, "kind", x.intent.Kind, kindWait)
+	}
+	if x != nil && x.wait != nil {
+		if name := x.wait.start.Reason; name != o.Name {
+			return Pending{}, t.diverge(x.wait.seq, ordinal, "name", name, o.Name)
+		}
+		if err := t.advance(ctx, x.reached()); err != nil {
+			return Pending{}, t.stopLocked(err)
+		}
+		t.next++
+		return t.pendingWait(x.wait.start.WaitID)
+	}
+	return t.startWait(ctx, ordinal, o)
+}
+
+func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pending, error) {
+	w := event.Wait{State: event.WaitStateStarted, WaitID: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Reason: o.Name}
+	if o.Timeout > 0 {
+		w.Until = t.r.now().Add(o.Timeout)
+	}
+	e := event.New(w)
+	if err := t.record(ctx, func() ([]event.Event, error) { return []event.Event{e}, nil }); err != nil {
+		return Pending{}, err
+	}
+	t.rec.ordinal(ordinal).wait = &waitRecord{start: w, seq: t.r.live.Head.Seq}
+	t.next++
+	t.come(point{id: e.ID, time: t.r.now()})
+	return t.pendingWait(w.WaitID)
+}
+
+func (t *turn) pendingWait(id string) (Pending, error) {
+	token, err := encodeToken("wait", WaitRef{Session: t.r.session, Wait: id}, t.r.options.Key)
+	return Pending{ID: id, Token: token}, err
+}
+
+// Await returns the value that a wait was resolved with. Until then the turn hibernates.
+// The error matches ErrExpired if the time of the wait ended, and ErrCanceled if somebody
+// canceled it. It is ErrNotOpen for a wait of another turn.
+func Await[T any](ctx context.Context, t Scope, p Pending) (T, error) {
+	var none T
+	s, err := t.scope().await(ctx, p)
+	if err != nil {
+		return none, err
+	}
+	return decodeResult[T](s, kindWait)
+}
+
+func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
+	if err := t.enter(ctx); err != nil {
+		return settled{}, err
+	}
+	defer t.leave()
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	x := &effect{spec: spec{kind: kindWait, name: kindWait, arguments: jsontext.Value(strconv.Quote(p.ID)), class: event.EffectPure},
+		ordinal: strconv.Itoa(t.next), attempt: 1, nonce: event.NewNonce()}
+	x.key, x.rec = t.key(x.ordinal), t.rec.at[x.ordinal]
+	if err := t.compareWait(x, p); err != nil {
+		return settled{}, err
+	}
+	if x.settled != nil {
+		t.next++
+		err := t.advance(ctx, x.reached())
+		t.come(x.settled.point)
+		return *x.settled, err
+	}
+	if t.rec.step(t.next) {
+		if err := t.advance(ctx, x.reached()); err != nil {
+			return settled{}, t.stopLocked(err)
+		}
+	}
+	w := t.rec.wait(p.ID)
+	if w == nil {
+		return settled{}, fmt.Errorf("wait %q: %w", p.ID, ErrNotOpen)
+	}
+	return t.settleWait(ctx, x, w)
+}
+
+// compareWait compares an Await with its record.
+func (t *turn) compareWait(x *effect, p Pending) error {
+	if x.rec == nil {
+		return nil
+	}
+	if x.rec.intent == nil {
+		if x.rec.wait != nil {
+			return t.diverge(x.rec.wait.seq, x.ordinal, "kind", "new "+kindWait, kindWait)
+		}
+		return nil
+	}
+	if x.rec.intent.Kind != kindWait {
+		return t.diverge(x.rec.intended, x.ordinal, "kind", x.rec.intent.Kind, kindWait)
+	}
+	if err := t.compare(x); err != nil {
+		return err
+	}
+	if x.rec.done == nil {
+		return nil
+	}
+	return x.recallResult(t.rec)
+}
+
+// settleWait records the end of a wait, or hibernates until it ends. The caller holds
+// r.mu.
+func (t *turn) settleWait(ctx context.Context, x *effect, w *waitRecord) (settled, error) {
+	for soon := true; soon && w.resolved == nil; {
+		if err := t.refreshWait(ctx, w); err != nil {
+			return settled{}, err
+		}
+		var err error
+		if soon, err = t.waitShortly(ctx, w); err != nil {
+			return settled{}, err
+		}
+	}
+	var first []event.Event
+	if w.resolved == nil {
+		if w.start.Until.IsZero() || t.r.now().Before(w.start.Until) {
+			return settled{}, t.hibernateForWait(ctx, x, w)
+		}
+		w.resolved = &event.Wait{State: event.WaitStateResolved, WaitID: w.start.WaitID, Outcome: event.WaitExpired}
+		first = []event.Event{event.New(*w.resolved)}
+	}
+	return t.recordWait(ctx, x, w, first)
+}
+
+// waitShortly waits in this process if the time of a wait ends soon: until then, or
+// until another writer appends. It returns false if there is nothing to wait for.
+func (t *turn) waitShortly(ctx context.Context, w *waitRecord) (bool, error) {
+	if w.resolved != nil || w.start.Until.IsZero() {
+		return false, nil
+	}
+	d := w.start.Until.Sub(t.r.now())
+	if d <= 0 || d > t.r.options.InProcess {
+		return false, nil
+	}
+	changed := t.r.changes()
+	t.r.mu.Unlock()
+	defer t.r.mu.Lock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true, nil
+	case <-changed:
+		return true, nil
+	case <-t.ctx.Done():
+		return false, context.Cause(t.ctx)
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// refreshWait looks for a resolution that came while the turn ran.
+func (t *turn) refreshWait(ctx context.Context, w *waitRecord) error {
+	if w.resolved != nil {
+		return nil
+	}
+	if err := t.r.follow(ctx); err != nil {
+		return t.stopLocked(err)
+	}
+	for e, err := range t.r.log.Read(ctx, t.r.session, eventlog.Between(w.seq+1, t.r.live.Head.Seq)) {
+		if err != nil {
+			return t.stopLocked(err)
+		}
+		if e.Type.Name() != event.WaitResolved {
+			continue
+		}
+		p, err := event.DecodeKept[event.Wait](&e)
+		if err != nil {
+			return t.stopLocked(err)
+		}
+		if p.WaitID == w.start.WaitID {
+			w.resolved = &p
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *turn) hibernateForWait(ctx context.Context, x *effect, w *waitRecord) error {
+	return t.hibernate(ctx, pause{kind: pauseWait, ordinal: x.ordinal, effect: x.key, effectKind: kindWait, wait: w.start.WaitID, until: w.start.Until})
+}
+
+// recordWait appends the result of a wait.
+func (t *turn) recordWait(ctx context.Context, x *effect, w *waitRecord, first []event.Event) (settled, error) {
+	var failed *event.EffectError
+	switch w.resolved.Outcome {
+	case event.WaitWasResolved, "":
+	case event.WaitExpired:
+		failed = &event.EffectError{Code: codeExpired, Message: "the time of the wait ended"}
+	default:
+		failed = &event.EffectError{Code: codeCanceled, Message: "the wait was canceled"}
+	}
+	made := t.completion(x, outcome{}, w.resolved.Value, failed, 0)
+	intent, err := t.intents(x)
+	if err != nil {
+		return settled{}, err
+	}
+	events := append(append(first, intent...), made.done)
+	if err := t.record(ctx, func() ([]event.Event, error) { return events, nil }); err != nil {
+		return settled{}, err
+	}
+	t.next++
+	t.come(point{id: made.done.ID, time: t.r.now()})
+	return settled{key: x.key, done: made.payload, point: t.point}, nil
+}
+
+// sleep is a wait that nobody resolves.
+func (t *turn) sleep(ctx context.Context, d time.Duration) error {
+	p, err := t.newWait(ctx, WaitOptions{Name: "sleep", Timeout: max(d, time.Nanosecond)})
+	if err != nil {
+		return err
+	}
+	s, err := t.await(ctx, p)
+	if err != nil {
+		return err
+	}
+	_, err = decodeResult[jsontext.Value](s, "sleep")
+	if errors.Is(err, ErrExpired) {
+		return nil
+	}
+	return err
+}
