@@ -44,9 +44,14 @@ type Options struct {
 	// Render configures the history that models get.
 	Render projection.RenderOptions
 	Limits Limits
-	// Retry says how often a call of a model is tried; 4 attempts if it is zero. Tools and
-	// other effects have their own.
+	// Retry says how often a call of a model is tried. If it is zero, 4 attempts, after a
+	// RetryError that is not permanent and after a time-out of the network. Tools and other
+	// effects have their own.
 	Retry Retry
+	// Compact says when Chat compacts the history; projection.MaxTokens(100,000) if nil.
+	// KeepTurns is the number of last turns that stay, 2 if 0.
+	Compact   projection.CompactionPolicy
+	KeepTurns int
 	// InProcess is the longest wait without a hibernation; 1 min if 0. If negative, every
 	// wait hibernates.
 	InProcess time.Duration
@@ -158,6 +163,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Retry.Attempts == 0 {
 		o.Retry.Attempts = 4
+		if o.Retry.If == nil {
+			o.Retry.If = isTransient
+		}
+	}
+	if o.Compact == nil {
+		o.Compact = projection.MaxTokens(defaultCompactTokens)
+	}
+	if o.KeepTurns <= 0 {
+		o.KeepTurns = defaultKeepTurns
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -155,6 +154,7 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 		made.events = append(made.events, event.New(event.CustomPatch{Name: t.r.name, StateVersion: t.r.stateVersion, Patch: patch}))
 		made.payload.EventIDs = append(made.payload.EventIDs, made.events[len(made.events)-1].ID)
 		made.done = event.New(made.payload)
+		made.done.Cost = o.cost
 	}
 	if err := t.r.appendEvents(ctx, append(made.events, made.done)...); err != nil {
 		return t.failed(err)
@@ -204,6 +204,7 @@ func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *e
 		c.payload.Result = result
 	}
 	c.done = event.New(c.payload)
+	c.done.Cost = o.cost
 	return c
 }
 
@@ -238,54 +239,4 @@ func (t *turn) fail(ctx context.Context, x *effect, failed error, delay time.Dur
 	}
 	x.attempt++
 	return nil
-}
-
-// retryDelay is the delay before the next attempt; false if there is none.
-func (x *effect) retryDelay(err error) (time.Duration, bool) {
-	r := x.retry
-	var advice RetryError
-	advised := errors.As(err, &advice)
-	switch {
-	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
-		return 0, false
-	case r.If != nil && !r.If(err):
-		return 0, false
-	}
-	delay := r.delay(x.attempt)
-	if advised {
-		delay = max(delay, advice.RetryAfter())
-	}
-	return delay, true
-}
-
-// delay is the delay after an attempt, counted from 1.
-func (r Retry) delay(attempt int) time.Duration {
-	first, limit := r.First, r.Max
-	if first <= 0 {
-		first = time.Second
-	}
-	if limit <= 0 {
-		limit = time.Minute
-	}
-	d := first
-	for i := 1; i < attempt && d < limit; i++ {
-		d *= 2
-	}
-	d = min(d, limit)
-	return d + time.Duration((rand.Float64()-0.5)/2*float64(d))
-}
-
-// permanent is an error that no attempt after it helps.
-type permanent struct{ error }
-
-func (p permanent) Unwrap() error             { return p.error }
-func (p permanent) RetryAfter() time.Duration { return 0 }
-func (p permanent) Permanent() bool           { return true }
-
-// Permanent marks an error of an effect: no further attempt helps.
-func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return permanent{err}
 }

@@ -1,14 +1,22 @@
 package flow
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"github.com/convlog/convlog/projection"
+)
 
 // Chat is the turn function of an agent that answers with a model, and runs the tools
 // that the model calls until it calls none. r.System, r.Model and r.Parameters configure
-// the calls; r.Messages is ignored.
+// the calls; r.Messages is ignored. Chat compacts the history if Options.Compact says so.
 func Chat[S any](m Model, r Request, tools ...Tool) func(context.Context, *Turn[S]) error {
 	r.Tools, r.Messages = tools, nil
 	return func(ctx context.Context, t *Turn[S]) error {
 		for {
+			if err := t.t.compactIfLong(ctx, m, r); err != nil {
+				return err
+			}
 			answer, err := t.Model(ctx, m, r)
 			if err != nil {
 				return err
@@ -22,4 +30,16 @@ func Chat[S any](m Model, r Request, tools ...Tool) func(context.Context, *Turn[
 			}
 		}
 	}
+}
+
+func (t *turn) compactIfLong(ctx context.Context, m Model, r Request) error {
+	long, err := t.needsCompaction()
+	if err != nil || !long {
+		return err
+	}
+	err = t.compact(ctx, m, r, t.r.options.KeepTurns)
+	if errors.Is(err, projection.ErrEmptyCompaction) {
+		return nil
+	}
+	return err
 }

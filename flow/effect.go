@@ -128,6 +128,8 @@ const (
 	kindTool   = "tool"
 	kindWait   = "wait"
 	kindPatch  = "patch"
+
+	kindCompaction = "compaction"
 )
 
 // spec is an effect that the turn function asks for.
@@ -159,6 +161,7 @@ type outcome struct {
 	answer Response      // of a model
 	events []event.Event // appended before the result
 	usage  event.Usage
+	cost   event.Cost // of the result
 }
 
 // settled is an effect with a recorded result.

@@ -93,9 +93,7 @@ func (t *turn) advance(ctx context.Context, seq int64) error {
 }
 
 // goLive ends the replay.
-func (t *turn) goLive() {
-	t.view = nil
-}
+func (t *turn) goLive() { t.view, t.rec.events, t.rec.index = nil, nil, nil }
 
 // enter begins a call of the turn function that needs a record. It returns an error for
 // nested and concurrent calls, and when the execution has ended.

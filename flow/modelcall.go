@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -40,7 +41,7 @@ func (t *turn) model(ctx context.Context, m Model, r Request) (event.Message, er
 	if err := t.steer(ctx); err != nil {
 		return event.Message{}, err
 	}
-	c := &modelCall{turn: t, model: m, request: r}
+	c := &modelCall{turn: t, model: m, request: r, id: event.NewID()}
 	s := spec{kind: kindModel, name: cmp.Or(r.Model, "model"), arguments: arguments, class: event.EffectPure, retry: t.r.options.Retry,
 		started: c.started, run: c.run, finish: c.finish}
 	settled, err := t.batch(ctx, false, 1, []spec{s})
@@ -73,6 +74,7 @@ type modelCall struct {
 	turn    *turn
 	model   Model
 	request Request
+	id      ulid.ULID // of the answer
 	step    int
 	begun   bool
 	err     error
@@ -106,14 +108,17 @@ func (c *modelCall) complete() {
 	if c.request.Messages == nil {
 		c.request.Messages, c.err = t.entries()
 	}
-	c.request.Blob = func(ref event.BlobRef) ([]byte, error) {
-		body, err := t.r.log.OpenBlob(t.ctx, ref.Blob)
-		if err != nil {
-			return nil, err
-		}
-		defer body.Close()
-		return engine.ReadBlob(body)
+	c.request.Blob = t.blob
+}
+
+// blob reads the body of an image, a sound or a document.
+func (t *turn) blob(ref event.BlobRef) ([]byte, error) {
+	body, err := t.r.log.OpenBlob(t.ctx, ref.Blob)
+	if err != nil {
+		return nil, err
 	}
+	defer body.Close()
+	return io.ReadAll(body)
 }
 
 // digestible is the content of the request, without blobs and functions.
@@ -160,7 +165,10 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 	}
 	running, _ := FromContext(ctx)
 	request := c.request
-	response, err := c.model.Generate(ctx, &request, func(d eventlog.Delta) { c.turn.publish(d, running.Attempt) })
+	response, err := c.model.Generate(ctx, &request, func(d eventlog.Delta) {
+		d.Message = c.id
+		c.turn.publish(d, running.Attempt)
+	})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -179,9 +187,9 @@ func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ tim
 	}
 	m := o.answer.Message
 	done.Provider, done.Model, done.ResponseID, done.StopReason, done.Usage = m.Provider, cmp.Or(m.Model, done.Model), m.ResponseID, m.StopReason, m.Usage
-	e := event.New(done)
-	e.Cost = o.answer.Cost
-	return []event.Event{event.New(m), e}
+	answer, e := event.New(m), event.New(done)
+	answer.ID, e.Cost = c.id, o.answer.Cost
+	return []event.Event{answer, e}
 }
 
 // steer takes the inputs that ask to steer the running turn into the history, unless the

@@ -1,6 +1,11 @@
 package flow
 
-import "time"
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"time"
+)
 
 // Retry says how often an effect that failed is tried. The zero Retry is once.
 type Retry struct {
@@ -13,4 +18,64 @@ type Retry struct {
 	// If reports whether an error is worth another attempt; nil is yes, unless the error is
 	// permanent.
 	If func(error) bool
+}
+
+// retryDelay is the delay before the next attempt; false if there is none.
+func (x *effect) retryDelay(err error) (time.Duration, bool) {
+	r := x.retry
+	var advice RetryError
+	advised := errors.As(err, &advice)
+	switch {
+	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
+		return 0, false
+	case r.If != nil && !r.If(err):
+		return 0, false
+	}
+	delay := r.delay(x.attempt)
+	if advised {
+		delay = max(delay, advice.RetryAfter())
+	}
+	return delay, true
+}
+
+// delay is the delay after an attempt, counted from 1.
+func (r Retry) delay(attempt int) time.Duration {
+	first, limit := r.First, r.Max
+	if first <= 0 {
+		first = time.Second
+	}
+	if limit <= 0 {
+		limit = time.Minute
+	}
+	d := first
+	for i := 1; i < attempt && d < limit; i++ {
+		d *= 2
+	}
+	d = min(d, limit)
+	return d + time.Duration((rand.Float64()-0.5)/2*float64(d))
+}
+
+// permanent is an error that no attempt after it helps.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error             { return p.error }
+func (p permanent) RetryAfter() time.Duration { return 0 }
+func (p permanent) Permanent() bool           { return true }
+
+// Permanent marks an error of an effect: no further attempt helps.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanent{err}
+}
+
+// isTransient reports whether the error of a model is worth another attempt.
+func isTransient(err error) bool {
+	var advice RetryError
+	if errors.As(err, &advice) {
+		return !advice.Permanent()
+	}
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
