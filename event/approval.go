@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,7 +50,7 @@ func (a ApprovalRequest) Validate() error {
 		requireNonce(a.Nonce, a.ArgumentsDigest),
 		requireOrdinal(a.Ordinal),
 		requireExtra(a.Extra),
-		requireWord("lapse", a.Lapse, "", LapseWait, LapseDeny, LapseFail),
+		requireWord("lapse", a.Lapse, lapses...),
 	)
 }
 
@@ -64,6 +65,11 @@ const (
 	LapseFail Lapse = "fail"
 )
 
+var lapses = []Lapse{"", LapseWait, LapseDeny, LapseFail}
+
+// Known returns l, or LapseWait if l is empty or this program does not know it.
+func (l Lapse) Known() Lapse { return cmp.Or(knownWord(l, LapseWait, lapses), LapseWait) }
+
 // Decision is the answer to an approval request. Readers take an unknown word for denied.
 type Decision string
 
@@ -74,6 +80,11 @@ const (
 	// Answered: the effect does not run, and Answer is its result.
 	Answered Decision = "answered"
 )
+
+var decisions = []Decision{Approved, Denied, Answered}
+
+// Known returns d, or Denied if this program does not know the decision.
+func (d Decision) Known() Decision { return knownWord(d, Denied, decisions) }
 
 // ApprovalResolution is the payload of approval_resolved.
 type ApprovalResolution struct {
@@ -103,7 +114,7 @@ func (a ApprovalResolution) Validate() error {
 		require("interrupt_id", a.InterruptID),
 		requireDigest("arguments_digest", a.ArgumentsDigest),
 		requireExtra(a.Extra),
-		requireWord("decision", a.Decision, Approved, Denied, Answered),
+		requireWord("decision", a.Decision, decisions...),
 	)
 }
 

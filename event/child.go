@@ -45,6 +45,11 @@ const (
 	ChildFresh   ChildMode = "fresh"
 )
 
+var childModes = []ChildMode{"", ChildFork, ChildHandoff, ChildFresh}
+
+// Known returns m, or ChildFresh if this program does not know the mode.
+func (m ChildMode) Known() ChildMode { return knownWord(m, ChildFresh, childModes) }
+
 // Child is the payload of the child_* types.
 type Child struct {
 	// State decides the event type. It is not part of the data.
@@ -97,6 +102,6 @@ func (c Child) Validate() error {
 		require("child_id", c.ChildID),
 		c.Usage.check(),
 		requireExtra(c.Extra),
-		requireWord("mode", c.Mode, "", ChildFork, ChildHandoff, ChildFresh),
+		requireWord("mode", c.Mode, childModes...),
 	)
 }

@@ -28,6 +28,11 @@ const (
 	EffectUnsafeOnce EffectClass = "unsafe_once"
 )
 
+var effectClasses = []EffectClass{EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce}
+
+// Known returns c, or EffectUnsafeOnce if this program does not know the class.
+func (c EffectClass) Known() EffectClass { return knownWord(c, EffectUnsafeOnce, effectClasses) }
+
 // EffectIntent is the payload of effect_intended. It is durable before the
 // effect runs.
 type EffectIntent struct {
@@ -65,7 +70,7 @@ func (x EffectIntent) Validate() error {
 		requireMin("attempt", x.Attempt, 0),
 		requireNonce(x.Nonce, x.ArgumentsDigest),
 		requireExtra(x.Extra),
-		requireWord("class", x.Class, EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce),
+		requireWord("class", x.Class, effectClasses...),
 	)
 }
 

@@ -47,6 +47,14 @@ func requireWord[T ~string](name string, value T, known ...T) error {
 	return nil
 }
 
+// knownWord returns value, or the careful word if this program does not know value.
+func knownWord[T ~string](value, careful T, known []T) T {
+	if slices.Contains(known, value) {
+		return value
+	}
+	return careful
+}
+
 // requireID refuses the zero id.
 func requireID(name string, id interface{ IsZero() bool }) error {
 	if id.IsZero() {

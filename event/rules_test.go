@@ -2,6 +2,7 @@ package event
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,4 +190,24 @@ func manyCalls(n, twin int) (parts []Part) {
 		parts = append(parts, ToolCall(string(rune('a'+i)), "n", nil))
 	}
 	return append(parts, parts[twin])
+}
+
+// An unknown word counts as the careful one, as docs/FORMAT.md lists them.
+func TestUnknownWordsAreCareful(t *testing.T) {
+	for _, x := range []struct {
+		name                  string
+		known, unknown, empty any
+		want                  string
+	}{
+		{"decision", Approved.Known(), Decision("waved").Known(), Decision("").Known(), "approved, denied, denied"},
+		{"class", EffectPure.Known(), EffectClass("twice").Known(), EffectClass("").Known(), "pure, unsafe_once, unsafe_once"},
+		{"status", TurnStatusFailed.Known(), TurnStatus("paused").Known(), TurnStatus("").Known(), "failed, interrupted, interrupted"},
+		{"mode", ChildFork.Known(), ChildMode("twin").Known(), ChildMode("").Known(), "fork, fresh, "},
+		{"outcome", WaitExpired.Known(), WaitOutcome("maybe").Known(), WaitOutcome("").Known(), "expired, canceled, resolved"},
+		{"lapse", LapseFail.Known(), Lapse("ask").Known(), Lapse("").Known(), "fail, wait, wait"},
+	} {
+		if got := fmt.Sprintf("%s, %s, %s", x.known, x.unknown, x.empty); got != x.want {
+			t.Errorf("%s: %q, want %q", x.name, got, x.want)
+		}
+	}
 }

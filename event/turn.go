@@ -39,6 +39,11 @@ const (
 	TurnStatusInterrupted TurnStatus = "interrupted"
 )
 
+var turnStatuses = []TurnStatus{TurnStatusCompleted, TurnStatusFailed, TurnStatusAborted, TurnStatusInterrupted}
+
+// Known returns s, or TurnStatusInterrupted if this program does not know the status.
+func (s TurnStatus) Known() TurnStatus { return knownWord(s, TurnStatusInterrupted, turnStatuses) }
+
 // TurnCompletion is the payload of turn_completed.
 type TurnCompletion struct {
 	// TurnID is the id of the turn_started; zero where an import has none.
@@ -67,7 +72,7 @@ func (t TurnCompletion) Validate() error {
 		requireMin("duration_ms", t.DurationMS, 0),
 		t.Usage.check(),
 		requireExtra(t.Extra),
-		requireWord("status", t.Status, TurnStatusCompleted, TurnStatusFailed, TurnStatusAborted, TurnStatusInterrupted),
+		requireWord("status", t.Status, turnStatuses...),
 	)
 }
 

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,6 +27,14 @@ const (
 	WaitExpired     WaitOutcome = "expired"
 	WaitCanceled    WaitOutcome = "canceled"
 )
+
+var waitOutcomes = []WaitOutcome{"", WaitWasResolved, WaitExpired, WaitCanceled}
+
+// Known returns o, WaitWasResolved if o is empty, or WaitCanceled if this program does not
+// know the outcome.
+func (o WaitOutcome) Known() WaitOutcome {
+	return cmp.Or(knownWord(o, WaitCanceled, waitOutcomes), WaitWasResolved)
+}
 
 // Wait is the payload of wait_started and wait_resolved: the session waits for
 // something outside.
@@ -86,6 +95,6 @@ func (w Wait) Validate() error {
 		require("wait_id", w.WaitID),
 		requireOrdinal(w.Ordinal),
 		requireExtra(w.Extra),
-		requireWord("outcome", w.Outcome, "", WaitWasResolved, WaitExpired, WaitCanceled),
+		requireWord("outcome", w.Outcome, waitOutcomes...),
 	)
 }
