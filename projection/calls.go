@@ -33,21 +33,30 @@ type OpenCall struct {
 
 // OpenWait is a wait without a resolution.
 type OpenWait struct {
-	WaitID     string    `json:"wait_id"`
-	ExternalID string    `json:"external_id,omitzero"`
-	Reason     string    `json:"reason,omitzero"`
-	Until      time.Time `json:"until,omitzero"`
-	Seq        int64     `json:"seq"`
+	WaitID     string `json:"wait_id"`
+	ExternalID string `json:"external_id,omitzero"`
+	// TurnID, CursorID and Ordinal are the turn that waits, its cursor, and the place of
+	// the wait in the turn.
+	TurnID   ulid.ULID `json:"turn_id,omitzero"`
+	CursorID string    `json:"cursor_id,omitzero"`
+	Ordinal  string    `json:"ordinal,omitzero"`
+	Reason   string    `json:"reason,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	Seq      int64     `json:"seq"`
 }
 
 // PathTurn is a turn that began on the path.
 type PathTurn struct {
-	ID         ulid.ULID `json:"id"`
-	Seq        int64     `json:"seq"`
-	Index      int       `json:"index"`
-	Agent      string    `json:"agent,omitzero"`
-	SnapshotID string    `json:"snapshot_id,omitzero"`
-	InputID    string    `json:"input_id,omitzero"`
+	ID    ulid.ULID `json:"id"`
+	Seq   int64     `json:"seq"`
+	Index int       `json:"index"`
+	Agent string    `json:"agent,omitzero"`
+	// SnapshotID is reserved for the snapshot at the turn's end. It is empty if the turn
+	// began before the fork point, or was copied: the id belongs to the other session.
+	SnapshotID string `json:"snapshot_id,omitzero"`
+	InputID    string `json:"input_id,omitzero"`
+	// Version is the code that started the turn.
+	Version string `json:"version,omitzero"`
 	// Hibernated is the turn's last hibernation on the path. The turn may be resumed
 	// since.
 	Hibernated *Hibernation `json:"hibernated,omitzero"`
@@ -63,17 +72,20 @@ type Hibernation struct {
 	Cursor     event.Cursor `json:"cursor"`
 	SnapshotID string       `json:"snapshot_id,omitzero"`
 	Reason     string       `json:"reason,omitzero"`
+	// Inherited reports a hibernation before the fork point, or a copied one. Nothing
+	// resumes from its cursor: hibernate again, with a cursor of this session.
+	Inherited bool `json:"inherited,omitzero"`
 }
 
 // Calls is the open tool calls and waits of the active path, and its last turn. A
-// fork does not inherit waits. LoadPending adds the open work of the session.
+// fork or a copy does not inherit waits. LoadPending adds the open work of the session.
 func Calls() Projection[CallState] {
-	return Projection[CallState]{builtin: true, Name: "calls", Version: 1, Apply: (*CallState).apply, Digest: noDigest[CallState]}
+	return Projection[CallState]{builtin: true, Name: "calls", Version: 2, Apply: (*CallState).apply, Digest: noDigest[CallState]}
 }
 
 func (s *CallState) apply(e *event.Event) error {
 	if e.SessionID != s.SessionID || e.Type.Name() == event.SessionForked {
-		s.SessionID, s.Waits = e.SessionID, nil
+		s.inherit(e.SessionID)
 	}
 	switch e.Type.Name() {
 	case event.MessageAdded:
@@ -81,15 +93,25 @@ func (s *CallState) apply(e *event.Event) error {
 	case event.WaitStarted, event.WaitResolved:
 		return s.wait(e)
 	case event.TurnStarted:
-		p, err := event.DecodeKept[event.TurnStart](e)
-		s.Turn = &PathTurn{ID: e.ID, Seq: e.Seq, Index: p.Index, Agent: p.Agent, SnapshotID: p.SnapshotID, InputID: p.InputID}
-		return err
+		return s.startTurn(e)
 	case event.TurnHibernated:
 		return s.hibernate(e)
 	case event.HeadMoved:
 		return s.moveHead(e)
 	}
 	return nil
+}
+
+// inherit begins the events of a session, after the events of its parent.
+func (s *CallState) inherit(session string) {
+	s.SessionID, s.Waits = session, nil
+	if s.Turn == nil {
+		return
+	}
+	s.Turn.SnapshotID = ""
+	if s.Turn.Hibernated != nil {
+		s.Turn.Hibernated.Inherited = true
+	}
 }
 
 // message closes the calls that have a result in it, then opens its own calls.
@@ -123,16 +145,28 @@ func (s *CallState) wait(e *event.Event) error {
 		return err
 	}
 	s.Waits = slices.DeleteFunc(s.Waits, func(o OpenWait) bool { return o.WaitID == w.WaitID })
-	if e.Type.Name() == event.WaitStarted {
-		s.Waits = append(s.Waits, OpenWait{WaitID: w.WaitID, ExternalID: w.ExternalID, Reason: w.Reason, Until: w.Until, Seq: e.Seq})
+	if e.Type.Name() == event.WaitStarted && !e.Copied() {
+		s.Waits = append(s.Waits, OpenWait{WaitID: w.WaitID, ExternalID: w.ExternalID, TurnID: w.TurnID, CursorID: w.CursorID,
+			Ordinal: w.Ordinal, Reason: w.Reason, Until: w.Until, Seq: e.Seq})
 	}
 	return nil
+}
+
+// startTurn begins a turn. It ends the turn before it, and the waits of that turn.
+func (s *CallState) startTurn(e *event.Event) error {
+	p, err := event.DecodeKept[event.TurnStart](e)
+	s.Turn = &PathTurn{ID: e.ID, Seq: e.Seq, Index: p.Index, Agent: p.Agent, SnapshotID: p.SnapshotID, InputID: p.InputID, Version: p.Version}
+	if e.Copied() {
+		s.Turn.SnapshotID = ""
+	}
+	s.Waits = slices.DeleteFunc(s.Waits, func(w OpenWait) bool { return !w.TurnID.IsZero() && w.TurnID != e.ID })
+	return err
 }
 
 func (s *CallState) hibernate(e *event.Event) error {
 	h, err := event.DecodeKept[event.TurnHibernation](e)
 	if s.Turn != nil && s.Turn.ID == h.TurnID {
-		s.Turn.Hibernated = &Hibernation{Seq: e.Seq, Cursor: h.Cursor, SnapshotID: h.SnapshotID, Reason: h.Reason}
+		s.Turn.Hibernated = &Hibernation{Seq: e.Seq, Cursor: h.Cursor, SnapshotID: h.SnapshotID, Reason: h.Reason, Inherited: e.Copied()}
 	}
 	return err
 }

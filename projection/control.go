@@ -3,43 +3,57 @@ package projection
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 )
 
-// ControlState folds the claims, aborts, approvals, effects and children of the runs
-// in a session. A rewind does not change it.
+// ControlState folds the claims, aborts, reviews, effects, inputs and children of the
+// runs in a session, by the rules of "Turns and runs" in docs/FORMAT.md. A rewind does
+// not change it.
 type ControlState struct {
 	// Claim is the newest claim of a run. It is nil if there is none or it was
 	// released.
 	Claim *Claim `json:"claim,omitzero"`
-	// Epoch is the highest epoch of all claims in this session.
+	// Epoch is the highest epoch of the claims that count. The next claim has Epoch+1.
 	Epoch int64 `json:"epoch,omitzero"`
-	// Aborts are the abort requests since the last claim.
+	// TurnID is the turn that began last, by seq. It is zero after the turn ended,
+	// unless the turn failed: a failed turn may be tried again.
+	TurnID ulid.ULID `json:"turn_id,omitzero"`
+	// Aborts are the newest requests to abort the turn TurnID, up to 32, oldest first.
 	Aborts []AbortRequest `json:"aborts,omitzero"`
-	// Approvals are the requests without an answer, in order.
+	// Approvals are the requests without an answer, and Answers the answers, in order.
+	// Effects are the effects without a result, and Done the effects with a result, in
+	// order. When TurnID ends or another turn begins, the entries of the old turn are
+	// dropped. LoadPending has the entries of an open turn in any case.
 	Approvals []OpenApproval `json:"approvals,omitzero"`
-	// Effects are the effects without a result, in order.
-	Effects []OpenEffect `json:"effects,omitzero"`
-	// Done are the effects with a result, in turns that did not complete.
-	Done []DoneEffect `json:"done,omitzero"`
+	Answers   []Answer       `json:"answers,omitzero"`
+	Effects   []OpenEffect   `json:"effects,omitzero"`
+	Done      []DoneEffect   `json:"done,omitzero"`
+	// Inbox are the posted inputs that no message and no turn has taken, in order.
+	Inbox []PostedInput `json:"inbox,omitzero"`
+	// Inputs are the ids of the newest taken inputs, up to 256, oldest first. An input
+	// with one of these ids is a repeat and does not reach Inbox.
+	Inputs []string `json:"inputs,omitzero"`
 	// Children are the child runs that have not ended, in order.
 	Children []OpenChild `json:"children,omitzero"`
-	// Ended and Resumed are the newest turns that ended and the newest consumed
+	// Ended are the newest events that end turns, and Resumed the newest consumed
 	// cursors, up to 32 each, oldest first.
 	Ended   []EndedTurn      `json:"ended,omitzero"`
 	Resumed []ConsumedCursor `json:"resumed,omitzero"`
 
 	approvals lookup[OpenApproval, *OpenApproval]
+	answers   lookup[Answer, *Answer]
 	effects   lookup[OpenEffect, *OpenEffect]
 	done      lookup[DoneEffect, *DoneEffect]
+	inbox     lookup[PostedInput, *PostedInput]
+
+	all bool // keep the entries of all turns, and all ends and cursors
 }
 
-// recentLimit is the largest number of ended turns and consumed cursors in the state.
-// The log has the older ones.
+// recentLimit is the largest number of aborts, ends of turns and consumed cursors in
+// the state. The log has the older ones.
 const recentLimit = 32
 
 // Claim is the claim of a run on the session.
@@ -50,58 +64,13 @@ type Claim struct {
 	Lease  string `json:"lease,omitzero"`
 }
 
-// AbortRequest asks to abort a turn; a zero TurnID is the running turn.
+// AbortRequest asks to abort a turn; a zero TurnID is the open turn.
 type AbortRequest struct {
 	Seq    int64     `json:"seq"`
 	TurnID ulid.ULID `json:"turn_id,omitzero"`
 	By     string    `json:"by,omitzero"`
 	Reason string    `json:"reason,omitzero"`
 }
-
-// OpenApproval is an approval request without an answer.
-type OpenApproval struct {
-	Seq             int64        `json:"seq"`
-	InterruptID     string       `json:"interrupt_id"`
-	EffectID        string       `json:"effect_id,omitzero"`
-	CallID          string       `json:"call_id,omitzero"`
-	Name            string       `json:"name,omitzero"`
-	Nonce           string       `json:"nonce,omitzero"`
-	ArgumentsDigest event.Digest `json:"arguments_digest,omitzero"`
-	ExpiresAt       time.Time    `json:"expires_at,omitzero"`
-}
-
-// OpenEffect is an effect without a result: its outcome is unknown.
-type OpenEffect struct {
-	// Seq is the seq of the newest intent.
-	Seq             int64             `json:"seq"`
-	Key             string            `json:"key"`
-	TurnID          ulid.ULID         `json:"turn_id,omitzero"`
-	Ordinal         string            `json:"ordinal,omitzero"`
-	Kind            string            `json:"kind,omitzero"`
-	Name            string            `json:"name,omitzero"`
-	Class           event.EffectClass `json:"class,omitzero"`
-	Attempt         int               `json:"attempt,omitzero"`
-	Nonce           string            `json:"nonce,omitzero"`
-	ArgumentsDigest event.Digest      `json:"arguments_digest,omitzero"`
-	// Inherited reports that the effect was open at the fork point: do not run it
-	// again in this session.
-	Inherited bool `json:"inherited,omitzero"`
-}
-
-// DoneEffect is an effect with a result. The result itself is in the log.
-type DoneEffect struct {
-	Key     string    `json:"key"`
-	TurnID  ulid.ULID `json:"turn_id"`
-	Ordinal string    `json:"ordinal,omitzero"`
-	// Intended and Completed are the seqs of the intent and the result.
-	Intended  int64 `json:"intended,omitzero"`
-	Completed int64 `json:"completed"`
-	Attempt   int   `json:"attempt,omitzero"`
-}
-
-func (o *OpenApproval) lookupKey() (string, int64) { return o.InterruptID, o.Seq }
-func (o *OpenEffect) lookupKey() (string, int64)   { return o.Key, o.Seq }
-func (d *DoneEffect) lookupKey() (string, int64)   { return d.Key, d.Completed }
 
 // OpenChild is a child run that has not ended.
 type OpenChild struct {
@@ -114,12 +83,16 @@ type OpenChild struct {
 	State     event.ChildState `json:"state"`
 }
 
-// EndedTurn is the end of a turn.
+// EndedTurn is an event that ends a turn: a turn_completed or an abort_requested. A zero
+// TurnID is the turn that is open there.
 type EndedTurn struct {
 	Seq        int64            `json:"seq"`
 	TurnID     ulid.ULID        `json:"turn_id,omitzero"`
 	Status     event.TurnStatus `json:"status"`
 	StopReason string           `json:"stop_reason,omitzero"`
+	// Abort reports an abort_requested. The runner of the turn may still append a
+	// turn_completed.
+	Abort bool `json:"abort,omitzero"`
 }
 
 // ConsumedCursor is a cursor that a turn was resumed with.
@@ -128,13 +101,14 @@ type ConsumedCursor struct {
 	CursorID string `json:"cursor_id"`
 }
 
-// Control folds claims, aborts, approvals, effects and children of a session's runs.
-// A fork inherits effects: a completed effect keeps its result, and the outcome of an
-// open effect is unknown in the fork. A fork does not inherit claims, aborts,
-// approvals and children.
+// Control folds claims, aborts, reviews, effects, posted inputs and children of a
+// session's runs. A fork inherits effects: a completed effect keeps its result, and the
+// outcome of an open effect is unknown in the fork. A fork does not inherit claims,
+// aborts, reviews, inputs and children. A copied event counts as an event before the
+// fork point.
 func Control() Projection[ControlState] {
 	return Projection[ControlState]{
-		builtin: true, Name: "control", Version: 1, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
+		builtin: true, Name: "control", Version: 2, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
 	}
 }
 
@@ -142,85 +116,131 @@ func (s *ControlState) apply(e *event.Event) error {
 	switch e.Type.Name() {
 	case event.SessionForked:
 		s.fork()
-	case event.RunClaimed:
-		p, _, err := event.Decode[event.RunClaim](e)
-		s.Claim = &Claim{Seq: e.Seq, Epoch: p.Epoch, Runner: p.Runner, Lease: p.Lease}
-		s.Epoch, s.Aborts = max(s.Epoch, p.Epoch), nil
-		return err
-	case event.RunReleased:
-		p, _, err := event.Decode[event.RunRelease](e)
-		if s.Claim != nil && s.Claim.Epoch <= p.Epoch {
-			s.Claim = nil
-		}
-		return err
-	case event.AbortRequested:
-		p, _, err := event.Decode[event.Abort](e)
-		s.Aborts = append(s.Aborts, AbortRequest{Seq: e.Seq, TurnID: p.TurnID, By: p.By, Reason: p.Reason})
-		return err
+		return nil
+	case event.TurnStarted:
+		return s.startTurn(e)
 	case event.TurnCompleted:
 		return s.endTurn(e)
 	case event.TurnResumed:
-		p, err := event.DecodeKept[event.TurnResumption](e)
-		s.Resumed = recent(append(s.Resumed, ConsumedCursor{Seq: e.Seq, CursorID: p.CursorID}))
-		return err
-	case event.EffectIntended, event.EffectCompleted:
-		return s.effect(e)
-	case event.ApprovalRequested, event.ApprovalResolved, event.ApprovalCanceled:
-		return s.approval(e)
-	default:
-		return s.child(e)
+		return s.resume(e)
+	case event.EffectIntended:
+		return s.intend(e)
+	case event.EffectCompleted:
+		return s.complete(e)
+	case event.MessageAdded:
+		return s.takeMessage(e)
 	}
-	return nil
+	if e.Copied() {
+		return nil // a fork does not inherit the rest
+	}
+	switch e.Type.Name() {
+	case event.RunClaimed:
+		return s.claim(e)
+	case event.RunReleased:
+		return s.release(e)
+	case event.AbortRequested:
+		return s.abort(e)
+	case event.ApprovalRequested:
+		return s.requestApproval(e)
+	case event.ApprovalResolved, event.ApprovalCanceled:
+		return s.answerApproval(e)
+	case event.ExternalInput:
+		return s.post(e)
+	}
+	return s.child(e)
 }
 
 // fork clears the state that a fork does not inherit.
 func (s *ControlState) fork() {
-	s.Claim, s.Epoch, s.Aborts, s.Approvals, s.Children = nil, 0, nil, nil, nil
-	s.approvals = lookup[OpenApproval, *OpenApproval]{}
+	*s = ControlState{TurnID: s.TurnID, Effects: s.Effects, Done: s.Done, Ended: s.Ended, Resumed: s.Resumed, all: s.all}
 	for i := range s.Effects {
 		s.Effects[i].Inherited = true
 	}
+	s.Ended = slices.DeleteFunc(s.Ended, func(x EndedTurn) bool { return x.Abort })
 }
 
-func (s *ControlState) endTurn(e *event.Event) error {
-	p, err := event.DecodeKept[event.TurnCompletion](e)
-	s.Ended = recent(append(s.Ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status, StopReason: p.StopReason}))
-	if p.Status == event.TurnStatusCompleted {
-		s.Done = slices.DeleteFunc(s.Done, func(d DoneEffect) bool { return d.TurnID == p.TurnID })
-		s.done = lookup[DoneEffect, *DoneEffect]{}
+// claim folds a run_claimed. A claim counts if its epoch is the next one.
+func (s *ControlState) claim(e *event.Event) error {
+	p, _, err := event.Decode[event.RunClaim](e)
+	if err == nil && p.Epoch == s.Epoch+1 {
+		s.Claim, s.Epoch = &Claim{Seq: e.Seq, Epoch: p.Epoch, Runner: p.Runner, Lease: p.Lease}, p.Epoch
 	}
 	return err
 }
 
-func (s *ControlState) effect(e *event.Event) error {
-	p, err := event.DecodeKept[event.EffectIntent](e)
+func (s *ControlState) release(e *event.Event) error {
+	p, _, err := event.Decode[event.RunRelease](e)
+	if err == nil && s.Claim != nil && s.Claim.Epoch == p.Epoch {
+		s.Claim = nil
+	}
+	return err
+}
+
+func (s *ControlState) abort(e *event.Event) error {
+	p, _, err := event.Decode[event.Abort](e)
 	if err != nil {
 		return err
 	}
-	intent := s.effects.remove(&s.Effects, p.Key)
-	if e.Type.Name() == event.EffectIntended {
-		s.effects.add(&s.Effects, OpenEffect{Seq: e.Seq, Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Kind: p.Kind,
-			Name: p.Name, Class: p.Class, Attempt: p.Attempt, Nonce: p.Nonce, ArgumentsDigest: p.ArgumentsDigest})
-		return nil
-	}
-	s.done.remove(&s.Done, p.Key)
-	if !p.TurnID.IsZero() {
-		s.done.add(&s.Done, DoneEffect{Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Intended: intent.Seq, Completed: e.Seq, Attempt: p.Attempt})
+	s.addEnd(EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: event.TurnStatusAborted, Abort: true})
+	if !s.TurnID.IsZero() && (p.TurnID.IsZero() || p.TurnID == s.TurnID) {
+		s.Aborts = recent(append(s.Aborts, AbortRequest{Seq: e.Seq, TurnID: p.TurnID, By: p.By, Reason: p.Reason}))
 	}
 	return nil
 }
 
-func (s *ControlState) approval(e *event.Event) error {
-	p, err := event.DecodeKept[event.ApprovalRequest](e)
-	if err != nil {
+func (s *ControlState) startTurn(e *event.Event) error {
+	p, err := event.DecodeKept[event.TurnStart](e)
+	s.TurnID, s.Aborts = e.ID, nil
+	s.drop(func(turn ulid.ULID) bool { return turn != e.ID })
+	if !e.Copied() {
+		s.take(p.InputID)
+	}
+	return err
+}
+
+// endTurn drops the entries of the turn that ended. A failed turn may be tried again:
+// its entries stay until another turn begins.
+func (s *ControlState) endTurn(e *event.Event) error {
+	p, err := event.DecodeKept[event.TurnCompletion](e)
+	status := p.Status.Known()
+	s.addEnd(EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: status, StopReason: p.StopReason})
+	ended := cmp.Or(p.TurnID, s.TurnID)
+	if ended == s.TurnID {
+		s.Aborts = nil
+	}
+	if status == event.TurnStatusFailed {
 		return err
 	}
-	s.approvals.remove(&s.Approvals, p.InterruptID)
-	if e.Type.Name() == event.ApprovalRequested {
-		s.approvals.add(&s.Approvals, OpenApproval{Seq: e.Seq, InterruptID: p.InterruptID, EffectID: p.EffectID, CallID: p.CallID,
-			Name: p.Name, Nonce: p.Nonce, ArgumentsDigest: p.ArgumentsDigest, ExpiresAt: p.ExpiresAt})
+	s.drop(func(turn ulid.ULID) bool { return turn == ended })
+	if ended == s.TurnID {
+		s.TurnID = ulid.ULID{}
 	}
-	return nil
+	return err
+}
+
+func (s *ControlState) addEnd(x EndedTurn) {
+	if s.Ended = append(s.Ended, x); !s.all {
+		s.Ended = recent(s.Ended)
+	}
+}
+
+func (s *ControlState) resume(e *event.Event) error {
+	p, err := event.DecodeKept[event.TurnResumption](e)
+	if s.Resumed = append(s.Resumed, ConsumedCursor{Seq: e.Seq, CursorID: p.CursorID}); !s.all {
+		s.Resumed = recent(s.Resumed)
+	}
+	return err
+}
+
+// drop removes the entries of some turns. Entries without a turn stay.
+func (s *ControlState) drop(of func(turn ulid.ULID) bool) {
+	if s.all {
+		return
+	}
+	dropTurns(&s.approvals, &s.Approvals, of)
+	dropTurns(&s.answers, &s.Answers, of)
+	dropTurns(&s.effects, &s.Effects, of)
+	dropTurns(&s.done, &s.Done, of)
 }
 
 func (s *ControlState) child(e *event.Event) error {
@@ -250,8 +270,11 @@ func (s *ControlState) child(e *event.Event) error {
 }
 
 // recent returns the last recentLimit elements of a list.
-func recent[T any](list []T) []T {
-	if n := len(list) - recentLimit; n > 0 {
+func recent[T any](list []T) []T { return newest(list, recentLimit) }
+
+// newest returns the last elements of a list, limit at most.
+func newest[T any](list []T, limit int) []T {
+	if n := len(list) - limit; n > 0 {
 		return slices.Delete(list, 0, n)
 	}
 	return list

@@ -3,6 +3,8 @@ package projection
 import (
 	"cmp"
 	"slices"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // element is a list element with a key. The list is ordered by seq.
@@ -39,15 +41,18 @@ func (l *lookup[T, P]) add(list *[]T, v T) {
 	*list = append(*list, v)
 }
 
-// remove removes the element with the key and returns it. It returns the zero value
-// if there is none.
-func (l *lookup[T, P]) remove(list *[]T, key string) (v T) {
-	seqs := l.of(list)
-	seq, ok := seqs[key]
+// has reports whether the list has an element with the key.
+func (l *lookup[T, P]) has(list *[]T, key string) bool {
+	_, ok := l.of(list)[key]
+	return ok
+}
+
+// find returns the index of the element with the key; -1 if there is none.
+func (l *lookup[T, P]) find(list *[]T, key string) int {
+	seq, ok := l.of(list)[key]
 	if !ok {
-		return v
+		return -1
 	}
-	delete(seqs, key)
 	i, ok := slices.BinarySearchFunc(*list, seq, func(v T, seq int64) int {
 		_, at := P(&v).lookupKey()
 		return cmp.Compare(at, seq)
@@ -56,10 +61,36 @@ func (l *lookup[T, P]) remove(list *[]T, key string) (v T) {
 	if !ok || !same((*list)[i]) { // events of several sessions are in no order
 		i = slices.IndexFunc(*list, same)
 	}
+	return i
+}
+
+// remove removes the element with the key and returns it. It returns the zero value
+// if there is none.
+func (l *lookup[T, P]) remove(list *[]T, key string) (v T) {
+	i := l.find(list, key)
+	if i < 0 {
+		return v
+	}
+	delete(l.seqs, key)
 	if v = (*list)[i]; i == 0 {
 		*list = (*list)[1:]
 	} else {
 		*list = slices.Delete(*list, i, i+1)
 	}
 	return v
+}
+
+// turnElement is an element that may belong to a turn.
+type turnElement[T any] interface {
+	element[T]
+	turn() ulid.ULID
+}
+
+// dropTurns removes the elements of some turns.
+func dropTurns[T any, P turnElement[T]](l *lookup[T, P], list *[]T, of func(turn ulid.ULID) bool) {
+	before := len(*list)
+	*list = slices.DeleteFunc(*list, func(v T) bool { turn := P(&v).turn(); return !turn.IsZero() && of(turn) })
+	if len(*list) < before {
+		*l = lookup[T, P]{}
+	}
 }

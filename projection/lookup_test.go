@@ -2,7 +2,10 @@ package projection_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
@@ -16,7 +19,7 @@ import (
 
 // openings is a model of the open elements, by key.
 type openings struct {
-	Approvals, Effects, Done []string
+	Approvals, Answers, Effects, Done []string
 }
 
 // openElements returns the open elements of a state.
@@ -24,8 +27,15 @@ func openElements(s *projection.ControlState) (o openings) {
 	for _, a := range s.Approvals {
 		o.Approvals = append(o.Approvals, fmt.Sprint(a.Seq, " ", a.InterruptID))
 	}
+	for _, a := range s.Answers {
+		o.Answers = append(o.Answers, fmt.Sprint(a.Seq, " ", a.InterruptID))
+	}
 	for _, e := range s.Effects {
-		o.Effects = append(o.Effects, fmt.Sprint(e.Seq, " ", e.Key))
+		text := fmt.Sprint(e.Seq, " ", e.Key)
+		if !e.RetryAt.IsZero() {
+			text += " due"
+		}
+		o.Effects = append(o.Effects, text)
 	}
 	for _, d := range s.Done {
 		o.Done = append(o.Done, fmt.Sprint(d.Completed, " ", d.Key))
@@ -35,26 +45,34 @@ func openElements(s *projection.ControlState) (o openings) {
 
 // fold opens or closes the element with the key.
 func (o *openings) fold(e *event.Event, key string) {
+	has := func(list []string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.Fields(s)[1] == key })
+	}
 	without := func(list []string) (rest []string) {
 		for _, s := range list {
-			var seq int64
-			var k string
-			if _, err := fmt.Sscan(s, &seq, &k); err != nil || k != key {
+			if strings.Fields(s)[1] != key {
 				rest = append(rest, s)
 			}
 		}
 		return rest
 	}
 	one := fmt.Sprint(e.Seq, " ", key)
-	switch e.Type.Name() {
-	case event.ApprovalRequested:
-		o.Approvals = append(without(o.Approvals), one)
-	case event.ApprovalResolved:
-		o.Approvals = without(o.Approvals)
-	case event.EffectIntended:
+	p, _, err := event.Decode[event.EffectCompletion](e)
+	switch name := e.Type.Name(); {
+	case name == event.ApprovalRequested:
+		o.Approvals, o.Answers = append(without(o.Approvals), one), without(o.Answers)
+	case name == event.ApprovalResolved && has(o.Approvals):
+		o.Approvals, o.Answers = without(o.Approvals), append(o.Answers, one)
+	case name == event.EffectIntended && !has(o.Done):
 		o.Effects = append(without(o.Effects), one)
-	case event.EffectCompleted:
-		o.Effects, o.Done = without(o.Effects), append(without(o.Done), one)
+	case name == event.EffectCompleted && err == nil && !p.RetryAt.IsZero():
+		for i, s := range o.Effects {
+			if f := strings.Fields(s); f[1] == key {
+				o.Effects[i] = f[0] + " " + key + " due"
+			}
+		}
+	case name == event.EffectCompleted && !has(o.Done):
+		o.Effects, o.Done = without(o.Effects), append(o.Done, one)
 	}
 }
 
@@ -69,18 +87,22 @@ func TestOpenElements(t *testing.T) {
 		keys := []string{""}
 		for range rapid.IntRange(1, 60).Draw(r, "events") {
 			key := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(r, "key")
+			ordinal := fmt.Sprint(key[0] - 'a')
 			made := []func() (event.Event, error){
 				func() (event.Event, error) {
-					return event.New(event.ApprovalRequest{InterruptID: key}), nil
+					return event.New(event.ApprovalRequest{InterruptID: key, TurnID: turn.ID}), nil
 				},
 				func() (event.Event, error) {
 					return event.New(event.ApprovalResolution{InterruptID: key, Decision: event.Approved}), nil
 				},
 				func() (event.Event, error) {
-					return event.New(event.EffectIntent{Key: key, Kind: "tool", TurnID: turn.ID, Ordinal: "0", Class: event.EffectPure}), nil
+					return event.New(event.EffectIntent{Key: key, Kind: "tool", TurnID: turn.ID, Ordinal: ordinal, Class: event.EffectPure}), nil
 				},
 				func() (event.Event, error) {
-					return event.New(event.EffectCompletion{Key: key, TurnID: turn.ID, Ordinal: "0"}), nil
+					return event.New(event.EffectCompletion{Key: key, TurnID: turn.ID, Ordinal: ordinal}), nil
+				},
+				func() (event.Event, error) {
+					return event.New(event.EffectCompletion{Key: key, TurnID: turn.ID, Ordinal: ordinal, RetryAt: time.Unix(5, 0)}), nil
 				},
 			}
 			e, err := rapid.SampledFrom(made).Draw(r, "event")()

@@ -81,7 +81,7 @@ func TestPendingWork(t *testing.T) {
 		{"child", child(event.ChildStateRequested), child(event.ChildStateCompleted), "child c requested at 2"},
 		{"failed child", child(event.ChildStateBlocked), child(event.ChildStateFailed), "child c blocked at 2"},
 		{"canceled child", child(event.ChildStateStarted), child(event.ChildStateCanceled), "child c started at 2"},
-		{"claim", event.RunClaim{Epoch: 3}, event.RunRelease{Epoch: 3}, "claim 3 at 2"},
+		{"claim", event.RunClaim{Epoch: 1}, event.RunRelease{Epoch: 1}, "claim 1 at 2"},
 		{"turn", event.TurnStart{Index: 5}, event.TurnCompletion{Status: event.TurnStatusAborted}, "turn 5 at 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

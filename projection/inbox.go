@@ -1,0 +1,59 @@
+package projection
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/convlog/convlog/event"
+)
+
+// PostedInput is an external_input with messages that no message_added and no
+// turn_started has named yet.
+type PostedInput struct {
+	Seq     int64  `json:"seq"`
+	InputID string `json:"input_id"`
+	// Steer asks for the input to go into the open turn.
+	Steer bool `json:"steer,omitzero"`
+}
+
+// inputLimit is the largest number of taken inputs in a state.
+const inputLimit = 256
+
+func (p *PostedInput) lookupKey() (string, int64) { return p.InputID, p.Seq }
+
+// post folds an external_input. A repeated input is void.
+func (s *ControlState) post(e *event.Event) error {
+	p, err := event.DecodeKept[event.External](e)
+	if err != nil || p.InputID == "" || len(p.Messages) == 0 {
+		return err
+	}
+	if !slices.Contains(s.Inputs, p.InputID) && !s.inbox.has(&s.Inbox, p.InputID) {
+		s.inbox.add(&s.Inbox, PostedInput{Seq: e.Seq, InputID: p.InputID, Steer: p.Steer})
+	}
+	return nil
+}
+
+// takeMessage takes the input that a message is part of.
+func (s *ControlState) takeMessage(e *event.Event) error {
+	data := e.Data
+	if e.Redacted() {
+		data = e.Kept()
+	}
+	if !bytes.Contains(data, []byte(`"input_id"`)) || e.Copied() {
+		return nil // most messages, without parsing
+	}
+	p, err := event.DecodeKept[struct {
+		InputID string `json:"input_id"`
+	}](e)
+	s.take(p.InputID)
+	return err
+}
+
+// take removes an input from the inbox, and remembers its id.
+func (s *ControlState) take(id string) {
+	if id == "" || slices.Contains(s.Inputs, id) {
+		return
+	}
+	s.inbox.remove(&s.Inbox, id)
+	s.Inputs = newest(append(s.Inputs, id), inputLimit)
+}
