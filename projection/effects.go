@@ -97,7 +97,7 @@ func (s *ControlState) complete(e *event.Event) error {
 	open := s.effects.remove(&s.Effects, place)
 	d := DoneEffect{Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Intended: open.Seq, Completed: e.Seq, Attempt: cmp.Or(p.Attempt, open.Attempt, 1)}
 	if open.Seq > 0 {
-		d.TurnID, d.Ordinal = open.TurnID, open.Ordinal
+		d.TurnID, d.Ordinal = cmp.Or(open.TurnID, p.TurnID), open.Ordinal
 	}
 	if !d.TurnID.IsZero() {
 		s.done.add(&s.Done, d)

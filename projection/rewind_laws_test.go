@@ -49,7 +49,7 @@ func statesWithoutMoves(l *garden.Life, name string) map[string]string {
 	all["calls"] = string(text)
 	pending, err := projection.LoadPending(garden.Bg, l.Log, name)
 	l.Allow(err)
-	all["pending"] = fmt.Sprint(pending.IsZero(), pending.Calls, pending.Waits, pending.Turn != nil, pending.Cursor)
+	all["pending"] = fmt.Sprint(pending.IsZero(), pending.Calls, pending.Cursor, pending.Resumable(), work(pending))
 	return all
 }
 
