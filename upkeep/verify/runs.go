@@ -164,6 +164,9 @@ func (r *runs) effect(c *checker, e *event.Event, f *runFact) {
 	}
 	done, known := seen.find(name)
 	intent := e.Type.Name() == event.EffectIntended
+	if intent && f.ofTurn() == 0 {
+		done = false // another effect
+	}
 	what := fmt.Sprintf("effect %q", line.Clip(cmp.Or(f.Ordinal, f.Key)))
 	switch {
 	case intent && done:

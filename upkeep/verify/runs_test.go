@@ -81,7 +81,11 @@ func TestVerifyNotesVoidEvents(t *testing.T) {
 			return []event.Payload{event.EffectIntent{Key: "k", TurnID: turn, Ordinal: "1", Class: event.EffectPure}, done, done}
 		}, "effect 4"},
 		{"a retried effect", func(ulid.ULID) []event.Payload { return []event.Payload{intent, retry, intent, result} }, ""},
-		{"an intent of a completed effect", func(ulid.ULID) []event.Payload { return []event.Payload{intent, result, intent} }, "effect 4"},
+		{"a key that is used again", func(ulid.ULID) []event.Payload { return []event.Payload{intent, result, intent, result, result} }, "effect 6"},
+		{"an intent of a completed effect", func(turn ulid.ULID) []event.Payload {
+			again := event.EffectIntent{Key: "k", TurnID: turn, Class: event.EffectPure}
+			return []event.Payload{again, event.EffectCompletion{Key: "k", TurnID: turn}, again}
+		}, "effect 4"},
 		{"an effect of a turn that is retried", func(turn ulid.ULID) []event.Payload {
 			return []event.Payload{event.EffectIntent{Key: "k", TurnID: turn, Class: event.EffectPure}, end, event.HeadMove{To: 0}, event.TurnStart{}, end, event.HeadMove{To: 1}, event.EffectCompletion{Key: "k", TurnID: turn}}
 		}, ""},
