@@ -337,3 +337,38 @@ func TestForkWhileItsParentIsRemoved(t *testing.T) {
 		}
 	})
 }
+
+// A turn ends with the first turn_completed that names it, or no turn.
+func TestEndOfATurn(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		one, two := started(0), started(1)
+		end := func(turn event.Event) event.Event {
+			return event.New(event.TurnCompletion{TurnID: turn.ID, Status: event.TurnStatusCompleted})
+		}
+		t.add("a", one)                                                             // 1
+		t.add("a", end(one))                                                        // 2
+		t.add("a", end(one))                                                        // 3: void
+		t.add("a", two)                                                             // 4
+		t.add("a", end(one))                                                        // 5: void
+		t.add("a", user("more"))                                                    // 6
+		t.add("a", event.New(event.TurnCompletion{Status: event.TurnStatusFailed})) // 7
+		for n, want := range []int64{2, 7} {
+			if got := t.where("a", fork.AtTurn(n)); got != want {
+				t.Errorf("turn %d ends at %d, want %d", n, got, want)
+			}
+		}
+	})
+}
+
+// In a fork an abort of the parent is void, so the turn would be open there.
+func TestForkOfAnAbortedTurn(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		turn := started(0)
+		t.add("a", turn, event.New(event.Abort{TurnID: turn.ID}))
+		_, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
+		t.nothing("b", fork.ErrOpenTurn, err)
+		t.add("a", event.New(event.TurnCompletion{TurnID: turn.ID, Status: event.TurnStatusAborted}))
+		_, err = fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
+		t.must(err)
+	})
+}

@@ -3,6 +3,8 @@ package fork
 import (
 	"context"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
@@ -66,7 +68,7 @@ func findTurn(ctx context.Context, log *eventlog.Log, session string, n int64) (
 		return turn{}, err
 	}
 	var s turnSearch
-	for e, err := range pathBack(ctx, log, session, head.Seq, event.TurnStarted, event.MessageAdded) {
+	for e, err := range pathBack(ctx, log, session, head.Seq, event.TurnStarted, event.TurnCompleted, event.MessageAdded) {
 		if err != nil {
 			return turn{}, err
 		}
@@ -86,6 +88,7 @@ type turnSearch struct {
 	turn      turn // the turn of the oldest event so far
 	started   bool // the events so far have a turn_started
 	exchanges exchanges
+	ends      []event.Event // the turn_completed events so far, newest first
 }
 
 // addOlder adds the event before those so far. found means that s.turn is turn n.
@@ -98,17 +101,31 @@ func (s *turnSearch) addOlder(e *event.Event, n int64) (found bool, err error) {
 		}
 		s.started = true
 		if s.turn.start = e.Seq; int64(t.Index) == n {
-			return true, nil
+			return true, s.end(e.ID)
 		}
-		s.turn = turn{next: e.Seq}
+		s.turn, s.ends = turn{next: e.Seq}, nil
 	case event.TurnCompleted:
-		s.turn.completed = e.Seq
+		s.ends = append(s.ends, *e)
 	case event.MessageAdded:
 		if !s.started {
 			return false, s.exchanges.addOlder(e)
 		}
 	}
 	return false, nil
+}
+
+// end sets the end of the turn: its first turn_completed that names it or no turn.
+func (s *turnSearch) end(id ulid.ULID) error {
+	for _, e := range s.ends {
+		p, err := event.DecodeKept[event.TurnCompletion](&e)
+		if err != nil {
+			return err
+		}
+		if p.TurnID.IsZero() || p.TurnID == id {
+			s.turn.completed = e.Seq
+		}
+	}
+	return nil
 }
 
 // exchanges are the turns of a session without turn_started: each begins with the

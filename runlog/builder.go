@@ -64,9 +64,13 @@ func (b *runBuilder) add(e *event.Event) error {
 	if err := projection.Info().Apply(&b.info, e); err != nil {
 		return err
 	}
+	before := b.finder.turn
 	ended, err := b.finder.next(e)
 	if err != nil {
 		return err
+	}
+	if x := b.turns[before]; x != nil && !before.id.IsZero() && e.Type.Name() == event.TurnStarted {
+		b.end(x, turnEnd{status: event.TurnStatusInterrupted})
 	}
 	var op *Op
 	if !b.own || e.SessionID == b.run.Session {
@@ -151,6 +155,10 @@ func (b *runBuilder) fold() (*Op, error) {
 		return b.wait()
 	case event.TurnStarted, event.TurnCompleted:
 		return nil, b.turnBounds()
+	case event.AbortRequested:
+		if err := b.abort(); err != nil {
+			return nil, err
+		}
 	case event.OpLogged:
 		return b.logged()
 	case event.CompactionTriggered:
@@ -213,14 +221,61 @@ func (b *runBuilder) turnBounds() error {
 		return err
 	}
 	p, err := event.DecodeKept[event.TurnCompletion](b.e)
-	t := b.byID[p.TurnID]
-	if p.TurnID.IsZero() || t == nil {
-		t = b.turn
+	t := b.turn
+	if !p.TurnID.IsZero() {
+		t = b.byID[p.TurnID]
 	}
 	if t != nil {
-		t.Status, t.StopReason, t.Error, t.Ended = p.Status, p.StopReason, p.Error, b.e.Timestamp
+		b.end(t, turnEnd{status: p.Status.Known(), reason: p.StopReason, err: p.Error})
+		t.Ended = b.e.Timestamp
 	}
 	return err
+}
+
+// abort folds an abort_requested of the open turn. A fork or a copy does not inherit it.
+func (b *runBuilder) abort() error {
+	p, _, err := event.Decode[event.Abort](b.e)
+	if t := b.turn; t != nil && !b.inherited && !b.e.Copied() && (p.TurnID.IsZero() || p.TurnID == t.ID) {
+		b.end(t, turnEnd{status: event.TurnStatusAborted, abort: true})
+	}
+	return err
+}
+
+// turnEnd is an event that ends a turn.
+type turnEnd struct {
+	status      event.TurnStatus
+	reason, err string
+	abort       bool // an abort_requested, which a turn_completed may follow
+	orphaned    bool
+}
+
+// end adds an end of a turn.
+func (b *runBuilder) end(t *Turn, x turnEnd) {
+	x.orphaned = !b.onPath
+	t.ends = append(t.ends, x)
+}
+
+// close sets the status of a turn. The first end on the path counts; on an orphaned
+// branch, the end of the newest attempt. The reason of an abort is in the turn_completed
+// after it.
+func (t *Turn) close() {
+	if t.Orphaned {
+		if n := len(t.ends) - 1; n > 0 && t.ends[n-1].abort {
+			t.ends = t.ends[n-1:]
+		} else if n > 0 {
+			t.ends = t.ends[n:]
+		}
+	}
+	for _, x := range t.ends {
+		switch {
+		case x.orphaned && !t.Orphaned:
+		case t.Status == "":
+			t.Status, t.StopReason, t.Error = x.status, x.reason, x.err
+		case t.Status == event.TurnStatusAborted && t.StopReason == "":
+			t.StopReason, t.Error = x.reason, x.err
+		}
+	}
+	t.ends = nil
 }
 
 // log adds a line to the turn, or to the run.
@@ -291,6 +346,7 @@ func (b *runBuilder) done() (*Run, error) {
 	}
 	r.Status = OpOK
 	for _, t := range r.Turns {
+		t.close()
 		t.infer()
 		r.Totals.Turns++
 		if !t.Orphaned {

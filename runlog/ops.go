@@ -228,8 +228,8 @@ func (b *runBuilder) effect() (*Op, error) {
 		if err != nil {
 			return nil, err
 		}
-		if op := b.keys[p.Key]; op != nil && op.Status == OpOpen {
-			return op, nil // another attempt
+		if op := b.keys[p.Key]; op != nil && (op.Status == OpOpen || op.hasResult && !p.TurnID.IsZero()) {
+			return op, nil // another attempt, or void
 		}
 		op := b.begin(effectKind(p.Kind), p.Key, cmp.Or(p.Name, p.Kind))
 		op.effect, op.Request = true, p.Arguments
@@ -253,7 +253,20 @@ func (b *runBuilder) effect() (*Op, error) {
 	return op, nil
 }
 
+// complete folds an effect_completed. The first one without retry_at is the result.
 func (b *runBuilder) complete(op *Op, p *event.EffectCompletion) {
+	if op.hasResult {
+		return
+	}
+	if !p.RetryAt.IsZero() {
+		line := LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type}
+		if p.Error != nil {
+			line.Level, line.Text = "warn", p.Error.Message
+		}
+		op.Logs = append(op.Logs, line)
+		return
+	}
+	op.hasResult = true
 	switch {
 	case op.Kind == LLMOp:
 		op.respond(b.e.Data)
@@ -292,7 +305,9 @@ func (b *runBuilder) approval() (*Op, error) {
 		return op, nil
 	}
 	r, err := event.DecodeKept[event.ApprovalResolution](b.e)
-	op.end(b.e, statusOf(r.Decision != event.Approved && r.Decision != event.Answered))
+	if op.Status == OpOpen {
+		op.end(b.e, statusOf(r.Decision.Known() == event.Denied))
+	}
 	return op, err
 }
 
@@ -303,7 +318,7 @@ func (b *runBuilder) wait() (*Op, error) {
 	}
 	started := b.e.Type.Name() == event.WaitStarted
 	op := b.waitOp("wait", p.WaitID, started)
-	if !started {
+	if !started && op.Status == OpOpen {
 		op.end(b.e, OpOK)
 	}
 	return op, nil
@@ -318,9 +333,10 @@ func (b *runBuilder) waitOp(name, id string, starts bool) *Op {
 		op = b.begin(SystemOp, id, name)
 		b.waiting[key] = op
 	}
-	if starts {
+	switch {
+	case starts:
 		op.Request = b.e.Data
-	} else {
+	case op.Status == OpOpen: // the first answer counts
 		op.Response = b.e.Data
 	}
 	return op

@@ -59,8 +59,8 @@ type Turn struct {
 	// reports that the turn is in the prefix that a fork shares, or was copied.
 	Orphaned  bool `json:"orphaned,omitzero"`
 	Inherited bool `json:"inherited,omitzero"`
-	// Status is the status in the turn's turn_completed. Without one it is completed
-	// if the assistant answered and no op is open, and empty while the turn is open.
+	// Status says how the turn ended, and is empty while it is open. A turn that a user
+	// message begins is completed if the assistant answered and no op is open.
 	Status     event.TurnStatus `json:"status,omitzero"`
 	StopReason string           `json:"stop_reason,omitzero"`
 	Error      string           `json:"error,omitzero"`
@@ -77,6 +77,8 @@ type Turn struct {
 	// Accounting is the costs in the turn that belong to no op.
 	Accounting []Accounting     `json:"accounting,omitzero"`
 	Spend      projection.Spend `json:"spend"`
+
+	ends []turnEnd
 }
 
 // OpKind is the kind of an Op.
@@ -125,6 +127,7 @@ type Op struct {
 	requests  []jsontext.Value
 	responses []jsontext.Value
 	effect    bool // an effect_intended began the op
+	hasResult bool // an effect_completed has its result
 }
 
 // ChildOp is a child run of an op.

@@ -3,6 +3,7 @@ package garden
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ var LifeSets = []projection.Set{Everything, projection.Session(), projection.Of(
 type act struct{ do, session, a, b int }
 
 var acts = []string{"turn", "turn", "end", "step", "answer", "answer", "piece", "part", "tool", "patch", "patch", "set", "artifact", "intend",
-	"complete", "approve", "wait", "child", "claim", "title", "rewind", "recover", "fork", "copy", "compact", "snapshot", "snapshot", "redact", "say"}
+	"complete", "complete", "approve", "approve", "wait", "child", "claim", "claim", "hibernate", "post", "post", "abort", "title", "rewind", "recover", "fork", "copy", "compact", "snapshot", "snapshot", "redact", "say"}
 
 var DrawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
 	return act{
@@ -86,8 +87,10 @@ func (l *Life) Act(a act) {
 		l.converse(name, do, a)
 	case "patch", "set", "artifact", "title":
 		l.changeState(name, do, a)
-	case "intend", "complete", "approve", "wait", "child", "claim":
+	case "intend", "complete", "wait", "child":
 		l.work(name, do, a)
+	case "approve", "claim", "hibernate", "post", "abort":
+		l.control(name, do, a)
 	default:
 		l.changeTree(name, do, a)
 	}
@@ -99,12 +102,16 @@ func (l *Life) converse(name, do string, a act) {
 	case "say":
 		l.Append(name, event.UserMessage(fmt.Sprint("word ", a.a)))
 	case "turn":
-		turn := event.New(event.TurnStart{Index: a.a, Agent: fmt.Sprint("a", a.b%2)})
+		turn := event.New(event.TurnStart{Index: a.a, Agent: fmt.Sprint("a", a.b%2), InputID: inputID(a.b)})
 		l.turns[name] = turn.ID
 		l.Append(name, event.UserMessage("do it"), turn)
 	case "end":
-		status := []event.TurnStatus{event.TurnStatusCompleted, event.TurnStatusFailed}[a.b%2]
-		l.Append(name, event.New(event.TurnCompletion{TurnID: l.turns[name], Status: status, Usage: usage}))
+		status := []event.TurnStatus{event.TurnStatusCompleted, event.TurnStatusFailed, event.TurnStatusInterrupted}[a.b%3]
+		end := event.TurnCompletion{TurnID: l.turns[name], Status: status, Usage: usage}
+		if a.a%4 == 0 {
+			end.TurnID = ulid.ULID{}
+		}
+		l.Append(name, event.New(end))
 	case "step":
 		l.Append(name, event.New(event.StepStart{Step: a.b, TurnID: l.turns[name], Model: "m1"}))
 		if a.a%2 == 0 {
@@ -168,25 +175,24 @@ func (l *Life) work(name, do string, a act) {
 	}
 	switch do {
 	case "intend":
-		key := fmt.Sprint("effect", len(l.effects))
-		l.effects = append(l.effects, key)
+		if len(l.effects) == 0 || a.a%3 > 0 { // else it tries an older one again
+			l.effects = append(l.effects, fmt.Sprint("effect", len(l.effects)))
+		}
+		n := len(l.effects) - 1
 		kind := []string{"model", "tool", "mail"}[a.b%3]
-		l.Append(name, event.New(event.EffectIntent{Key: key, TurnID: l.turns[name], Kind: kind, Class: event.EffectPure}))
+		l.Append(name, event.New(event.EffectIntent{Key: l.effects[n], TurnID: l.turns[name], Ordinal: ordinal(n), Kind: kind, Attempt: a.a % 3, Class: event.EffectPure}))
 	case "complete":
 		if len(l.effects) > 0 {
-			x := event.EffectCompletion{Key: l.effects[a.a%len(l.effects)], TurnID: l.turns[name], Usage: event.Usage{OutputTokens: int64(a.b)}}
+			n := a.a % len(l.effects)
+			x := event.EffectCompletion{Key: l.effects[n], TurnID: l.turns[name], Ordinal: ordinal(n), Attempt: a.b % 3, Usage: event.Usage{OutputTokens: int64(a.b)}}
+			if a.b > 2 {
+				x.RetryAt = time.Unix(int64(a.a), 0)
+			}
 			l.Append(name, cost(event.New(x)))
-		}
-	case "approve":
-		id := fmt.Sprint("i", a.a%3)
-		if a.b%2 == 0 {
-			l.Append(name, event.New(event.ApprovalRequest{InterruptID: id, Name: "pay"}))
-		} else {
-			l.Append(name, event.New(event.ApprovalResolution{InterruptID: id, Decision: event.Approved}))
 		}
 	case "wait":
 		if id := fmt.Sprint("w", a.a%3); a.b%2 == 0 {
-			l.Append(name, event.New(event.Wait{WaitID: id}))
+			l.Append(name, event.New(event.Wait{WaitID: id, TurnID: l.turns[name], CursorID: "x"}))
 		} else {
 			l.Append(name, event.New(event.Wait{State: event.WaitStateResolved, WaitID: id}))
 		}
@@ -198,12 +204,70 @@ func (l *Life) work(name, do string, a act) {
 		c.State = []event.ChildState{event.ChildStateRequested, event.ChildStateStarted, event.ChildStateProgressed,
 			event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateMerged}[a.b]
 		l.Append(name, cost(event.New(c)))
-	case "claim":
-		if a.b == 0 {
-			l.Append(name, event.New(event.RunRelease{Epoch: int64(a.a) + 1}))
-		} else {
-			l.Append(name, event.New(event.RunClaim{Epoch: int64(a.a) + 1, Runner: "r"}))
+	}
+}
+
+// ordinal is the place of effect n. Every fourth effect has none.
+func ordinal(n int) string {
+	if n%4 == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// inputID is one of five ids, or none.
+func inputID(n int) string {
+	if n %= 6; n > 0 {
+		return fmt.Sprint("in", n)
+	}
+	return ""
+}
+
+// control appends what runners and people decide: in any order, and several times.
+func (l *Life) control(name, do string, a act) {
+	turn := l.turns[name]
+	switch do {
+	case "approve":
+		id := fmt.Sprint("i", a.a%3)
+		switch a.b {
+		case 0, 1:
+			l.Append(name, event.New(event.ApprovalRequest{InterruptID: id, Name: "pay", TurnID: turn, CursorID: "x"}))
+		case 2:
+			l.Append(name, event.New(event.ApprovalRequest{InterruptID: id, Name: "pay"}))
+		case 3:
+			l.Append(name, event.New(event.ApprovalCancelation{InterruptID: id}))
+		default:
+			decision := []event.Decision{event.Approved, event.Denied}[a.b%2]
+			l.Append(name, event.New(event.ApprovalResolution{InterruptID: id, Decision: decision}))
 		}
+	case "claim":
+		epoch := int64(a.a%4) + 1 // mostly not the next one
+		if a.b == 0 {
+			l.Append(name, event.New(event.RunRelease{Epoch: epoch}))
+		} else {
+			l.Append(name, event.New(event.RunClaim{Epoch: epoch, Runner: "r"}))
+		}
+	case "hibernate":
+		switch id := []string{"x", "y"}[a.a%2]; {
+		case turn.IsZero():
+		case a.b < 3:
+			l.Append(name, event.New(event.TurnHibernation{TurnID: turn, Cursor: event.Cursor{ID: id, Kind: "review"}}))
+		default:
+			l.Append(name, event.New(event.TurnResumption{TurnID: turn, CursorID: id}))
+		}
+	case "post":
+		message := event.Message{Role: event.User, InputID: inputID(a.a), Parts: []event.Part{event.Text("posted")}}
+		if a.b < 4 {
+			l.Append(name, event.New(event.External{InputID: inputID(a.a), Steer: a.b == 0, Messages: []event.Message{message}}))
+		} else {
+			l.Append(name, event.New(message))
+		}
+	case "abort":
+		p := event.Abort{By: "a person"}
+		if a.b%2 == 0 {
+			p.TurnID = turn
+		}
+		l.Append(name, event.New(p))
 	}
 }
 

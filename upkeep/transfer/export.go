@@ -17,7 +17,7 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// Export writes sessions as lines for Import (docs/FORMAT.md, chapter 10): it inlines
+// Export writes sessions as lines for Import (docs/FORMAT.md, chapter 11): it inlines
 // spilled data, writes every other blob before the first line that needs it, and writes
 // the parents of a fork before the fork. Hashes stay. The output depends on the sessions
 // only, not on their store. After an error, w has a part of the output.

@@ -30,6 +30,7 @@ type inspection struct {
 	to        int64 // of a head_moved
 	fork      *event.Fork
 	redaction *event.RedactionNote // unless it is a copy
+	run       *runFact             // of a turn, claim, effect or review
 }
 
 // fault is something wrong with one event.
@@ -87,6 +88,7 @@ func (i *inspector) erased(e *event.Event, n *inspection) {
 		n.fault(RulePayload, err.Error())
 	}
 	n.outline = o
+	n.readRun(e)
 	if p, err := e.Payload(); err == nil {
 		n.note(e, p)
 	} else if !errors.Is(err, event.ErrRedacted) {
@@ -151,6 +153,7 @@ func (i *inspector) payload(e *event.Event, n *inspection) {
 		n.fault(ruleOf(err), err.Error())
 	}
 	n.note(e, p)
+	n.readRun(e)
 }
 
 // note notes what the other checks need of a payload.

@@ -38,6 +38,7 @@ type checker struct {
 	lost    map[int64]bool           // lost events
 	missing map[event.Digest]bool
 	talk    conversation
+	runs    runs
 
 	inspector *inspector
 }
@@ -96,6 +97,7 @@ func (c *checker) piece(ctx context.Context, f *eventlog.Fragment, n *inspection
 	}
 	c.gap = gap{}
 	c.erasure(ctx, e, n)
+	c.runs.event(c, e, n)
 	return c.talk.event(ctx, c, e, n)
 }
 
@@ -260,6 +262,7 @@ func (c *checker) forked(ctx context.Context, e *event.Event, n *inspection) err
 	}
 	c.report.Parent = f.Parent
 	c.talk.inherit(f.Seq)
+	c.runs.inherit()
 	err := c.v.engine.CheckFork(ctx, e.SessionID, f)
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -332,6 +335,7 @@ func (c *checker) finish() {
 		return
 	}
 	c.at.Offset = -1
+	c.runs.finish(c)
 	for _, seq := range c.unnamed() {
 		if c.lostAfter(seq) {
 			c.note(seq, RuleRedaction, "the content is erased; the event that says why was probably lost")

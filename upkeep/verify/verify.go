@@ -48,6 +48,11 @@ const (
 	RuleUnlisted  = "unlisted"     // a session with a torn tail only
 	RuleUnread    = "unreadable"   // a session cannot be read
 	RuleErasing   = "erasing"      // an erasure was interrupted
+	RuleTurn      = "turn"         // a turn begins in an open turn (a note)
+	RuleEffect    = "effect"       // an effect without intent, or an event of a completed effect (a note)
+	RuleClaim     = "claim"        // a claim whose epoch is not the next one (a note)
+	RuleReview    = "review"       // an answer to no open review (a note)
+	RuleCursor    = "cursor"       // a cursor that was consumed before (a note)
 )
 
 // Report is the result of checking one session.
@@ -59,7 +64,8 @@ type Report struct {
 	// Parent is the parent of a fork, or "".
 	Parent string
 	// Defects are damage. Notes are not: rules that an import broke and marked, known
-	// losses, marks that a replay contradicts, and torn tails.
+	// losses, marks that a replay contradicts, torn tails, and events that are void by
+	// the rules of turns and runs.
 	Defects, Notes []eventlog.Defect
 	// MoreDefects and MoreNotes count the defects and notes after the first 1,000,
 	// which are not listed.
