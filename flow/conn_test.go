@@ -1,0 +1,429 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/memory"
+)
+
+// echo says the texts of all user messages, after a first call of the model that waits
+// for gate.
+func echo(gate chan struct{}) flow.Model {
+	return modelFunc(func(ctx context.Context, r *flow.Request, emit func(eventlog.Delta)) (flow.Response, error) {
+		emit(eventlog.Delta{Kind: event.TextPart, Text: "thinking "})
+		if gate != nil {
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				return flow.Response{}, ctx.Err()
+			}
+		}
+		var said []string
+		for _, x := range r.Messages {
+			if x.Message.Role == event.User {
+				said = append(said, x.Message.Text())
+			}
+		}
+		return flow.Response{Message: event.Message{Parts: []event.Part{event.Text(strings.Join(said, "|"))}, StopReason: "stop"}}, nil
+	})
+}
+
+// twice asks the model twice in a turn.
+func twice(m flow.Model) func(context.Context, *flow.Turn[notes]) error {
+	return func(ctx context.Context, tn *flow.Turn[notes]) error {
+		for range 2 {
+			if _, err := tn.Model(ctx, m, flow.Request{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func openLog(t *testing.T) *eventlog.Log {
+	t.Helper()
+	log := eventlog.Open(memory.New())
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+func start(t *testing.T, a *flow.Agent[notes], o ...flow.StartOptions) *flow.Conn[notes] {
+	t.Helper()
+	c, err := a.Start(t.Context(), flow.Session("s"), o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func finish(t *testing.T, c *flow.Conn[notes]) flow.Output[notes] {
+	t.Helper()
+	c.Close()
+	out, err := c.Output(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestInputsAreSeenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: twice(echo(gate))}
+		defer a.Log.Close()
+		in := func(id string, steer bool) flow.Input {
+			x := flow.Text(id)
+			x.ID, x.Steer = id, steer
+			return x
+		}
+		c := start(t, a)
+		for range 2 {
+			if err := c.Send(in("one", false)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		for range 2 {
+			if err := c.Send(in("steer", true)); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Send(in("next", false)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := flow.Post(t.Context(), a.Log, "s", in("posted", false)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(gate)
+		time.Sleep(time.Second)
+		if _, err := flow.Post(t.Context(), a.Log, "s", in("steer", true)); err != nil {
+			t.Fatal(err)
+		}
+		out := finish(t, c)
+		var said []string
+		for _, m := range out.Messages {
+			said = append(said, string(m.Role[0])+":"+m.Text())
+		}
+		want := "u:one a:one u:steer a:one|steer u:next a:one|steer|next a:one|steer|next u:posted a:one|steer|next|posted a:one|steer|next|posted"
+		if got := strings.Join(said, " "); got != want {
+			t.Fatalf("got  %s\nwant %s", got, want)
+		}
+	})
+}
+
+func TestAnInputPostedWhileNobodyRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: twice(echo(nil))}
+		defer a.Log.Close()
+		finish(t, start(t, a))
+		if _, err := flow.Post(t.Context(), a.Log, "s", flow.Text("hello")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := a.Serve(ctx, flow.ServeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		info, err := flow.Info(t.Context(), a.Log, "s")
+		if err != nil || info.Status != flow.StatusFinished || len(info.Inbox) != 0 {
+			t.Fatalf("%+v %v", info, err)
+		}
+	})
+}
+
+func TestAbort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: twice(echo(make(chan struct{})))}
+		defer a.Log.Close()
+		c := start(t, a)
+		c.SendText("go")
+		synctest.Wait()
+		before, err := c.Abort(t.Context(), "enough")
+		if err != nil || before != flow.StatusRunning {
+			t.Fatal(before, err)
+		}
+		var end *flow.TurnEnd
+		for chunk, err := range c.Receive() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			end = chunk.EndTurn
+		}
+		if end == nil || end.Status != event.TurnStatusAborted || end.StopReason != "aborted" {
+			t.Fatalf("%+v", end)
+		}
+		if before, err := c.Abort(t.Context(), "again"); err != nil || before != flow.StatusAborted {
+			t.Fatal(before, err)
+		}
+		out := finish(t, c)
+		if out.Status != flow.StatusAborted || len(out.Messages) != 1 {
+			t.Fatalf("%+v", out)
+		}
+	})
+}
+
+func TestAbortOfAHibernatedTurn(t *testing.T) {
+	s := newShop(t, flow.Ask("Pay?"))
+	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	before, err := flow.Abort(t.Context(), s.log, "s", event.Abort{By: "me", Reason: "no"})
+	if err != nil || before != flow.StatusHibernated {
+		t.Fatal(before, err)
+	}
+	out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("nothing"))
+	var pause *flow.Hibernated
+	if !errors.As(err, &pause) || s.runs() != 0 {
+		t.Fatal(err)
+	}
+	if m := out.Messages[2].ToolResults(); len(m) != 1 || !m[0].Interrupted {
+		t.Fatalf("the open call: %+v", out.Messages)
+	}
+}
+
+func TestDetach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: twice(echo(gate))}
+		defer a.Log.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		c, err := a.Start(ctx, flow.Session("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SendText("go")
+		synctest.Wait()
+		ref, err := c.Detach()
+		if err != nil || ref.Snapshot == "" {
+			t.Fatal(ref, err)
+		}
+		stop()
+		for range c.Receive() {
+			t.Fatal("a chunk after Detach")
+		}
+		s, err := a.Snapshot(t.Context(), ref)
+		if err != nil || s.Status != flow.StatusRunning {
+			t.Fatalf("%+v %v", s.Status, err)
+		}
+		close(gate)
+		<-c.Done()
+		s, err = a.Snapshot(t.Context(), ref)
+		if err != nil || s.Status != flow.StatusFinished || s.StopReason != "stop" || len(s.Messages) != 3 {
+			t.Fatalf("%+v %v", s, err)
+		}
+	})
+}
+
+func TestSecondRunnerAndTakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		log := eventlog.Open(memory.New())
+		defer log.Close()
+		a := &flow.Agent[notes]{Name: "a", Log: log, Turn: twice(echo(gate))}
+		c := start(t, a)
+		c.SendText("go")
+		synctest.Wait()
+		if _, err := a.Start(t.Context(), flow.Session("s")); !errors.Is(err, flow.ErrAlreadyRunning) {
+			t.Fatal(err)
+		}
+		b := *a
+		b.Turn = twice(echo(nil))
+		out := finish(t, start(t, &b, flow.StartOptions{TakeOver: true}))
+		close(gate)
+		if _, err := c.Output(t.Context()); !errors.Is(err, flow.ErrOvertaken) {
+			t.Fatal(err)
+		}
+		if out.Status != flow.StatusFinished || len(out.Messages) != 3 {
+			t.Fatalf("%+v", out)
+		}
+	})
+}
+
+func TestConcurrentAndNestedEffects(t *testing.T) {
+	log := openLog(t)
+	for name, want := range map[string]error{"nested": flow.ErrNestedEffect, "concurrent": flow.ErrConcurrentEffect} {
+		a := &flow.Agent[notes]{Name: "a", Log: log, Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
+			_, err := flow.Do(ctx, tn, flow.Effect{Name: "outer"}, func(inner context.Context) (int, error) {
+				if name == "concurrent" {
+					inner = ctx
+				}
+				return flow.Do(inner, tn, flow.Effect{Name: "inner"}, func(context.Context) (int, error) {
+					t.Error("ran")
+					return 0, nil
+				})
+			})
+			return err
+		}}
+		if _, err := a.Run(t.Context(), flow.Session(name), flow.Text("go")); !errors.Is(err, want) {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for name, l := range map[string]flow.Limits{"calls": {Calls: 1}, "tokens": {Tokens: 5}, "cost": {Cost: event.Dollar / 1000}} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t, nil)
+			tool := s.tool(nil)
+			tool.Class = ""
+			s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, tool)
+			s.agent.Options.Limits = l
+			out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+			if err != nil || out.StopReason != "limit" || out.Status != flow.StatusFinished || s.calls.Load() != 1 {
+				t.Fatalf("%v %+v", err, out)
+			}
+		})
+	}
+}
+
+// overloaded is an error of a model that asks to wait.
+type overloaded struct{ after time.Duration }
+
+func (o overloaded) Error() string             { return "overloaded" }
+func (o overloaded) RetryAfter() time.Duration { return o.after }
+func (o overloaded) Permanent() bool           { return false }
+
+func TestARetrySurvivesTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		m := modelFunc(func(context.Context, *flow.Request, func(eventlog.Delta)) (flow.Response, error) {
+			if asked++; asked == 1 {
+				return flow.Response{}, overloaded{2 * time.Hour}
+			}
+			return flow.Response{Message: event.Message{Parts: []event.Part{event.Text("ok")}}}, nil
+		})
+		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: flow.Chat[notes](m, flow.Request{})}
+		defer a.Log.Close()
+		_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+		var pause *flow.Hibernated
+		if !errors.As(err, &pause) || time.Until(pause.Until) < time.Hour {
+			t.Fatalf("%v %+v", err, pause)
+		}
+		if _, err := a.Start(t.Context(), flow.Session("s")); !errors.As(err, &pause) || asked != 1 {
+			t.Fatalf("too early: %v", err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer stop()
+		if err := a.Serve(ctx, flow.ServeOptions{Poll: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		info, _ := flow.Info(t.Context(), a.Log, "s")
+		if asked != 2 || info.Status != flow.StatusFinished {
+			t.Fatalf("asked %d, %s", asked, info.Status)
+		}
+	})
+}
+
+func TestCheckpoints(t *testing.T) {
+	for checkpoint, want := range map[flow.Checkpoint]string{flow.NoCheckpoint: "", flow.AfterPrompt: "after_prompt",
+		flow.AfterEachPhase: "after_prompt before_effect", flow.BeforeEachEffect: "after_prompt before_effect before_effect"} {
+		s := newShop(t, nil)
+		tool := s.tool(nil)
+		tool.Class = ""
+		s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, tool)
+		var kinds []string
+		c := startAt(t, s, checkpoint)
+		c.SendText("A1")
+		c.Close()
+		for {
+			out, err := c.Output(t.Context())
+			var pause *flow.Hibernated
+			if !errors.As(err, &pause) {
+				if err != nil || out.Message.Text() != `done: paid {"order":"A1"}` || s.runs() != 1 || s.calls.Load() != 2 {
+					t.Fatalf("%v %+v", err, out)
+				}
+				break
+			}
+			kinds = append(kinds, pause.Cursor.Kind)
+			c = startAt(t, s, checkpoint)
+			c.Close()
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("checkpoint %d: %q, want %q", checkpoint, got, want)
+		}
+	}
+}
+
+func startAt(t *testing.T, s *shop, checkpoint flow.Checkpoint) *flow.Conn[notes] {
+	t.Helper()
+	c, err := s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Checkpoint: checkpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestStartArguments(t *testing.T) {
+	key := []byte(strings.Repeat("k", 32))
+	a := &flow.Agent[notes]{Name: "a", Log: openLog(t), Turn: twice(echo(nil))}
+	a.Options.Key = key
+	out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, _ := out.Ref.Token(key)
+	plain, _ := out.Ref.Token(nil)
+	other, _ := out.Ref.Token([]byte(strings.Repeat("x", 32)))
+	for name, c := range map[string]struct {
+		from flow.Start
+		want error
+	}{
+		"empty id":         {flow.Session(""), flow.ErrStart},
+		"no such session":  {flow.FromSnapshot("x", out.Ref.Snapshot), flow.ErrStart},
+		"no such snapshot": {flow.FromSnapshot("s", "x"), projection.ErrSnapshotNotFound},
+		"empty snapshot":   {flow.FromSnapshot("s", ""), flow.ErrStart},
+		"state of a known": {flow.FromState(flow.Content[notes]{Session: "s"}), flow.ErrStart},
+		"not a token":      {flow.FromToken("x"), flow.ErrToken},
+		"bad base64":       {flow.FromToken("convlog:snapshot:v1:%"), flow.ErrSignature},
+		"newer":            {flow.FromToken(strings.Replace(good, "v1", "v2", 1)), event.ErrVersion},
+		"unsigned":         {flow.FromToken(plain), flow.ErrSignature},
+		"other key":        {flow.FromToken(other), flow.ErrSignature},
+		"changed":          {flow.FromToken(good[:len(good)-60] + "A" + good[len(good)-59:]), flow.ErrSignature},
+	} {
+		if _, err := a.Start(t.Context(), c.from); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("two")); err != nil {
+		t.Fatal(err)
+	}
+	back, err := a.Run(t.Context(), flow.FromToken(good), flow.Text("three"))
+	if err != nil || back.Message.Text() != "one|three" {
+		t.Fatalf("%v %+v", err, back.Message)
+	}
+	out.Content.Session = ""
+	fresh, err := a.Run(t.Context(), flow.FromState(out.Content), flow.Text("four"))
+	if err != nil || fresh.Message.Text() != "one|four" || fresh.Session == "s" {
+		t.Fatalf("%v %+v", err, fresh.Message)
+	}
+}
+
+func TestAnImportedSession(t *testing.T) {
+	s := newShop(t, nil)
+	call := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("x1", "old", nil), event.ToolCall("x2", "old", nil)}})
+	if _, err := s.log.Append(t.Context(), "s", eventlog.New(), event.New(event.Session{Agent: "other"}), event.UserMessage("hi"),
+		event.New(event.TurnStart{Agent: "other"}), call); err != nil {
+		t.Fatal(err)
+	}
+	s.agent.Turn = twice(echo(nil))
+	in := flow.Text("go on")
+	in.Messages = append([]event.Message{{Role: event.Tool, Parts: []event.Part{event.ToolResult("x1", "old", event.Text("late"))}}}, in.Messages...)
+	out, err := s.agent.Run(t.Context(), flow.Session("s"), in)
+	if err != nil || out.Message.Text() != "hi|go on" {
+		t.Fatalf("%v %+v", err, out.Message)
+	}
+	var results []event.Part
+	for _, m := range out.Messages {
+		results = append(results, m.ToolResults()...)
+	}
+	if len(results) != 2 || results[0].CallID == results[1].CallID || results[0].Interrupted == results[1].Interrupted {
+		t.Fatalf("%+v", results)
+	}
+}
