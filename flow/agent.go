@@ -65,6 +65,8 @@ type Options struct {
 	Runner string
 	// Logger gets a line for each claim, turn and hibernation; nil logs nothing.
 	Logger *slog.Logger
+	// Telemetry gets a span for each turn, effect and snapshot, and metrics.
+	Telemetry Telemetry
 	// Now is the clock, and NewID makes ids; time.Now and random UUIDs if nil.
 	Now   func() time.Time
 	NewID func() string
@@ -148,6 +150,10 @@ func (a *Agent[S]) settings() (*settings, error) {
 			return encode(state)
 		}}
 	s.set = s.newSet()
+	var err error
+	if s.telemetry, err = newTelemetry(s.options.Telemetry); err != nil {
+		return nil, fmt.Errorf("%w: telemetry: %w", ErrStart, err)
+	}
 	return s, nil
 }
 

@@ -67,8 +67,10 @@ func (t *turn) attempt(ctx context.Context, x *effect) error {
 	run := &running{turn: t, Running: Running{Session: t.r.session, Turn: t.rec.turn, Key: x.key, Ordinal: x.ordinal,
 		Attempt: x.attempt, CallID: x.callID, Answer: x.answer}}
 	begun := t.r.now()
-	o, err := t.call(ctx, x, run)
+	spanned, span := t.startAttempt(ctx, x)
+	o, err := t.call(spanned, x, run)
 	took := t.r.now().Sub(begun)
+	t.endAttempt(spanned, span, x, o, err, took)
 	if err != nil && t.stopped(ctx, err) {
 		return context.Cause(t.ctx)
 	}

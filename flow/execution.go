@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -48,12 +49,13 @@ type turn struct {
 	// halt ends the execution: each later effect returns it.
 	halt       error
 	stopReason string
+	span       trace.Span
+	end        *event.TurnCompletion // how the turn ended
 }
 
 // newTurn prepares the execution of an open turn. The caller holds r.mu.
 func (r *runner) newTurn(ctx context.Context, rec *records) (*turn, error) {
 	t := &turn{r: r, rec: rec, point: rec.point, patches: map[string]bool{}, steered: map[string]bool{}, started: r.now()}
-	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	if len(rec.at) > 0 {
 		view, err := projection.Resume(ctx, r.log, r.session, replaySet, projection.LiveOptions{At: rec.seq})
 		if err != nil {
@@ -61,7 +63,12 @@ func (r *runner) newTurn(ctx context.Context, rec *records) (*turn, error) {
 		}
 		t.view = view
 	}
-	return t, t.loadState()
+	if err := t.loadState(); err != nil {
+		return nil, err
+	}
+	ctx, t.span = r.startTurnSpan(ctx, rec)
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	return t, nil
 }
 
 // replaySet are the states that a turn function can ask for.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
@@ -194,7 +196,9 @@ func (r *runner) runTurn(ctx context.Context, w work) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn = nil
-	return r.endTurn(ctx, t, failed)
+	err = r.endTurn(ctx, t, failed)
+	r.endTurnSpan(ctx, t.span, t.end, errors.Join(failed, err))
+	return err
 }
 
 // prepareTurn reads the records of a turn and consumes its cursor. It returns nil if the
@@ -253,7 +257,7 @@ func (t *turn) execute() (err error) {
 
 // endTurn appends the end of a turn, unless it stays open. The caller holds r.mu.
 func (r *runner) endTurn(ctx context.Context, t *turn, failed error) error {
-	durable := context.WithoutCancel(ctx)
+	durable := trace.ContextWithSpan(context.WithoutCancel(ctx), t.span)
 	var pause *Hibernated
 	if t.halt != nil && !errors.Is(t.halt, ErrAborted) {
 		failed = t.halt
@@ -315,6 +319,9 @@ func (r *runner) complete(ctx context.Context, rec *records, t *turn, c event.Tu
 	if err != nil {
 		return err
 	}
+	if t != nil {
+		t.end = &c
+	}
 	return r.ended(ctx, rec, c, nil)
 }
 
@@ -343,6 +350,7 @@ func (r *runner) endFailed(ctx context.Context, t *turn, failed error) error {
 	if err != nil {
 		return err
 	}
+	t.end = &c
 	return r.ended(ctx, t.rec, c, &TurnError{Session: r.session, Turn: t.rec.turn, Code: code, Err: failed})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
@@ -166,6 +168,8 @@ func (t *turn) checkpointKind(many bool, first *effect) string {
 // snapshot appends a snapshot, after the events that others may have appended. The
 // caller holds r.mu.
 func (r *runner) snapshot(ctx context.Context, q projection.Request) error {
+	ctx, span := r.telemetry.tracer.Start(ctx, "snapshot", trace.WithAttributes(attrConversation.String(r.session), attrAgent.String(r.name), attrSnapshot.String(q.ID)))
+	defer span.End()
 	for {
 		s, made, err := r.live.Snapshot(ctx, q)
 		if isConflict(err) {

@@ -50,6 +50,7 @@ type settings struct {
 	options       Options
 	checkpoint    Checkpoint
 	set           projection.Set
+	telemetry     *telemetry
 	// run executes the turn function.
 	run func(ctx context.Context, t *turn) error
 	// migrate returns a custom state in the version of the agent.
