@@ -35,8 +35,6 @@ type span struct {
 	status codes.Code
 }
 
-type spanKey struct{}
-
 func (s *spans) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracer{all: s} }
 
 type tracer struct {
@@ -51,10 +49,10 @@ func (r tracer) Start(ctx context.Context, name string, o ...trace.SpanStartOpti
 	s.open++
 	config := trace.NewSpanStartConfig(o...)
 	x := &span{all: s, name: name, attrs: config.Attributes()}
-	if p, ok := ctx.Value(spanKey{}).(*span); ok {
+	if p, ok := trace.SpanFromContext(ctx).(*span); ok {
 		x.parent = p.name
 	}
-	return context.WithValue(ctx, spanKey{}, x), x
+	return trace.ContextWithSpan(ctx, x), x
 }
 
 func (x *span) SetAttributes(a ...attribute.KeyValue) { x.attrs = append(x.attrs, a...) }
