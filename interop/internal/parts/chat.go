@@ -8,10 +8,11 @@ import (
 )
 
 // ChatContent parses the reasoning and the content of a message of Chat Completions, in
-// this order. An empty text makes no part.
+// this order. An empty text makes no part. Reasoning under both of its names makes one
+// part if the texts are equal.
 func (r *Reader) ChatContent(o *Members) (all []event.Part, err error) {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
-		if text := o.Maybe(name); text != "" {
+		if text := o.Maybe(name); text != "" && (len(all) == 0 || all[0].Text != text) {
 			all = append(all, event.Reasoning(text, ""))
 		}
 	}
