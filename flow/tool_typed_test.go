@@ -57,7 +57,6 @@ type refund struct {
 	At     time.Time        `json:"at,omitzero"`
 	Code   code             `json:"code,omitzero"`
 	Raw    jsontext.Value   `json:"raw,omitempty"`
-	hidden chan int
 }
 
 // call runs a tool with arguments.
