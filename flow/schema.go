@@ -18,8 +18,12 @@ import (
 //		return jsontext.Value(`{"type":"string","enum":["late","damaged"]}`)
 //	}
 //
-// JSONSchema is called on the zero value.
+// The schema has a type. JSONSchema is called on the zero value.
 type Schema interface{ JSONSchema() jsontext.Value }
+
+// anyValue describes a member of any type. Its schema would be true otherwise, which some
+// servers refuse.
+const anyValue = "any JSON value"
 
 // schemaOf infers the schema of the arguments.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
@@ -28,8 +32,9 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	}
 	own := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[[]byte]():             {Type: "string", ContentEncoding: "base64"},
-		reflect.TypeFor[jsontext.Value]():     {},
-		reflect.TypeFor[stdjson.RawMessage](): {},
+		reflect.TypeFor[any]():                {Description: anyValue},
+		reflect.TypeFor[jsontext.Value]():     {Description: anyValue},
+		reflect.TypeFor[stdjson.RawMessage](): {Description: anyValue},
 		reflect.TypeFor[stdjson.Number]():     {Type: "number"},
 	}
 	if err := findSchemas(t, own, map[reflect.Type]bool{}); err != nil {
@@ -54,7 +59,11 @@ func findSchemas(t reflect.Type, own map[reflect.Type]*jsonschema.Schema, seen m
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
 		if s, ok := reflect.New(t).Interface().(Schema); ok {
 			own[t] = new(jsonschema.Schema)
-			if err := stdjson.Unmarshal(s.JSONSchema(), own[t]); err != nil {
+			err := stdjson.Unmarshal(s.JSONSchema(), own[t])
+			if err == nil && typesOf(own[t]) == nil {
+				err = errors.New("the type is missing")
+			}
+			if err != nil {
 				return fmt.Errorf("the JSON Schema of %v: %w", t, err)
 			}
 			return nil

@@ -17,8 +17,8 @@ import (
 type Script struct {
 	Answers []ScriptAnswer
 	// Next returns the index of the answer to a request. If nil, the index is the number
-	// of assistant messages after the last user message: the answers are those of one
-	// turn, and every turn gets them.
+	// of assistant messages after the last user message, so every turn gets the same
+	// answers.
 	Next func(r *Request) int
 }
 

@@ -78,7 +78,7 @@ func TestNewTool(t *testing.T) {
 		`"items":{"type":["null","array"],"items":{"type":"object","properties":{"name":{"type":"string","description":"the name of the item"},` +
 		`"count":{"type":"integer","minimum":-128,"maximum":127},"tags":{"type":["null","array"],"items":{"type":"string"}}},"required":["name"],"additionalProperties":false}},` +
 		`"share":{"type":["null","integer"],"minimum":0,"maximum":100},"proof":{"type":"string","contentEncoding":"base64"},` +
-		`"limits":{"type":"object","additionalProperties":{"type":"integer","minimum":0,"maximum":255}},"note":true,"after":{"type":"integer"},"at":{"type":"string"},"code":{"type":"string","pattern":"^[a-z]+$"},"raw":true},` +
+		`"limits":{"type":"object","additionalProperties":{"type":"integer","minimum":0,"maximum":255}},"note":{"description":"any JSON value"},"after":{"type":"integer"},"at":{"type":"string"},"code":{"type":"string","pattern":"^[a-z]+$"},"raw":{"description":"any JSON value"}},` +
 		`"required":["order","reason"],"additionalProperties":false}`
 	if diff := cmp.Diff(want, string(tool.Parameters)); diff != "" || tool.Name != "refund" || tool.Description != "Refund an order." {
 		t.Error(diff)
@@ -201,6 +201,7 @@ func TestTypesWithoutASchema(t *testing.T) {
 		"list":       newTool[[]int](),
 		"any":        newTool[any](),
 		"bad schema": newTool[struct{ B badSchema }](),
+		"no type":    newTool[struct{ B noType }](),
 		"bad tag": newTool[struct {
 			A int `jsonschema:"WORD=x"`
 		}](),
@@ -224,10 +225,15 @@ func TestTypesWithoutASchema(t *testing.T) {
 type (
 	badSchema  string
 	badPattern string
+	noType     string
 )
 
-func (badSchema) JSONSchema() jsontext.Value  { return jsontext.Value(`{"type":5}`) }
-func (badPattern) JSONSchema() jsontext.Value { return jsontext.Value(`{"pattern":"("}`) }
+func (noType) JSONSchema() jsontext.Value { return jsontext.Value(`{"enum":["a"]}`) }
+
+func (badSchema) JSONSchema() jsontext.Value { return jsontext.Value(`{"type":5}`) }
+func (badPattern) JSONSchema() jsontext.Value {
+	return jsontext.Value(`{"type":"string","pattern":"("}`)
+}
 
 func newTool[In any]() error {
 	_, err := flow.NewTool("f", "", func(context.Context, In) (string, error) { return "", nil })

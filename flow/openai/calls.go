@@ -65,8 +65,7 @@ func (s *stream) addCall(members []rawjson.Member) error {
 }
 
 // callOf returns the call that a piece belongs to, or a new one. The index of a piece
-// says it. Servers without an index, and those that send 0 for every call, give each
-// call its own id.
+// decides. Some servers send no index, or 0 for every call: there the id decides.
 func (s *stream) callOf(members []rawjson.Member) *toolCall {
 	index, _ := rawjson.Value(members, "index")
 	raw, _ := rawjson.Value(members, "id")

@@ -21,8 +21,8 @@ var errNoFinish = errors.New("no finish_reason came")
 type stream struct {
 	call *httpmodel.Call
 	emit func(eventlog.Delta)
-	// top, choice and message are the members of the answer, of its choice and of the
-	// message, without those of the other fields.
+	// top, choice and message are the members of the answer, of its choice and of its
+	// message. Texts and calls are not among them.
 	top, choice, message []rawjson.Member
 	texts                []*text
 	calls                []*toolCall

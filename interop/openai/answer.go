@@ -23,8 +23,9 @@ func ToolName(name string) string { return render.Name(name, maxName) }
 // of its first choice. Its parts are reasoning, text, refusal and calls, in this order.
 // Arguments that are no JSON become a JSON string. A call without an id gets one.
 //
-// The provider is Provider. Other members of the message go to its Extra, those of the
-// choice to the member "choice" of the Extra, and those of the response to "response".
+// The provider is Provider. Unknown members of the message go to its Extra, unknown
+// members of the choice to the member "choice" of the Extra, and unknown members of the
+// response to the member "response".
 // An error matches ErrAnswer.
 func ChatAnswer(response jsontext.Value) (m event.Message, err error) {
 	o, err := parts.Open(response)
