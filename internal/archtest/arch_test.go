@@ -78,7 +78,19 @@ var table = map[string]room{
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
 		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
-		modules: append([]string{"go.opentelemetry.io/otel"}, given...),
+		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
+	},
+	"flow/internal/httpmodel": {rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson"}, modules: given},
+	"flow/internal/httpmodel/modeltest": {
+		rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson"}, modules: append(testModules, given...),
+	},
+	"flow/openai": {
+		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/rawjson", "interop/openai"}, modules: given,
+		tests: []string{"flow/internal/..."},
+	},
+	"flow/anthropic": {
+		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/rawjson", "interop/anthropic"}, modules: given,
+		tests: []string{"flow/internal/..."},
 	},
 
 	"internal/lease":  {rooms: []string{"eventlog", "internal/flock", "internal/regular"}, modules: []string{"golang.org/x/sys"}},

@@ -111,6 +111,18 @@ func (m *Member) AppendName(b []byte) []byte {
 
 var errNotArray = errors.New("not an array")
 
+// Array renders elements as an array, in order, without added white space between them.
+func Array(elements []jsontext.Value) jsontext.Value {
+	b := []byte{'['}
+	for i, v := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
+
 // Elements splits an array into its elements, which share the array's bytes.
 func Elements(array jsontext.Value) ([]jsontext.Value, error) {
 	s := takeSplitter()

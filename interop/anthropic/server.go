@@ -60,17 +60,15 @@ func serverContent(p *event.Part) jsontext.Value {
 	if len(p.Content) == 1 && p.Content[0].Type == event.OpaquePart && isServerContent(p.Name, p.Content[0].Value) {
 		return p.Content[0].Value
 	}
-	list := jsontext.Value(`[`)
+	var values []jsontext.Value
 	for i := range p.Content {
 		if p.Content[i].Type != event.OpaquePart {
 			return nil
 		}
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, p.Content[i].Value...)
+		values = append(values, p.Content[i].Value)
 	}
-	if list = append(list, ']'); !isServerContent(p.Name, list) {
+	list := rawjson.Array(values)
+	if !isServerContent(p.Name, list) {
 		return nil
 	}
 	return list

@@ -13,7 +13,6 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
-	"github.com/convlog/convlog/interop/lists"
 )
 
 // evaluation holds the data that all samples share.
@@ -233,7 +232,7 @@ func usageOf(v jsontext.Value) (u event.Usage) {
 	if v.Kind() != '{' || json.Unmarshal(v, &counts) != nil {
 		return u
 	}
-	u, _ = lists.UsageOf(v)
+	u, _ = parts.Usage(v)
 	for _, c := range []struct {
 		to   *int64
 		from *int64

@@ -42,21 +42,6 @@ func choiceMessage(choice jsontext.Value) jsontext.Value {
 	return m.Rest()
 }
 
-// arrayOf is a JSON array of the elements; nil if there are none.
-func arrayOf(elements []jsontext.Value) jsontext.Value {
-	if len(elements) == 0 {
-		return nil
-	}
-	list := []byte{'['}
-	for i, v := range elements {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, v...)
-	}
-	return append(list, ']')
-}
-
 // response reads the id and the usage of a response, if the last list is its answer.
 func (c *conversation) response(o *parts.Members, lists []string) {
 	switch lists[len(lists)-1] {

@@ -116,7 +116,9 @@ func (c *conversation) take(rec *interop.Record, o *parts.Members, names []strin
 		elements, _ := rawjson.Elements(list) // listsOf has checked it
 		switch name {
 		case choicesName:
-			o.Put(name, arrayOf(elements[1:]))
+			if len(elements) > 1 {
+				o.Put(name, rawjson.Array(elements[1:]))
+			}
 			c.addMade(rec, elements[0], choiceMessage(elements[0]))
 			continue
 		case turnsName:

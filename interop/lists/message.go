@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -85,12 +84,7 @@ func (r *reader) withRole(o *parts.Members) (m event.Message, ok bool, err error
 		m.Role = event.Tool
 		return m, true, r.answer(&m, o)
 	}
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		if text := o.Maybe(name); text != "" {
-			m.Parts = append(m.Parts, event.Reasoning(text, ""))
-		}
-	}
-	content, err := r.content(o)
+	content, err := r.ChatContent(o)
 	m.Parts = append(m.Parts, content...)
 	if len(m.ToolResults()) > 0 && m.Role == event.User {
 		m.Role = event.Tool
@@ -101,37 +95,16 @@ func (r *reader) withRole(o *parts.Members) (m event.Message, ok bool, err error
 	return m, true, err
 }
 
-// content parses the content of a message. An empty text makes no part.
-func (r *reader) content(o *parts.Members) ([]event.Part, error) {
-	v := o.Take("content")
-	if text, ok := rawjson.Text(v); v == nil || ok && text == "" {
-		return nil, nil
-	}
-	if v.Kind() == '{' {
-		p, err := r.Block(v)
-		return []event.Part{p}, err
-	}
-	return r.Content(v)
-}
-
 // reply parses the members that only the assistant's messages have.
 func (r *reader) reply(m *event.Message, o *parts.Members) {
-	if text := o.Maybe("refusal"); text != "" {
-		p := event.Text(text)
-		p.Extra = jsontext.Value(`{"type":"refusal"}`)
-		m.Parts = append(m.Parts, p)
-	}
-	calls, err := rawjson.Elements(o.Peek("tool_calls"))
-	if err == nil {
-		o.Take("tool_calls")
-	}
-	for i, v := range calls {
-		m.Parts = append(m.Parts, r.call(v, i))
-	}
+	m.Parts = append(m.Parts, parts.ChatReply(o, func(n int) string {
+		r.unnamed = r.madeID(n)
+		return r.unnamed
+	})...)
 	if f, err := parts.Open(o.Peek("function_call")); err == nil {
 		o.Take("function_call")
-		r.unnamed = r.madeID(len(calls))
-		m.Parts = append(m.Parts, function(&f, r.unnamed))
+		r.unnamed = r.madeID(len(m.ToolCalls()))
+		m.Parts = append(m.Parts, parts.ChatFunction(&f, r.unnamed))
 	}
 	m.ResponseID, m.Model = o.Maybe("id"), o.Maybe("model")
 	for _, name := range []string{"stop_reason", "finish_reason"} {
@@ -139,59 +112,14 @@ func (r *reader) reply(m *event.Message, o *parts.Members) {
 			m.StopReason = reason
 		}
 	}
-	if u, ok := usageOf(o.Peek("usage")); ok {
+	if u, ok := parts.Usage(o.Peek("usage")); ok {
 		o.Take("usage")
 		m.Usage = u
 	}
 }
 
-// call parses the n-th element of tool_calls.
-func (r *reader) call(v jsontext.Value, n int) event.Part {
-	o, err := parts.Open(v)
-	if err != nil {
-		return event.Opaque("tool_call", v)
-	}
-	kind, id := o.Text("type"), o.Text("id")
-	holder := "function"
-	if kind == "custom" {
-		holder = kind
-	}
-	f, err := parts.Open(o.Take(holder))
-	if err != nil || o.Failed {
-		return event.Opaque("tool_call", v)
-	}
-	if id == "" {
-		id = r.madeID(n)
-		r.unnamed = id
-	}
-	p := function(&f, id)
-	if f.Failed {
-		return event.Opaque("tool_call", v)
-	}
-	if kind == "custom" {
-		o.Put("type", jsontext.Value(`"custom"`))
-	}
-	if p.Extra != nil {
-		o.Put(holder, p.Extra)
-	}
-	p.Extra = o.Rest()
-	return p
-}
-
 // madeID makes an id for the n-th call of the element.
 func (r *reader) madeID(n int) string { return fmt.Sprintf("call_%d_%d", r.number, n) }
-
-// function parses the name and the arguments of a call.
-func function(f *parts.Members, id string) event.Part {
-	name := f.Required("name")
-	arguments := f.Take("input") // the text for a custom tool
-	if v := f.Take("arguments"); v != nil {
-		arguments = parts.Arguments(v)
-	}
-	p := event.ToolCall(id, name, arguments)
-	p.Extra = f.Rest()
-	return p
-}
 
 // answer parses a message of a tool.
 func (r *reader) answer(m *event.Message, o *parts.Members) error {
@@ -199,7 +127,7 @@ func (r *reader) answer(m *event.Message, o *parts.Members) error {
 	if id == "" {
 		id = r.unnamed
 	}
-	content, err := r.content(o)
+	content, err := r.MessageContent(o)
 	if err != nil {
 		return err
 	}

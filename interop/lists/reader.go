@@ -24,7 +24,3 @@ func NewReader(elements []jsontext.Value, model string) *Reader {
 func (r *Reader) Message(v jsontext.Value) (m event.Message, ok bool, err error) {
 	return r.r.message(v)
 }
-
-// UsageOf parses the token counts of OpenAI or Anthropic; ok is false if there are
-// none.
-func UsageOf(v jsontext.Value) (u event.Usage, ok bool) { return usageOf(v) }

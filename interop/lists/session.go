@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // session is the session of a conversation in the record.
@@ -73,7 +74,7 @@ func (c *conversation) finish(last *document.Item) {
 		return
 	}
 	if m.Usage.IsZero() {
-		m.Usage, _ = usageOf(c.usage)
+		m.Usage, _ = parts.Usage(c.usage)
 	}
 	m.ResponseID = cmp.Or(m.ResponseID, c.responseID)
 	last.Payload = m

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // extra holds the parsed extra of a message.
@@ -41,7 +41,7 @@ func extraOf(v jsontext.Value) (x extra) {
 	}
 	x.cost, _ = event.USD(max(0, fields.Cost)) // zero for an invalid amount
 	if len(fields.Response.Usage) > 0 {
-		x.usage, _ = lists.UsageOf(fields.Response.Usage)
+		x.usage, _ = parts.Usage(fields.Response.Usage)
 	}
 	for _, a := range fields.Actions {
 		x.commands = append(x.commands, a.Command)

@@ -166,7 +166,7 @@ func (t *translator) response(rec *interop.Record, o *parts.Members, output []in
 		t.runs++
 		run = t.runs
 	}
-	usage, ok := lists.UsageOf(o.Peek("usage"))
+	usage, ok := parts.Usage(o.Peek("usage"))
 	if !ok {
 		usage = x.usage
 	}

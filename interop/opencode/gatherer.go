@@ -50,10 +50,10 @@ type gatherer struct {
 func (g *gatherer) session(info jsontext.Value, id string) jsontext.Value {
 	var messages []jsontext.Value
 	for _, m := range g.files(messageFolder, id) {
-		parts := rawjson.Member{Name: "parts", Value: arrayOf(g.values(partFolder, m.id))}
+		parts := rawjson.Member{Name: "parts", Value: rawjson.Array(g.values(partFolder, m.id))}
 		messages = append(messages, rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: m.value}, parts}))
 	}
-	return rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: info}, {Name: "messages", Value: arrayOf(messages)}})
+	return rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: info}, {Name: "messages", Value: rawjson.Array(messages)}})
 }
 
 // storedFile is a parsed file of the storage.
@@ -82,7 +82,7 @@ func (g *gatherer) files(kind, of string) (all []storedFile) {
 
 func (g *gatherer) values(kind, of string) (all []jsontext.Value) {
 	for _, file := range g.files(kind, of) {
-		all = append(all, file.value)
+		all = append(all, bytes.TrimSpace(file.value))
 	}
 	return all
 }
@@ -104,16 +104,4 @@ func (g *gatherer) object(src interop.Source) jsontext.Value {
 	}
 	g.rejected = append(g.rejected, rec.Reject(fmt.Errorf("%s: the file is empty", filepath.Base(src.Name))))
 	return nil
-}
-
-// arrayOf returns a JSON array of values.
-func arrayOf(values []jsontext.Value) jsontext.Value {
-	b := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, bytes.TrimSpace(v)...)
-	}
-	return append(b, ']')
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
-	"github.com/convlog/convlog/interop/lists"
 )
 
 // isResults reports whether a file starts like results of tau2-bench.
@@ -183,7 +182,7 @@ func (t *translator) answer(m *event.Message, o *parts.Members) event.Cost {
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	if u, ok := lists.UsageOf(o.Peek("usage")); ok {
+	if u, ok := parts.Usage(o.Peek("usage")); ok {
 		o.Take("usage")
 		m.Usage = u
 	}

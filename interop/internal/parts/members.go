@@ -98,3 +98,8 @@ func (o *Members) Flag(name string) bool {
 
 // Rest is an object of the remaining members, in order; nil if there are none.
 func (o *Members) Rest() jsontext.Value { return rawjson.NonEmpty(o.members) }
+
+// RestWithoutNulls is Rest without the members whose value is null.
+func (o *Members) RestWithoutNulls() jsontext.Value {
+	return rawjson.NonEmpty(slices.DeleteFunc(slices.Clone(o.members), func(m rawjson.Member) bool { return m.Value.Kind() == 'n' }))
+}

@@ -14,8 +14,12 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// ErrRequest reports a request that a provider rejects.
-var ErrRequest = errors.New("not a valid request")
+// ErrRequest reports a request that a provider rejects, ErrAnswer a value that is not
+// an answer of a provider.
+var (
+	ErrRequest = errors.New("not a valid request")
+	ErrAnswer  = errors.New("not an answer of the API")
+)
 
 // Object is an object of a request that is being checked.
 type Object struct {

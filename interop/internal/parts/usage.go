@@ -1,18 +1,17 @@
-package lists
+package parts
 
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// usageOf parses the token counts of any of the three shapes; ok is false if there
-// are none. OpenAI's input tokens include the cached tokens; in the log and in
-// Anthropic's counts they do not.
-func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
-	o, err := parts.Open(v)
+// Usage parses the token counts of any of the three shapes; ok is false if there are
+// none. OpenAI's input tokens include the cached tokens; in the log and in Anthropic's
+// counts they do not.
+func Usage(v jsontext.Value) (u event.Usage, ok bool) {
+	o, err := Open(v)
 	if err != nil {
 		return u, false
 	}
@@ -26,14 +25,15 @@ func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 		u.CacheReadTokens += cached
 		u.InputTokens = max(0, u.InputTokens-cached)
 	}
-	u.ReasoningTokens = c.within("output_tokens_details", "reasoning_tokens") + c.within("completion_tokens_details", "reasoning_tokens")
+	u.ReasoningTokens = c.within("output_tokens_details", "reasoning_tokens") + c.within("output_tokens_details", "thinking_tokens") +
+		c.within("completion_tokens_details", "reasoning_tokens")
 	u.Extra = o.Rest()
 	return u, !c.failed && c.found
 }
 
 // counter takes numbers out of an object.
 type counter struct {
-	o             *parts.Members
+	o             *Members
 	found, failed bool
 }
 
@@ -53,7 +53,7 @@ func (c *counter) take(name string) (n int64) {
 
 // within returns a number in an object, and does not remove it.
 func (c *counter) within(name, inner string) int64 {
-	o, err := parts.Open(c.o.Peek(name))
+	o, err := Open(c.o.Peek(name))
 	if err != nil {
 		return 0
 	}

@@ -1,0 +1,134 @@
+// Package anthropic asks models over Anthropic's Messages API.
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/internal/httpmodel"
+	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/anthropic"
+)
+
+// Defaults of the API.
+const (
+	// BaseURL is the default of Client.BaseURL.
+	BaseURL = "https://api.anthropic.com"
+	// Version is the default of the header Anthropic-Version.
+	Version = "2023-06-01"
+	// MaxTokens is the default of the parameter max_tokens: the largest number that all
+	// models since Claude 4 accept.
+	MaxTokens = 32_000
+)
+
+// Client is a flow.Model that asks a server with the Messages API. It streams each
+// answer. Its fields must not change once it is used. It may be used concurrently.
+type Client struct {
+	// BaseURL is the address of the API without "/v1/messages"; BaseURL of the package if
+	// empty. A query in it is kept.
+	BaseURL string
+	// Key is sent in the header X-Api-Key, unless it is empty.
+	Key string
+	// Model is the model of requests that name none.
+	Model string
+	// Provider is the provider of the answers; "anthropic" if empty. Requests render
+	// thinking and server tools of this provider only.
+	Provider string
+	// Header is added to each request, or nil: for example Anthropic-Beta.
+	Header http.Header
+	// HTTP sends the requests; nil is http.DefaultClient. Redirects are not followed.
+	HTTP *http.Client
+	// Silence is the longest wait for the next bytes of an answer; 10 minutes if 0. The
+	// call then fails, and is worth another attempt.
+	Silence time.Duration
+	// Now returns the time; time.Now if nil. It serves servers that give the time of the
+	// next attempt as a date.
+	Now func() time.Time
+}
+
+var _ flow.Model = (*Client)(nil)
+
+// stops are the words for the stop reasons of the API.
+var stops = map[string]string{
+	"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "model_context_window_exceeded": "length",
+	"refusal": "blocked", "tool_use": "tool_calls",
+}
+
+// Generate asks the model and returns its answer. It emits text, thinking and the
+// arguments of calls while they arrive. Generate does not try again after an error.
+//
+// Parameters of the request are added to the body and may replace any member of it but
+// model, messages, system and stream; null removes a member. Their tools follow the tools
+// of the request: the server's own tools are named there. Without max_tokens, MaxTokens
+// counts.
+//
+// The stop reason is stop, length, blocked, tool_calls, or another word of the server,
+// for example pause_turn. Where it is not the server's word, that word is the member
+// stop_reason of the message's Extra. Thinking keeps its signature.
+//
+// Errors are a *flow.ModelError, also if the answer breaks off, the error of ctx, or
+// errors of Request.Blob.
+func (c *Client) Generate(ctx context.Context, r *flow.Request, emit func(eventlog.Delta)) (flow.Response, error) {
+	body, err := c.body(r)
+	if err != nil {
+		return flow.Response{}, err
+	}
+	call := httpmodel.Call{
+		Provider: c.provider(), Key: c.Key, HTTP: c.HTTP, URL: cmp.Or(c.BaseURL, BaseURL), Path: "v1/messages",
+		Header: c.header(), Body: body, Silence: c.Silence, Now: c.Now,
+	}
+	s := stream{call: &call, emit: emit}
+	answer, err := call.Do(ctx, s.add)
+	streamed := answer == nil
+	if streamed && err == nil {
+		answer, err = s.answer()
+	}
+	if err != nil {
+		return flow.Response{}, err
+	}
+	return c.response(r, &s, answer, streamed)
+}
+
+// response converts the answer.
+func (c *Client) response(r *flow.Request, s *stream, answer jsontext.Value, streamed bool) (flow.Response, error) {
+	if v, ok, _ := rawjson.Lookup(answer, "error"); ok && v.Kind() != 'n' {
+		return flow.Response{}, s.call.Refusal(answer)
+	}
+	m, err := anthropic.Answer(answer)
+	if err != nil {
+		return flow.Response{}, s.call.Broken(err)
+	}
+	if m.StopReason == "" {
+		return flow.Response{}, s.call.Broken(errNoFinish)
+	}
+	if !streamed {
+		httpmodel.EmitWhole(m.Parts, s.emit)
+	}
+	m.Provider, m.Model = c.provider(), cmp.Or(m.Model, r.Model, c.Model)
+	httpmodel.Finish(&m, httpmodel.NamesOf(r.Tools, anthropic.ToolName), stops)
+	return flow.Response{Message: m}, nil
+}
+
+func (c *Client) provider() string { return cmp.Or(c.Provider, anthropic.Provider) }
+
+func (c *Client) header() http.Header {
+	h := http.Header{}
+	h.Set("Anthropic-Version", Version)
+	if c.Key != "" {
+		h.Set("X-Api-Key", c.Key)
+	}
+	maps.Copy(h, c.Header)
+	return h
+}
+
+// refuse makes the error of a request that is not sent.
+func (c *Client) refuse(err error) error {
+	return &flow.ModelError{Provider: c.provider(), Final: true, Cause: err}
+}

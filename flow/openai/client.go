@@ -1,0 +1,143 @@
+// Package openai asks models over OpenAI's Chat Completions API, which many other servers
+// have too.
+package openai
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/internal/httpmodel"
+	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/openai"
+)
+
+// BaseURL is the default of Client.BaseURL.
+const BaseURL = "https://api.openai.com/v1"
+
+// Client is a flow.Model that asks a server with the Chat Completions API. It streams
+// each answer. Its fields must not change once it is used. It may be used concurrently.
+type Client struct {
+	// BaseURL is the address of the API without "/chat/completions"; BaseURL of the
+	// package if empty. A query in it is kept.
+	BaseURL string
+	// Key is sent as a bearer token, unless it is empty.
+	Key string
+	// Model is the model of requests that name none.
+	Model string
+	// Provider is the provider of the answers; "openai" if empty.
+	Provider string
+	// Header is added to each request, or nil.
+	Header http.Header
+	// HTTP sends the requests; nil is http.DefaultClient. Redirects are not followed.
+	HTTP *http.Client
+	// Silence is the longest wait for the next bytes of an answer; 10 minutes if 0. The
+	// call then fails, and is worth another attempt.
+	Silence time.Duration
+	// Now returns the time; time.Now if nil. It serves servers that give the time of the
+	// next attempt as a date.
+	Now func() time.Time
+}
+
+var _ flow.Model = (*Client)(nil)
+
+// stops are the words for the stop reasons of the API.
+var stops = map[string]string{
+	"stop": "stop", "length": "length", "content_filter": "blocked", "tool_calls": "tool_calls", "function_call": "tool_calls",
+}
+
+// Generate asks the model and returns its answer. It emits text, reasoning and the
+// arguments of calls while they arrive. Generate does not try again after an error.
+//
+// Parameters of the request are added to the body and may replace any member of it but
+// model, messages, stream and n; null removes a member. Their tools follow the tools of
+// the request.
+//
+// The stop reason is stop, length, blocked, tool_calls, or another word of the server.
+// Where it is not the server's word, that word is the member stop_reason of the message's
+// Extra. The server's tools that are not functions, and further members, are in the
+// Extra as well.
+//
+// Errors are a *flow.ModelError, also if the answer breaks off, the error of ctx, or
+// errors of Request.Blob.
+func (c *Client) Generate(ctx context.Context, r *flow.Request, emit func(eventlog.Delta)) (flow.Response, error) {
+	body, err := c.body(r)
+	if err != nil {
+		return flow.Response{}, err
+	}
+	call := httpmodel.Call{
+		Provider: c.provider(), Key: c.Key, HTTP: c.HTTP, URL: cmp.Or(c.BaseURL, BaseURL), Path: "chat/completions",
+		Header: c.header(), Body: body, Silence: c.Silence, Now: c.Now,
+	}
+	s := stream{call: &call, emit: emit}
+	answer, err := call.Do(ctx, s.add)
+	if err != nil {
+		return flow.Response{}, err
+	}
+	if answer == nil {
+		if answer, err = s.answer(); err != nil {
+			return flow.Response{}, err
+		}
+	}
+	return c.response(r, &s, answer)
+}
+
+// response converts the answer.
+func (c *Client) response(r *flow.Request, s *stream, answer jsontext.Value) (flow.Response, error) {
+	if v, ok, _ := rawjson.Lookup(answer, "error"); ok && v.Kind() != 'n' {
+		return flow.Response{}, s.call.Refusal(answer)
+	}
+	m, err := openai.ChatAnswer(answer)
+	if err != nil {
+		return flow.Response{}, s.call.Broken(err)
+	}
+	if m.StopReason == "" {
+		return flow.Response{}, s.call.Broken(errNoFinish)
+	}
+	if s.inOrder(m.Parts); len(s.slots) == 0 {
+		httpmodel.EmitWhole(m.Parts, s.emit)
+	}
+	m.Provider, m.Model = c.provider(), cmp.Or(m.Model, r.Model, c.Model)
+	httpmodel.Finish(&m, httpmodel.NamesOf(r.Tools, openai.ToolName), stops)
+	return flow.Response{Message: m, Cost: costOf(m.Usage)}, nil
+}
+
+// costOf returns the cost in dollars that some servers tell with the usage; 0 if there is
+// none.
+func costOf(u event.Usage) event.Cost {
+	var extra struct {
+		Cost float64 `json:"cost"`
+	}
+	if u.Extra == nil || json.Unmarshal(u.Extra, &extra) != nil {
+		return 0
+	}
+	cost, err := event.USD(extra.Cost)
+	if err != nil {
+		return 0
+	}
+	return cost
+}
+
+func (c *Client) provider() string { return cmp.Or(c.Provider, openai.Provider) }
+
+// refuse makes the error of a request that is not sent.
+func (c *Client) refuse(err error) error {
+	return &flow.ModelError{Provider: c.provider(), Final: true, Cause: err}
+}
+
+func (c *Client) header() http.Header {
+	h := http.Header{}
+	if c.Key != "" {
+		h.Set("Authorization", "Bearer "+c.Key)
+	}
+	maps.Copy(h, c.Header)
+	return h
+}
