@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -155,15 +156,16 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 	if changed {
 		made.events = append(made.events, event.New(event.CustomPatch{Name: t.r.name, StateVersion: t.r.stateVersion, Patch: patch}))
 		made.payload.EventIDs = append(made.payload.EventIDs, made.events[len(made.events)-1].ID)
-		made.done = event.New(made.payload)
+		made.done = t.dated(event.New(made.payload))
 		made.done.Cost = o.cost
 	}
-	if err := t.r.appendEvents(ctx, append(made.events, made.done)...); err != nil {
+	if err := t.r.appendEvents(ctx, slices.Concat(made.events, []event.Event{made.done})...); err != nil {
 		return t.failed(err)
 	}
 	t.flushed()
 	t.rec.spent.add(made.events)
-	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: point{id: made.done.ID, time: t.r.now()}}
+	t.rec.spent.use(o.usage, o.cost)
+	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: pointOf(&made.done), seq: t.r.live.Head.Seq}
 	t.emit(made.events)
 	if changed {
 		return t.streamState(before)
@@ -205,9 +207,16 @@ func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *e
 	} else {
 		c.payload.Result = result
 	}
-	c.done = event.New(c.payload)
+	c.done = t.dated(event.New(c.payload))
 	c.done.Cost = o.cost
 	return c
+}
+
+// dated sets the time of an event before it is appended, so that the turn knows the time
+// that the log has.
+func (t *turn) dated(e event.Event) event.Event {
+	e.Timestamp = t.r.now().UTC().Round(0)
+	return e
 }
 
 // recordedError is an error as it is recorded.

@@ -170,6 +170,7 @@ type settled struct {
 	done   event.EffectCompletion
 	events []event.Event // of the outcome
 	point  point
+	seq    int64 // of the result
 }
 
 // Running describes the effect that runs.
