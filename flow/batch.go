@@ -284,8 +284,8 @@ func (t *turn) admit(ctx context.Context, many bool, effects, open []*effect) er
 	return t.intend(ctx, open)
 }
 
-// intend appends the intents of effects, and the results of those that a person
-// answered. The caller holds r.mu.
+// intend appends the intents of effects. An effect that a person answered gets its result
+// in the same append. The caller holds r.mu.
 func (t *turn) intend(ctx context.Context, open []*effect) error {
 	var events []event.Event
 	var ended []*effect

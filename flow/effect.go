@@ -159,7 +159,6 @@ type outcome struct {
 	result jsontext.Value
 	parts  []event.Part  // of a tool
 	answer Response      // of a model
-	events []event.Event // appended before the result
 	usage  event.Usage
 	cost   event.Cost // of the result
 }
@@ -220,7 +219,8 @@ func Update[S any](ctx context.Context, f func(*S) error) error {
 }
 
 // StateOf returns the custom state of the turn inside an effect, without the updates of
-// effects that have no result yet. The error is that of decoding.
+// effects that have no result yet. The error is a state that does not decode
+// into S.
 func StateOf[S any](ctx context.Context) (S, error) {
 	var s S
 	x, ok := ctx.Value(runningKey{}).(*running)
