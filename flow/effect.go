@@ -157,8 +157,8 @@ type spec struct {
 // outcome is what an effect made.
 type outcome struct {
 	result jsontext.Value
-	parts  []event.Part  // of a tool
-	answer Response      // of a model
+	parts  []event.Part // of a tool
+	answer Response     // of a model
 	usage  event.Usage
 	cost   event.Cost // of the result
 }

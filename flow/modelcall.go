@@ -22,7 +22,7 @@ import (
 //
 // The record of a call is compared by model and parameters, so a turn continues after a
 // change of the system text or the tools. A call of a model that fails is tried again
-// (Options.Retry). The errors are those of Do, and ErrLimit.
+// (Options.Retry). It returns the errors of Do, and ErrLimit.
 func (t *Turn[S]) Model(ctx context.Context, m Model, r Request) (event.Message, error) {
 	return t.t.model(ctx, m, r)
 }

@@ -69,7 +69,7 @@ func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value
 	})
 }
 
-// Outcome is what a person found out about an effect whose outcome was unknown.
+// Outcome is the outcome of an effect, as a person found it.
 type Outcome struct {
 	// Result or Err is the result of the effect.
 	Result any

@@ -31,7 +31,7 @@ type Tool struct {
 // Tools runs the tool calls of an answer at the same time, and appends a message with the
 // result of each. Errors of tools, denials and calls of unknown tools are told to the
 // model. No call runs before all reviews are answered. If the turn is run again, calls
-// with a recorded result do not run. The errors are those of Do, and ErrLimit.
+// with a recorded result do not run. It returns the errors of Do, and ErrLimit.
 func (t *Turn[S]) Tools(ctx context.Context, tools []Tool, calls []event.Part) error {
 	return t.t.tools(ctx, tools, calls)
 }
