@@ -80,6 +80,10 @@ func (c *scanner) Poll(ctx context.Context) (notify.Pace, error) {
 
 // reported publishes the session of a file that the system reports.
 func (c *scanner) reported(name string) {
+	if c.store.beginCall("find changes in", c.store.dir) != nil {
+		return // the store is closed: Changes ends
+	}
+	defer c.store.endCall()
 	if name == "" {
 		c.publish("")
 	} else if strings.HasSuffix(name, extension) {
