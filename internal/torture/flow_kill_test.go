@@ -151,7 +151,7 @@ func (s *fixture) undisturbed(turns int) []string {
 	defer log.Close()
 	script, err := openScript(s.TempDir(), s.seed)
 	s.must(err)
-	script.pause = 1
+	script.pause = 1 // ns
 	p := &person{log: log, turns: turns}
 	s.must(p.accompany(s.ctx, script.agent(log)))
 	lines, err := outcomeOf(s.ctx, log)

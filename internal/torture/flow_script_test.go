@@ -254,7 +254,11 @@ func (s *script) work(ctx context.Context, class event.EffectClass) {
 		panic("no effect runs")
 	}
 	s.write("begin", run, class)
-	time.Sleep(rand.N(s.pause))
+	pause := s.pause
+	if byPerson(class) {
+		pause *= 5 // so that some are interrupted
+	}
+	time.Sleep(rand.N(pause))
 	s.write("end", run, class)
 }
 
