@@ -116,8 +116,8 @@ func (s *stream) wake() {
 	s.ready = make(chan struct{})
 }
 
-// pause ends the current Receive with an error, after the queued chunks. The stream
-// continues when the turn does.
+// pause ends one Receive with an error, after the queued chunks. The stream continues when
+// the turn does.
 func (s *stream) pause(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *stream) pause(err error) {
 	s.wake()
 }
 
-// proceed forgets the error of pause.
+// proceed forgets the error of pause, if no Receive had it.
 func (s *stream) proceed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,6 +163,9 @@ func (s *stream) next(ctx context.Context) (Chunk, bool, error) {
 			return c.Chunk, c.err == nil, c.err
 		}
 		err, over, ready := s.err, s.ended || s.closed || s.err != nil, s.ready
+		if !s.ended {
+			s.err = nil // told once
+		}
 		s.mu.Unlock()
 		if over {
 			return Chunk{}, false, err

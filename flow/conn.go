@@ -110,8 +110,10 @@ func (c *Conn[S]) Answer(ctx context.Context, answers ...Answer) error {
 
 // Receive yields the chunks of the next turn, or of the running one, up to Chunk.EndTurn.
 // If the turn hibernates or fails, the last element is an error: *Hibernated or
-// *TurnError. It yields nothing when the connection has ended, and the error if the
-// runner stopped with one. Chunks are not lost between two calls.
+// *TurnError. After a *Hibernated, the next Receive waits until the turn continues, or
+// hibernates anew because some of its reviews are still open. Receive yields nothing when
+// the connection has ended, and the error if the runner stopped with one. Chunks are not
+// lost between two calls.
 func (c *Conn[S]) Receive() iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		for {

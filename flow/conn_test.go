@@ -188,6 +188,44 @@ func TestAbortOfAHibernatedTurn(t *testing.T) {
 	}
 }
 
+func TestReceiveWaitsForAHibernatedTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, flow.Ask("Pay?"))
+		c := start(t, &s.agent)
+		if err := c.SendText("A1 B2"); err != nil {
+			t.Fatal(err)
+		}
+		receive := func(reviews int) {
+			t.Helper()
+			var pause *flow.Hibernated
+			for _, err := range c.Receive() {
+				if err != nil && !errors.As(err, &pause) {
+					t.Fatal(err)
+				}
+			}
+			if (pause != nil) != (reviews > 0) || pause != nil && len(pause.Reviews) != reviews {
+				t.Fatalf("%v, want %d reviews", pause, reviews)
+			}
+		}
+		receive(2)
+		for i, r := range open(t, s, "s") {
+			answered := make(chan error)
+			go func() {
+				time.Sleep(time.Hour)
+				_, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, event.Approved))
+				answered <- err
+			}()
+			receive(1 - i)
+			if err := <-answered; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out := finish(t, c); s.runs() != 2 {
+			t.Fatalf("ran %d, %+v", s.runs(), out.Message)
+		}
+	})
+}
+
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/flow"
+)
+
+// text is what the terminal shows of a chunk: pieces of answers, calls, and results.
+func text(c flow.Chunk) string {
+	var b strings.Builder
+	b.WriteString(c.Text())
+	switch {
+	case c.Message != nil && c.Message.Role == event.Assistant:
+		b.WriteString("\n")
+		for _, call := range c.Message.ToolCalls() {
+			fmt.Fprintf(&b, "  → %s %s\n", call.Name, call.Arguments)
+		}
+	case c.Message != nil && c.Message.Role == event.Tool:
+		for _, r := range c.Message.ToolResults() {
+			fmt.Fprintf(&b, "  ← %s\n", r.Content[0].Text)
+		}
+	}
+	return b.String()
+}
+
+// question says what the agent waits for, and what to type.
+func question(h *flow.Hibernated) string {
+	var b strings.Builder
+	for _, r := range h.Reviews {
+		fmt.Fprintf(&b, "  %s waits for a person, in another terminal:\n    logtool --store %s approve %s\n", r.Name, *dir, h.Ref.Session)
+	}
+	return b.String()
+}
+
+// advice adds to an error what a person can do.
+func advice(err error) error {
+	switch {
+	case errors.Is(err, flow.ErrIncompleteEffect):
+		return fmt.Errorf("%w\nlook whether the bank has the refund, then tell it: logtool --store %s reconcile %s KEY", err, *dir, *session)
+	case errors.Is(err, flow.ErrAlreadyRunning):
+		return fmt.Errorf("%w\nend the other process first", err)
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/flow"
+)
+
+const system = "You are the support of a shop. Orders have numbers like A1. Refund broken goods."
+
+// customer is the custom state of a conversation.
+type customer struct {
+	Refunds int `json:"refunds"`
+}
+
+type order struct {
+	ID string `json:"id" jsonschema:"the number of the order"`
+}
+
+type payment struct {
+	order
+	Cents int `json:"cents" jsonschema:"the amount"`
+}
+
+func tools() []flow.Tool {
+	pay := flow.MustTool("refund", "Pays money back.", refund)
+	pay.Class, pay.Review = event.EffectUnsafeOnce, flow.Ask("Pay it back?")
+	return []flow.Tool{
+		flow.MustTool("find_order", "Finds what was ordered.", func(_ context.Context, o order) (string, error) {
+			return fmt.Sprintf("order %s: a mug, 1250 cents, delivered", o.ID), nil
+		}),
+		flow.MustTool("track", "Tells where the parcel is.", func(_ context.Context, o order) (string, error) {
+			return fmt.Sprintf("parcel of %s: in Leipzig", o.ID), nil
+		}),
+		pay,
+	}
+}
+
+// refund writes a line for the bank, with the key of the effect. Nobody pays twice by
+// accident: the effect never runs again after a kill.
+func refund(ctx context.Context, p payment) (string, error) {
+	run, _ := flow.FromContext(ctx)
+	f, err := os.OpenFile(*dir+"-refunds.txt", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintln(f, run.Key, p.ID, p.Cents)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	err = flow.Update(ctx, func(c *customer) error { c.Refunds++; return nil })
+	return fmt.Sprintf("paid %d cents for %s", p.Cents, p.ID), err
+}
