@@ -71,7 +71,8 @@ func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value
 
 // Outcome is what a person found out about an effect whose outcome was unknown.
 type Outcome struct {
-	// Result or Err is the result of the effect.
+	// Result or Err is the result of the effect. The model gets the Result of a tool call as
+	// a text: a string as it is, any other value as JSON.
 	Result any
 	Err    error
 	// DidNotRun says that the effect did not happen: it runs again.
@@ -89,14 +90,14 @@ func Reconcile(ctx context.Context, log *eventlog.Log, session, key string, o Ou
 		}
 		for _, x := range s.pending.Effects {
 			if x.Key == key && !x.Inherited {
-				return reconciliation(&x, o)
+				return s.reconciliation(ctx, &x, o)
 			}
 		}
 		return nil, fmt.Errorf("effect %q of session %q: %w", key, session, ErrNotOpen)
 	})
 }
 
-func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
+func (s *outside) reconciliation(ctx context.Context, x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
 	p := event.EffectCompletion{Key: x.Key, TurnID: x.TurnID, Ordinal: x.Ordinal, Attempt: x.Attempt, By: o.By, Reason: o.Reason}
 	switch {
 	case o.DidNotRun:
@@ -109,7 +110,7 @@ func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) 
 			return nil, err
 		}
 	}
-	return outcomeEvents(x, p)
+	return s.outcomeEvents(ctx, x, p)
 }
 
 // Abort asks to end the open turn of a session. If no runner is alive, it ends the turn
@@ -284,8 +285,38 @@ func (s *outside) checkAlone(ctx context.Context) error {
 	return err
 }
 
-// outcomeEvents are the events of a reconciled effect: a model or a tool call needs the
-// message that its result is.
-func outcomeEvents(x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
-	return []event.Event{event.New(p)}, nil
+// outcomeEvents are the events of a reconciled effect. The result of a tool call is also a
+// message.
+func (s *outside) outcomeEvents(ctx context.Context, x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
+	if x.Kind != kindTool || !p.RetryAt.IsZero() {
+		return []event.Event{event.New(p)}, nil
+	}
+	start, err := s.toolStart(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	done := event.ToolCompletion{CallID: start.CallID, Name: start.Name, IdempotencyKey: x.Key}
+	events := toolEvents(done, []event.Part{event.Text(textOf(p.Result))}, p.Error)
+	p.Result, p.EventIDs = nil, outcomeIDs(events)
+	return append(events, event.New(p)), nil
+}
+
+// toolStart is the tool_started that the first intent of a tool call was appended with.
+func (s *outside) toolStart(ctx context.Context, x *projection.OpenEffect) (event.ToolStart, error) {
+	from := int64(0)
+	if s.pending.Turn != nil {
+		from = s.pending.Turn.Seq
+	}
+	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(from, s.loaded.Head.Seq)) {
+		if err != nil {
+			return event.ToolStart{}, err
+		}
+		if e.Type.Name() != event.ToolStarted {
+			continue
+		}
+		if p, err := event.DecodeKept[event.ToolStart](&e); err != nil || p.IdempotencyKey == x.Key {
+			return p, err
+		}
+	}
+	return event.ToolStart{}, fmt.Errorf("the tool_started of effect %q is missing: %w", x.Key, ErrNotOpen)
 }
