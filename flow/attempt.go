@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 )
@@ -196,12 +197,8 @@ func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *e
 	if x.spec.finish != nil {
 		c.events = x.spec.finish(x.key, o, failed, took)
 	}
-	c.payload = event.EffectCompletion{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Attempt: x.attempt, Usage: o.usage}
-	for i := range c.events {
-		if c.events[i].Type.Scope() == event.PathScope && c.events[i].Type.Name() != event.StepCompleted {
-			c.payload.EventIDs = append(c.payload.EventIDs, c.events[i].ID)
-		}
-	}
+	c.payload = event.EffectCompletion{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Attempt: x.attempt, Usage: o.usage,
+		EventIDs: outcomeIDs(c.events)}
 	if failed != nil {
 		c.payload.Error = failed
 	} else {
@@ -217,6 +214,16 @@ func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *e
 func (t *turn) dated(e event.Event) event.Event {
 	e.Timestamp = t.r.now().UTC().Round(0)
 	return e
+}
+
+// outcomeIDs are the ids of the events that are the outcome of an effect.
+func outcomeIDs(events []event.Event) (ids []ulid.ULID) {
+	for i := range events {
+		if events[i].Type.Scope() == event.PathScope && events[i].Type.Name() != event.StepCompleted {
+			ids = append(ids, events[i].ID)
+		}
+	}
+	return ids
 }
 
 // recordedError is an error as it is recorded.

@@ -72,7 +72,8 @@ func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value
 
 // Outcome is the outcome of an effect, as a person found it.
 type Outcome struct {
-	// Result or Err is the result of the effect.
+	// Result or Err is the result of the effect. The model gets the Result of a tool call as
+	// a text: a string as it is, any other value as JSON.
 	Result any
 	Err    error
 	// DidNotRun says that the effect did not happen: it runs again.
@@ -301,9 +302,7 @@ func (s *outside) outcomeEvents(ctx context.Context, x *projection.OpenEffect, p
 	}
 	c := toolCall{call: event.ToolCall(call, x.Name, nil)}
 	events := c.finish(x.Key, o, p.Error, 0)
-	for i := range events {
-		p.EventIDs = append(p.EventIDs, events[i].ID)
-	}
+	p.EventIDs = outcomeIDs(events)
 	return append(events, event.New(p)), nil
 }
 

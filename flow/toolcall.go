@@ -101,10 +101,15 @@ func (c *toolCall) run(ctx context.Context) (outcome, error) {
 // the call is then closed as interrupted.
 func (c *toolCall) finish(key string, o outcome, failed *event.EffectError, took time.Duration) []event.Event {
 	done := event.ToolCompletion{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key, DurationMS: took.Milliseconds()}
-	result := event.ToolResult(c.call.CallID, c.call.Name, o.parts...)
+	return toolEvents(done, o.parts, failed)
+}
+
+// toolEvents are the end of a tool call and the message with its result.
+func toolEvents(done event.ToolCompletion, parts []event.Part, failed *event.EffectError) []event.Event {
+	result := event.ToolResult(done.CallID, done.Name, parts...)
 	if failed != nil {
 		done.IsError, done.Error = true, failed.Message
-		result = event.ToolResult(c.call.CallID, c.call.Name, event.Text(failed.Message))
+		result = event.ToolResult(done.CallID, done.Name, event.Text(failed.Message))
 		result.IsError = true
 	}
 	events := []event.Event{event.New(done)}
