@@ -166,6 +166,22 @@ type (
 		Release() error
 	}
 
+	// Notifier reports the sessions that any process changes.
+	Notifier interface {
+		// Changes yields the id of each session that is created, appended to, rewritten
+		// or removed. "" means that any session may have changed.
+		//
+		// The first element is "". A change that happens after it is yielded, so a
+		// caller that lists the sessions at each "" misses nothing. Reads see a change
+		// when it is yielded. Several changes of a session may be yielded once, and a
+		// session may be yielded that has not changed or does not exist. The store does
+		// not wait for a slow caller.
+		//
+		// The sequence ends with ctx's error, with ErrClosed, or with an error of the
+		// storage.
+		Changes(ctx context.Context) iter.Seq2[string, error]
+	}
+
 	// Searcher keeps an index of the text of events.
 	Searcher interface {
 		// Search yields every event that may match, of the events stored when Search

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 )
@@ -155,15 +157,16 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 	if changed {
 		made.events = append(made.events, event.New(event.CustomPatch{Name: t.r.name, StateVersion: t.r.stateVersion, Patch: patch}))
 		made.payload.EventIDs = append(made.payload.EventIDs, made.events[len(made.events)-1].ID)
-		made.done = event.New(made.payload)
+		made.done = t.dated(event.New(made.payload))
 		made.done.Cost = o.cost
 	}
-	if err := t.r.appendEvents(ctx, append(made.events, made.done)...); err != nil {
+	if err := t.r.appendEvents(ctx, slices.Concat(made.events, []event.Event{made.done})...); err != nil {
 		return t.failed(err)
 	}
 	t.flushed()
 	t.rec.spent.add(made.events)
-	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: point{id: made.done.ID, time: t.r.now()}}
+	t.rec.spent.use(o.usage, o.cost)
+	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: pointOf(&made.done), seq: t.r.live.Head.Seq}
 	t.emit(made.events)
 	if changed {
 		return t.streamState(before)
@@ -194,20 +197,33 @@ func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *e
 	if x.spec.finish != nil {
 		c.events = x.spec.finish(x.key, o, failed, took)
 	}
-	c.payload = event.EffectCompletion{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Attempt: x.attempt, Usage: o.usage}
-	for i := range c.events {
-		if c.events[i].Type.Scope() == event.PathScope && c.events[i].Type.Name() != event.StepCompleted {
-			c.payload.EventIDs = append(c.payload.EventIDs, c.events[i].ID)
-		}
-	}
+	c.payload = event.EffectCompletion{Key: x.key, TurnID: t.rec.turn, Ordinal: x.ordinal, Attempt: x.attempt, Usage: o.usage,
+		EventIDs: outcomeIDs(c.events)}
 	if failed != nil {
 		c.payload.Error = failed
 	} else {
 		c.payload.Result = result
 	}
-	c.done = event.New(c.payload)
+	c.done = t.dated(event.New(c.payload))
 	c.done.Cost = o.cost
 	return c
+}
+
+// dated sets the time of an event before it is appended, so that the turn knows the time
+// that the log has.
+func (t *turn) dated(e event.Event) event.Event {
+	e.Timestamp = t.r.now().UTC().Round(0)
+	return e
+}
+
+// outcomeIDs are the ids of the events that are the outcome of an effect.
+func outcomeIDs(events []event.Event) (ids []ulid.ULID) {
+	for i := range events {
+		if events[i].Type.Scope() == event.PathScope && events[i].Type.Name() != event.StepCompleted {
+			ids = append(ids, events[i].ID)
+		}
+	}
+	return ids
 }
 
 // recordedError is an error as it is recorded.

@@ -53,7 +53,7 @@ func (t *turn) batch(ctx context.Context, many bool, limit int, specs []spec) ([
 	for i, x := range effects {
 		results[i] = *x.settled
 	}
-	newest := slices.MaxFunc(results, func(a, b settled) int { return a.point.time.Compare(b.point.time) })
+	newest := slices.MaxFunc(results, func(a, b settled) int { return cmp.Compare(a.seq, b.seq) })
 	t.come(newest.point)
 	return results, nil
 }
@@ -232,7 +232,7 @@ func (x *effect) recallResult(r *records) error {
 	if x.rec.doneEvent.Redacted() {
 		return fmt.Errorf("the result was erased: %w", ErrNeedsReconcile)
 	}
-	x.settled = &settled{key: x.rec.done.Key, done: *x.rec.done, events: r.outcome(x.rec), point: pointOf(&x.rec.doneEvent)}
+	x.settled = &settled{key: x.rec.done.Key, done: *x.rec.done, events: r.outcome(x.rec), point: pointOf(&x.rec.doneEvent), seq: x.rec.doneEvent.Seq}
 	for i := range x.settled.events {
 		if x.settled.events[i].Redacted() {
 			return fmt.Errorf("the result was erased: %w", ErrNeedsReconcile)
@@ -284,8 +284,8 @@ func (t *turn) admit(ctx context.Context, many bool, effects, open []*effect) er
 	return t.intend(ctx, open)
 }
 
-// intend appends the intents of effects, and the results of those that a person
-// answered. The caller holds r.mu.
+// intend appends the intents of effects. An effect that a person answered gets its result
+// in the same append. The caller holds r.mu.
 func (t *turn) intend(ctx context.Context, open []*effect) error {
 	var events []event.Event
 	var ended []*effect
@@ -303,7 +303,7 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 			made := t.completion(x, o, result, failed, 0)
 			events = append(events, made.events...)
 			events = append(events, made.done)
-			x.settled = &settled{key: x.key, done: made.payload, events: made.events}
+			x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: pointOf(&made.done), seq: int64(len(events))}
 			ended = append(ended, x)
 		}
 	}
@@ -313,9 +313,10 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 	if err := t.record(ctx, func() ([]event.Event, error) { return events, nil }); err != nil {
 		return err
 	}
-	t.rec.steps = max(t.rec.steps, 0)
+	before := t.r.live.Head.Seq - int64(len(events))
 	for _, x := range ended {
-		x.settled.point = point{id: events[len(events)-1].ID, time: t.r.now()}
+		x.settled.seq += before
+		t.emit(x.settled.events)
 	}
 	return nil
 }

@@ -37,9 +37,10 @@ func (t *turn) compactIfLong(ctx context.Context, m Model, r Request) error {
 	if err != nil || !long {
 		return err
 	}
-	err = t.compact(ctx, m, r, t.r.options.KeepTurns)
-	if errors.Is(err, projection.ErrEmptyCompaction) {
-		return nil
+	for keep := t.r.options.KeepTurns; keep > 0; keep-- {
+		if err = t.compact(ctx, m, r, keep); !errors.Is(err, projection.ErrEmptyCompaction) {
+			return err
+		}
 	}
-	return err
+	return nil
 }

@@ -111,7 +111,7 @@ func (r *runner) release(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.appendEvents(ctx, event.New(event.RunRelease{Epoch: r.epoch}))
-	if errors.Is(err, ErrOvertaken) || errors.Is(err, eventlog.ErrNotFound) {
+	if errors.Is(err, ErrOvertaken) || errors.Is(err, ErrRewound) || errors.Is(err, eventlog.ErrNotFound) {
 		err = nil
 	}
 	return errors.Join(err, r.lease.Release())

@@ -465,3 +465,30 @@ func TestAnImportedSession(t *testing.T) {
 		t.Fatalf("%+v", results)
 	}
 }
+
+func TestAnAnswerThatSaysNothing(t *testing.T) {
+	asked := 0
+	m := modelFunc(func(context.Context, *flow.Request, func(eventlog.Delta)) (flow.Response, error) {
+		asked++
+		return flow.Response{Message: event.Message{StopReason: "blocked", Usage: event.Usage{InputTokens: 3}}, Cost: 5}, nil
+	})
+	fail := true
+	a := &flow.Agent[notes]{Name: "a", Log: openLog(t), Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
+		answer, err := tn.Model(ctx, m, flow.Request{})
+		if err == nil && answer.StopReason != "blocked" {
+			t.Errorf("%+v", answer)
+		}
+		if fail {
+			return errors.New("later")
+		}
+		return err
+	}}
+	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("x")); err == nil {
+		t.Fatal("no error")
+	}
+	fail = false
+	out := finish(t, start(t, a, flow.StartOptions{Retry: true}))
+	if asked != 1 || out.StopReason != "blocked" || len(out.Messages) != 1 || out.Spend.Usage.InputTokens != 3 || out.Spend.Cost != 5 {
+		t.Fatalf("asked %d, %+v", asked, out)
+	}
+}

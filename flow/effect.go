@@ -157,9 +157,8 @@ type spec struct {
 // outcome is what an effect made.
 type outcome struct {
 	result jsontext.Value
-	parts  []event.Part  // of a tool
-	answer Response      // of a model
-	events []event.Event // appended before the result
+	parts  []event.Part // of a tool
+	answer Response     // of a model
 	usage  event.Usage
 	cost   event.Cost // of the result
 }
@@ -170,6 +169,7 @@ type settled struct {
 	done   event.EffectCompletion
 	events []event.Event // of the outcome
 	point  point
+	seq    int64 // of the result
 }
 
 // Running describes the effect that runs.
@@ -219,7 +219,8 @@ func Update[S any](ctx context.Context, f func(*S) error) error {
 }
 
 // StateOf returns the custom state of the turn inside an effect, without the updates of
-// effects that have no result yet. The error is that of decoding.
+// effects that have no result yet. The error is a state that does not decode
+// into S.
 func StateOf[S any](ctx context.Context) (S, error) {
 	var s S
 	x, ok := ctx.Value(runningKey{}).(*running)

@@ -117,7 +117,7 @@ type DivergenceError struct {
 	Ordinal string
 	// Member is the difference: version, kind, name, arguments, batch or end.
 	Member string
-	// Recorded and Got are the two values, if they are not secret.
+	// Recorded and Got are the two values. Arguments are content of the session.
 	Recorded, Got string
 	// RecordedVersion is the version of the code that began the turn.
 	RecordedVersion string

@@ -31,7 +31,7 @@ type turn struct {
 	// The fields below are guarded by r.mu.
 
 	// view is the states of the session where the replay has come to. It is nil when the
-	// turn is live: then the states are those of the runner.
+	// turn is live: then the runner has the states.
 	view   *projection.Live
 	folded int // how many of rec.events are folded into view
 	next   int // the ordinal of the next effect
@@ -44,7 +44,6 @@ type turn struct {
 	steered  map[string]bool // inputs in pending
 	lastStop string          // of the last answer of a model
 	started  time.Time
-	steps    int // model calls
 	aborted  *event.Abort
 	// halt ends the execution: each later effect returns it.
 	halt       error

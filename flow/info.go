@@ -40,6 +40,8 @@ type RunInfo struct {
 	// Agent is the agent of the open turn.
 	Agent string
 	projection.Pending
+	// Epoch is the number of claims so far; 0 if no runner had the session.
+	Epoch int64
 	// Runner is the runner that is alive, empty if there is none.
 	Runner string
 	// Since is the time of the newest event.
@@ -59,8 +61,8 @@ func Info(ctx context.Context, log *eventlog.Log, session string) (RunInfo, erro
 
 var infoSet = projection.Of("flow:info", projection.Calls(), projection.Control(), projection.Info())
 
-// Runs yields the sessions of a log that this package runs, ordered by id. A session that
-// cannot be read has its error, and the listing continues.
+// Runs yields the sessions of a log that a runner had, or that have posted inputs, ordered
+// by id. A session that cannot be read has its error, and the listing continues.
 func Runs(ctx context.Context, log *eventlog.Log) iter.Seq2[RunInfo, error] {
 	return func(yield func(RunInfo, error) bool) {
 		for s, err := range log.Sessions(ctx) {
@@ -70,7 +72,7 @@ func Runs(ctx context.Context, log *eventlog.Log) iter.Seq2[RunInfo, error] {
 			}
 			info, err := Info(ctx, log, s.ID)
 			info.Session = s.ID
-			if err == nil && info.Status == StatusNew && info.Claim == nil && len(info.Inbox) == 0 {
+			if err == nil && info.Epoch == 0 && len(info.Inbox) == 0 {
 				continue
 			}
 			if !yield(info, err) || ctx.Err() != nil {
@@ -87,7 +89,7 @@ func infoOf(ctx context.Context, log *eventlog.Log, l *projection.Loaded) (RunIn
 	}
 	meta, _ := projection.State(l, projection.Info())
 	control, _ := projection.State(l, projection.Control())
-	info := RunInfo{Session: l.Session, Pending: p, Since: meta.Updated, Agent: meta.Agent}
+	info := RunInfo{Session: l.Session, Pending: p, Epoch: control.Epoch, Since: meta.Updated, Agent: meta.Agent}
 	held, err := alive(ctx, log, info.Session, p.Claim)
 	if err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
 		return info, err

@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -16,13 +17,14 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Model asks a model, appends the answer to the history, and returns it. If r.Messages is
+// Model asks a model, appends the answer to the history, and returns it. An answer that
+// says nothing is not appended. If r.Messages is
 // nil, the model gets the effective history, with the inputs that steer the turn. If the
 // turn is run again, Model returns the recorded answer.
 //
 // The record of a call is compared by model and parameters, so a turn continues after a
 // change of the system text or the tools. A call of a model that fails is tried again
-// (Options.Retry). The errors are those of Do, and ErrLimit.
+// (Options.Retry). It returns the errors of Do, and ErrLimit.
 func (t *Turn[S]) Model(ctx context.Context, m Model, r Request) (event.Message, error) {
 	return t.t.model(ctx, m, r)
 }
@@ -52,21 +54,26 @@ func (t *turn) model(ctx context.Context, m Model, r Request) (event.Message, er
 	if result.done.Error != nil {
 		return event.Message{}, &EffectError{Name: s.name, Code: result.done.Error.Code, Message: result.done.Error.Message}
 	}
-	return t.answer(result)
+	answer, err := answerOf(result)
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	t.lastStop = answer.StopReason
+	return answer, err
 }
 
-// answer is the message among the events of a model call.
-func (t *turn) answer(s settled) (event.Message, error) {
+// answerOf is the answer in the record of a model call.
+func answerOf(s settled) (event.Message, error) {
 	for i := range s.events {
 		if s.events[i].Type.Name() == event.MessageAdded {
 			m, _, err := event.Decode[event.Message](&s.events[i])
-			t.r.mu.Lock()
-			t.lastStop = m.StopReason
-			t.r.mu.Unlock()
 			return m, err
 		}
 	}
-	return event.Message{}, fmt.Errorf("the record of a model call has no answer: %w", ErrNeedsReconcile)
+	var m event.Message
+	if s.done.Result == nil {
+		return m, fmt.Errorf("the record of a model call has no answer: %w", ErrNeedsReconcile)
+	}
+	return m, json.Unmarshal(s.done.Result, &m)
 }
 
 // modelCall is a call of a model.
@@ -173,10 +180,15 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	response.Message.Role = event.Assistant
-	if err := event.Validate(response.Message); err != nil {
+	o := outcome{answer: response}
+	err = event.Validate(response.Message)
+	if errors.Is(err, event.ErrInvalidMessage) { // it says nothing, for example because it was blocked
+		o.result, err = encode(response.Message)
+	}
+	if err != nil {
 		return outcome{}, fmt.Errorf("answer of model %q: %w", request.Model, err)
 	}
-	return outcome{answer: response}, nil
+	return o, nil
 }
 
 func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ time.Duration) []event.Event {
@@ -189,6 +201,9 @@ func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ tim
 	done.Provider, done.Model, done.ResponseID, done.StopReason, done.Usage = m.Provider, cmp.Or(m.Model, done.Model), m.ResponseID, m.StopReason, m.Usage
 	answer, e := event.New(m), event.New(done)
 	answer.ID, e.Cost = c.id, o.answer.Cost
+	if o.result != nil {
+		return []event.Event{e}
+	}
 	return []event.Event{answer, e}
 }
 

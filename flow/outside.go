@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -69,9 +70,10 @@ func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value
 	})
 }
 
-// Outcome is what a person found out about an effect whose outcome was unknown.
+// Outcome is the outcome of an effect, as a person found it.
 type Outcome struct {
-	// Result or Err is the result of the effect.
+	// Result or Err is the result of the effect. The model gets the Result of a tool call as
+	// a text: a string as it is, any other value as JSON.
 	Result any
 	Err    error
 	// DidNotRun says that the effect did not happen: it runs again.
@@ -89,14 +91,14 @@ func Reconcile(ctx context.Context, log *eventlog.Log, session, key string, o Ou
 		}
 		for _, x := range s.pending.Effects {
 			if x.Key == key && !x.Inherited {
-				return reconciliation(&x, o)
+				return s.reconciliation(ctx, &x, o)
 			}
 		}
 		return nil, fmt.Errorf("effect %q of session %q: %w", key, session, ErrNotOpen)
 	})
 }
 
-func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
+func (s *outside) reconciliation(ctx context.Context, x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
 	p := event.EffectCompletion{Key: x.Key, TurnID: x.TurnID, Ordinal: x.Ordinal, Attempt: x.Attempt, By: o.By, Reason: o.Reason}
 	switch {
 	case o.DidNotRun:
@@ -109,7 +111,7 @@ func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) 
 			return nil, err
 		}
 	}
-	return outcomeEvents(x, p)
+	return s.outcomeEvents(ctx, x, p)
 }
 
 // Abort asks to end the open turn of a session. If no runner is alive, it ends the turn
@@ -284,8 +286,46 @@ func (s *outside) checkAlone(ctx context.Context) error {
 	return err
 }
 
-// outcomeEvents are the events of a reconciled effect: a model or a tool call needs the
-// message that its result is.
-func outcomeEvents(x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
-	return []event.Event{event.New(p)}, nil
+// outcomeEvents are the events of a reconciled effect. If it is a tool call, they tell the
+// model the result.
+func (s *outside) outcomeEvents(ctx context.Context, x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
+	if x.Kind != kindTool || !p.RetryAt.IsZero() {
+		return []event.Event{event.New(p)}, nil
+	}
+	call, err := s.callOf(ctx, x)
+	if err != nil || call == "" {
+		return []event.Event{event.New(p)}, err
+	}
+	var o outcome
+	if p.Error == nil {
+		o.parts, p.Result = []event.Part{event.Text(textOf(p.Result))}, nil
+	}
+	c := toolCall{call: event.ToolCall(call, x.Name, nil)}
+	events := c.finish(x.Key, o, p.Error, 0)
+	p.EventIDs = outcomeIDs(events)
+	return append(events, event.New(p)), nil
+}
+
+// callOf is the id of the pending call that an effect runs, empty if it is not pending.
+func (s *outside) callOf(ctx context.Context, x *projection.OpenEffect) (string, error) {
+	if s.pending.Turn == nil {
+		return "", nil
+	}
+	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(s.pending.Turn.Seq, s.loaded.Head.Seq)) {
+		if err != nil {
+			return "", err
+		}
+		if e.Type.Name() != event.ToolStarted {
+			continue
+		}
+		p, err := event.DecodeKept[event.ToolStart](&e)
+		if err != nil {
+			return "", err
+		}
+		pending := func(c projection.PendingCall) bool { return c.CallID == p.CallID }
+		if p.IdempotencyKey == x.Key && slices.ContainsFunc(s.pending.Calls, pending) {
+			return p.CallID, nil
+		}
+	}
+	return "", nil
 }

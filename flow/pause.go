@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -102,7 +103,7 @@ func hibernatedOf(session string, p *projection.Pending) *Hibernated {
 		if a.TurnID == h.Turn {
 			h.Reviews = append(h.Reviews, a)
 			if a.Lapse == event.LapseDeny || a.Lapse == event.LapseFail {
-				h.Until = earliest(h.Until, a.ExpiresAt)
+				h.Until = earliest(h.Until, a.ExpiresAt.Add(1)) // the last instant is in time
 			}
 		}
 	}
@@ -132,6 +133,11 @@ func (h *Hibernated) due(now time.Time) bool {
 		return len(h.Waits) == 0
 	}
 	return false
+}
+
+// lapsed reports whether an open review expired. The turn then asks anew, denies or fails.
+func (h *Hibernated) lapsed(now time.Time) bool {
+	return slices.ContainsFunc(h.Reviews, func(a projection.OpenApproval) bool { return !a.ExpiresAt.IsZero() && now.After(a.ExpiresAt) })
 }
 
 // atCheckpoint hibernates if the invocation asks for a checkpoint before the effects.

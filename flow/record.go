@@ -236,6 +236,7 @@ func (r *records) addCompletion(e *event.Event) error {
 	case x.done != nil:
 	case p.RetryAt.IsZero():
 		x.done, x.doneEvent = &p, *e
+		r.spent.use(p.Usage, 0) // the cost is counted by pass
 	case x.intent != nil:
 		x.retryAt = p.RetryAt
 	}
@@ -361,6 +362,11 @@ func (s *spent) add(events []event.Event) {
 			_ = s.step(&events[i]) // made by this package
 		}
 	}
+}
+
+// use adds the usage of an effect that is no call of a model.
+func (s *spent) use(u event.Usage, c event.Cost) {
+	s.usage, s.cost = s.usage.Add(u), s.cost.Add(c)
 }
 
 // tokens is the number of tokens of all kinds.

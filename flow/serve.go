@@ -13,16 +13,16 @@ import (
 type ServeOptions struct {
 	// Concurrency is the number of sessions that run at a time; 16 if 0.
 	Concurrency int
-	// Poll is how often all sessions are looked at if the store cannot tell which ones
-	// changed; 1 s if 0.
+	// Poll is how often timers are checked, 1 s if 0. If the store is no
+	// eventlog.Notifier, all sessions are checked then.
 	Poll time.Duration
 }
 
 // Serve runs the sessions of this agent that have something to do, until ctx ends:
-// crashed turns, answered reviews, due timers and posted inputs. It leaves sessions of
-// other runners alone. When ctx ends it stops the running turns, which stay open, and
-// returns nil. An error of one session does not end the others: it is logged, and the
-// session is tried again when it changes.
+// crashed turns, answered reviews, due timers and posted inputs, also of other processes.
+// It leaves sessions of other runners alone. When ctx ends it stops the running turns,
+// which stay open, and returns nil. An error of one session does not end the others: it is
+// logged, and the session runs again after it changed.
 func (a *Agent[S]) Serve(ctx context.Context, o ServeOptions) error {
 	s, err := a.settings()
 	if err != nil {
@@ -34,7 +34,8 @@ func (a *Agent[S]) Serve(ctx context.Context, o ServeOptions) error {
 	if o.Poll <= 0 {
 		o.Poll = time.Second
 	}
-	v := &server{settings: s, slots: make(chan struct{}, o.Concurrency), poll: o.Poll, heads: map[string]seen{}, running: map[string]bool{}}
+	v := &server{settings: s, slots: make(chan struct{}, o.Concurrency), poll: o.Poll, known: map[string]known{},
+		running: map[string]bool{}, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
 	return v.run(ctx)
 }
 
@@ -43,33 +44,99 @@ type server struct {
 	*settings
 	slots chan struct{}
 	poll  time.Duration
+	wake  chan struct{} // has an element if changed is not empty
+	group sync.WaitGroup
 
 	mu      sync.Mutex
-	heads   map[string]seen
+	known   map[string]known
 	running map[string]bool
-	group   sync.WaitGroup
+	changed map[string]bool // to look at; "" is all sessions
 }
 
-// seen is what the server knows about a session at a head.
-type seen struct {
+// known is what the server knows about a session at a version.
+type known struct {
 	version uint64
 	due     time.Time // when a timer ends; zero is never
 }
 
 func (v *server) run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
 	defer v.group.Wait()
+	defer stop(nil)
+	notifier, notified := eventlog.As[eventlog.Notifier](v.log.Store())
+	if notified {
+		v.group.Go(func() { v.listen(ctx, notifier, stop) })
+	}
+	tick := time.NewTicker(v.poll)
+	defer tick.Stop()
+	v.change("")
 	for {
-		if err := v.pass(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
-		if err := sleep(ctx, v.poll); err != nil {
+		select {
+		case <-v.wake:
+		case <-tick.C:
+			v.expire(!notified)
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+				return err
+			}
 			return nil
+		}
+		if err := v.lookAtChanges(ctx); err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 }
 
-// pass looks at all sessions once.
-func (v *server) pass(ctx context.Context) error {
+// listen collects the sessions that the store reports. It ends the server if the store
+// fails.
+func (v *server) listen(ctx context.Context, n eventlog.Notifier, stop context.CancelCauseFunc) {
+	for session, err := range n.Changes(ctx) {
+		if err != nil {
+			stop(err)
+			return
+		}
+		v.change(session)
+	}
+}
+
+// change asks to look at a session, or at all.
+func (v *server) change(session string) {
+	v.mu.Lock()
+	v.changed[session] = true
+	v.mu.Unlock()
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// expire asks to look at the sessions whose timer ended, or at all.
+func (v *server) expire(all bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if all {
+		v.changed[""] = true
+		return
+	}
+	now := v.now()
+	for session, k := range v.known {
+		if !k.due.IsZero() && !now.Before(k.due) {
+			v.changed[session] = true
+		}
+	}
+}
+
+func (v *server) lookAtChanges(ctx context.Context) error {
+	v.mu.Lock()
+	changed := v.changed
+	v.changed = map[string]bool{}
+	v.mu.Unlock()
+	if !changed[""] {
+		for session := range changed {
+			v.look(ctx, session)
+		}
+		return nil
+	}
 	for info, err := range v.log.Sessions(ctx) {
 		if err != nil {
 			return err
@@ -86,10 +153,10 @@ func (v *server) pass(ctx context.Context) error {
 func (v *server) look(ctx context.Context, session string) {
 	version, err := v.versionOf(ctx, session)
 	v.mu.Lock()
-	last, known := v.heads[session]
+	last, seen := v.known[session]
 	busy := v.running[session]
 	v.mu.Unlock()
-	if busy || err != nil || known && last.version == version && (last.due.IsZero() || v.now().Before(last.due)) {
+	if busy || err != nil || seen && last.version == version && (last.due.IsZero() || v.now().Before(last.due)) {
 		return
 	}
 	info, err := Info(ctx, v.log, session)
@@ -97,7 +164,7 @@ func (v *server) look(ctx context.Context, session string) {
 		v.options.Logger.WarnContext(ctx, "session cannot be read", "session", session, "error", err)
 	}
 	v.mu.Lock()
-	v.heads[session] = seen{version, info.Due}
+	v.known[session] = known{version, info.Due}
 	v.mu.Unlock()
 	if err == nil && v.wants(&info) {
 		v.start(ctx, session)
@@ -143,20 +210,21 @@ func (v *server) start(ctx context.Context, session string) {
 	})
 }
 
-// finished forgets what is known of a session, so that the next pass looks at it again. A
-// session that stopped with an error is left alone until it changes.
+// finished forgets what is known of a session, so that it is looked at again. A session
+// that stopped with an error is left alone until it changes.
 func (v *server) finished(ctx context.Context, session string, err error) {
 	version, failed := uint64(0), error(nil)
 	if err != nil {
 		version, failed = v.versionOf(ctx, session)
 	}
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	delete(v.running, session)
-	delete(v.heads, session)
+	delete(v.known, session)
 	if err != nil && failed == nil {
-		v.heads[session] = seen{version: version}
+		v.known[session] = known{version: version}
 	}
+	v.mu.Unlock()
+	v.change(session)
 }
 
 // serveSession runs a session until it has nothing to do. It returns the error that

@@ -21,14 +21,14 @@ type Snapshot[S any] struct {
 	Turn int
 	Content[S]
 	// Status is the status of the session at the snapshot. A snapshot of a turn that did not
-	// end has the status of the turn now. StopReason and Err are those of the turn.
+	// end has the status of the turn now. StopReason and Err belong to the turn.
 	Status     Status
 	StopReason string
 	Err        error
 }
 
 // Snapshot reads a snapshot. For the snapshot that is reserved for a turn (Turn.SnapshotID,
-// Conn.Detach) it tells the status of the turn; the content is then that of the newest
+// Conn.Detach) it tells the status of the turn, and the content is the state at the newest
 // event of the turn. The error is projection.ErrSnapshotNotFound if the session has
 // neither.
 func (a *Agent[S]) Snapshot(ctx context.Context, ref Ref) (Snapshot[S], error) {

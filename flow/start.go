@@ -184,7 +184,7 @@ func (r *runner) stillWaits(p *projection.Pending) *Hibernated {
 		return nil
 	}
 	h := hibernatedOf(r.session, p)
-	if h.due(r.now()) || h.Cursor.Kind != pauseReview && h.Cursor.Kind != pauseWait && h.Until.IsZero() {
+	if h.due(r.now()) || h.lapsed(r.now()) || h.Cursor.Kind != pauseReview && h.Cursor.Kind != pauseWait && h.Until.IsZero() {
 		r.resume = h.Cursor.ID
 		return nil
 	}

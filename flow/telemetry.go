@@ -30,7 +30,7 @@ type Telemetry struct {
 // scopeName names this package to OpenTelemetry.
 const scopeName = "github.com/convlog/convlog/flow"
 
-// The attributes. Those of the conventions have no prefix of ours.
+// The attributes of spans and metrics.
 const (
 	attrOperation    = attribute.Key("gen_ai.operation.name")
 	attrAgent        = attribute.Key("gen_ai.agent.name")

@@ -31,7 +31,7 @@ type Tool struct {
 // Tools runs the tool calls of an answer at the same time, and appends a message with the
 // result of each. Errors of tools, denials and calls of unknown tools are told to the
 // model. No call runs before all reviews are answered. If the turn is run again, calls
-// with a recorded result do not run. The errors are those of Do, and ErrLimit.
+// with a recorded result do not run. It returns the errors of Do, and ErrLimit.
 func (t *Turn[S]) Tools(ctx context.Context, tools []Tool, calls []event.Part) error {
 	return t.t.tools(ctx, tools, calls)
 }
@@ -101,10 +101,15 @@ func (c *toolCall) run(ctx context.Context) (outcome, error) {
 // the call is then closed as interrupted.
 func (c *toolCall) finish(key string, o outcome, failed *event.EffectError, took time.Duration) []event.Event {
 	done := event.ToolCompletion{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key, DurationMS: took.Milliseconds()}
-	result := event.ToolResult(c.call.CallID, c.call.Name, o.parts...)
+	return toolEvents(done, o.parts, failed)
+}
+
+// toolEvents are the end of a tool call and the message with its result.
+func toolEvents(done event.ToolCompletion, parts []event.Part, failed *event.EffectError) []event.Event {
+	result := event.ToolResult(done.CallID, done.Name, parts...)
 	if failed != nil {
 		done.IsError, done.Error = true, failed.Message
-		result = event.ToolResult(c.call.CallID, c.call.Name, event.Text(failed.Message))
+		result = event.ToolResult(done.CallID, done.Name, event.Text(failed.Message))
 		result.IsError = true
 	}
 	events := []event.Event{event.New(done)}

@@ -58,13 +58,13 @@ func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pe
 	if o.Timeout > 0 {
 		w.Until = t.r.now().Add(o.Timeout)
 	}
-	e := event.New(w)
+	e := t.dated(event.New(w))
 	if err := t.record(ctx, func() ([]event.Event, error) { return []event.Event{e}, nil }); err != nil {
 		return Pending{}, err
 	}
 	t.rec.ordinal(ordinal).wait = &waitRecord{start: w, seq: t.r.live.Head.Seq}
 	t.next++
-	t.come(point{id: e.ID, time: t.r.now()})
+	t.come(pointOf(&e))
 	return t.pendingWait(w.WaitID)
 }
 
@@ -240,7 +240,7 @@ func (t *turn) recordWait(ctx context.Context, x *effect, w *waitRecord, first [
 		return settled{}, err
 	}
 	t.next++
-	t.come(point{id: made.done.ID, time: t.r.now()})
+	t.come(pointOf(&made.done))
 	return settled{key: x.key, done: made.payload, point: t.point}, nil
 }
 

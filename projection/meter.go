@@ -22,6 +22,8 @@ type Meter struct {
 	Agent string    `json:"agent,omitzero"`
 	Turn  ulid.ULID `json:"turn,omitzero"`
 	Spent bool      `json:"spent,omitzero"`
+	// Ended is the last turn that ended, if it used tokens. A retry may end it again.
+	Ended ulid.ULID `json:"ended,omitzero"`
 	// Steps and Effects are the open ones. Answers are the newest, oldest first.
 	Steps   []openStep   `json:"steps,omitzero"`
 	Effects []openMetric `json:"effects,omitzero"`
@@ -292,10 +294,14 @@ func (r *meterEvent) turn() error {
 	if err != nil {
 		return err
 	}
-	if r.Spent || p.Usage.IsZero() {
+	again := !p.TurnID.IsZero() && p.TurnID == r.Ended
+	if r.Spent || again || p.Usage.IsZero() {
 		r.cost("")
 	} else {
 		r.count(r.answer(fmt.Sprintf("turn %d", r.e.Seq), ""), p.Usage)
+	}
+	if r.Spent && !again {
+		r.Ended = p.TurnID
 	}
 	r.Turn, r.Spent, r.Steps = ulid.ULID{}, false, nil
 	return nil

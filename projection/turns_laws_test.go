@@ -12,16 +12,17 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Law: at every event, the pending work is the same with snapshots and without.
+// Law: at any event, the pending work is the same with snapshots and without.
 func TestPendingWorkDoesNotDependOnSnapshots(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
-			for at := range l.Head(name).Seq {
-				want, err := projection.LoadPending(garden.Bg, l.Log, name, projection.Options{At: at + 1, Replay: true})
+			for range 3 {
+				at := rapid.Int64Range(1, l.Head(name).Seq).Draw(r, "at")
+				want, err := projection.LoadPending(garden.Bg, l.Log, name, projection.Options{At: at, Replay: true})
 				l.Allow(err)
-				got, err := projection.LoadPending(garden.Bg, l.Log, name, projection.Options{At: at + 1})
+				got, err := projection.LoadPending(garden.Bg, l.Log, name, projection.Options{At: at})
 				l.Allow(err)
-				garden.Same(r, fmt.Sprintf("%s at %d", name, at+1), want, got)
+				garden.Same(r, fmt.Sprintf("%s at %d", name, at), want, got)
 			}
 		}
 	})
@@ -229,8 +230,8 @@ func (w *plain) ofTurn(g *garden.Garden, name string, lineage []event.Event, ope
 	}
 }
 
-// Law: a copy has the effects of its original, and a fork those of its parent; neither has
-// a claim, a review, a wait or an input of it.
+// Law: a copy has the effects of its original, and a fork the effects of its parent. A copy
+// or a fork inherits no claim, review, wait or input.
 func TestForksAndCopiesInheritEffectsOnly(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {

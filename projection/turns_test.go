@@ -393,3 +393,30 @@ func TestEndedTurnsLeaveNothing(t *testing.T) {
 		})
 	}
 }
+
+// The end of a turn drops its entries at once, the end of a failed turn when the next
+// turn begins.
+func TestTheEndOfATurnDropsItsEntries(t *testing.T) {
+	for name, want := range map[string]string{"completed": "0 0", "aborted": "0 0", "interrupted": "0 0", "none named": "0 0", "failed": "4 0", "open": "5 0", "another": "5 0"} {
+		garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+			p := &plan{Garden: g, turn: do(g, event.TurnStart{})}
+			do(g, p.intend("1", 1), p.complete("1", 1), p.intend("2", 1), p.review("i"), decide("i", event.Approved), p.review("j"), event.Abort{})
+			switch name {
+			case "none named":
+				do(g, event.TurnCompletion{Status: event.TurnStatusCompleted})
+			case "another":
+				do(g, event.TurnCompletion{TurnID: event.NewID(), Status: event.TurnStatusCompleted})
+			case "open":
+			default:
+				do(g, p.end(event.TurnStatus(name)))
+			}
+			entries := func() int {
+				s := controlOf(g, "s")
+				return len(s.Effects) + len(s.Done) + len(s.Approvals) + len(s.Answers) + len(s.Aborts)
+			}
+			got := fmt.Sprint(entries())
+			do(g, event.TurnStart{Index: 1})
+			garden.Same(t, name, want, got+" "+fmt.Sprint(entries()))
+		})
+	}
+}

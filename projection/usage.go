@@ -26,7 +26,8 @@ type UsageState struct {
 //   - An effect_completed counts by itself, except if its effect_intended is of kind "model"
 //     or "llm": then its usage counts only without an answer since. A fork does not know the
 //     intents of its parent.
-//   - A turn_completed with usage counts if nothing else counted in the turn.
+//   - A turn_completed with usage counts if nothing else counted in the turn, also before a
+//     retry of it.
 //   - A child's usage counts if the child has no session of its own. Its last usage replaces
 //     earlier ones.
 //
@@ -34,7 +35,7 @@ type UsageState struct {
 // inherited in their metadata.
 func Usage() Projection[UsageState] {
 	return Projection[UsageState]{
-		builtin: true, Name: "usage", Version: 1, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
+		builtin: true, Name: "usage", Version: 2, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
@@ -108,6 +109,8 @@ func hintFor(err error) string {
 
 const damageHint = "logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool repair"
 
+const openHint = "logtool runs lists what is open"
+
 // errorHint is a hint for all errors that match err.
 type errorHint struct {
 	err  error
@@ -141,6 +144,12 @@ var hints = []errorHint{
 	{eventlog.ErrLocked, "let the other process finish and run this again, or wait longer, as with --wait 10m"},
 	{interop.ErrHistory, "import it into another store"},
 	{interop.ErrUnknownFormat, "logtool import --help names the formats"},
+	{flow.ErrAnswered, openHint},
+	{flow.ErrNotOpen, openHint},
+	{flow.ErrExpired, "the agent asks again or ends the wait when it continues"},
+	{flow.ErrMismatch, "the review has changed: run this again"},
+	{flow.ErrAlreadyRunning, "let the runner finish, or stop it, and run this again"},
+	{flow.ErrToken, "copy the whole token; it begins with convlog:snapshot: or convlog:wait:"},
 	{eventlog.ErrNotFound, "logtool ls lists the sessions"},
 	{eventlog.ErrCorrupt, damageHint},
 	{event.ErrVersion, "use a newer logtool"},

@@ -219,10 +219,15 @@ func listError(rows []*sessionRow) error {
 			damaged++
 		}
 	}
-	if damaged > 0 {
-		return fmt.Errorf("%s cannot be read; logtool verify shows all damage", count(damaged, "session"))
+	return unreadable(damaged)
+}
+
+// unreadable is the error for n sessions that cannot be read; nil for none.
+func unreadable(n int) error {
+	if n == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s cannot be read; logtool verify shows all damage", count(n, "session"))
 }
 
 // order sorts rows, equal rows by id.

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	// With -race a process sleeps a second before it exits, and the scripts run
 	// a hundred of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=10"))
-	testscript.Main(m, map[string]func(){"logtool": main, "logtool-peak": printPeak})
+	testscript.Main(m, map[string]func(){"logtool": main, "logtool-peak": printPeak, "logtool-agent": runAgent})
 }
 
 // TestScripts runs the scripts of testdata/script, each about one task of a

@@ -74,6 +74,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.importCommand(), a.verifyCommand(), a.appendCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
 		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(), a.scanCommand(), a.retireCommand(),
+		a.runsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.resolveCommand(), a.reconcileCommand(),
+		a.abortCommand(), a.postCommand(), a.tokenCommand(),
 		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.snapshotCommand(),
 	)
 	for _, cmd := range root.Commands() {

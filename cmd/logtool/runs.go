@@ -4,266 +4,240 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
 )
 
-func (a *app) optreeCommand() *cobra.Command {
-	var file string
-	var opts runlog.Options
-	cmd := &cobra.Command{
-		Use:   "optree SESSION",
-		Short: "Show the turns, model calls, tools and sub-agent runs of a session as a tree",
-		Long: `Show the operations of a session as a tree: its turns, the model calls and tool
-calls of each turn with their durations, and the runs of sub-agents. Orphaned
-(rewound) turns are marked.
+// statuses are the values of --status.
+var statuses = []flow.Status{flow.StatusNew, flow.StatusRunning, flow.StatusHibernated, flow.StatusWaiting,
+	flow.StatusExpired, flow.StatusFailed, flow.StatusAborted, flow.StatusFinished}
 
--o writes the op tree file: gzip-compressed JSON with every request and response
-(plain JSON if the name does not end in .gz). --json prints the tree.`,
-		Example: "  logtool optree order-42 -o order-42.json.gz",
-		Args:    between(1, 1),
+func statusNames() (names []string) {
+	for _, s := range statuses {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func (a *app) runsCommand() *cobra.Command {
+	var only []string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "runs [SESSION...]",
+		Short: "List what agents do in the sessions, and what they wait for",
+		Long: `List the sessions that agents of package flow ran, and the sessions with inputs for
+them; newest activity first. --all lists the other sessions too.
+
+STATUS is new (no turn began), running, hibernated (the turn waits for an answer),
+waiting (for something outside, or for a time), expired (the turn is open and nobody
+runs it; the agent continues it when it starts), failed, aborted or finished. RUNNER
+is the process that runs the turn. WAITS FOR lists what is open, with the beginnings
+of ids:
+  review TOOL ID    logtool approve, deny or answer
+  wait NAME ID      logtool resolve
+  outcome NAME ID   the effect began and has no result: logtool reconcile
+  retry NAME        the next attempt after an error
+  input ID          the agent has not taken this input
+  the agent to start`,
+		Example: "  logtool runs --status hibernated,waiting",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				if file == "" {
-					return a.answer(run.OpTree(), func(p *printer) { p.run(run, "") })
+			for _, s := range only {
+				if !slices.Contains(statuses, flow.Status(s)) {
+					return usagef("--status is one of %s, not %q", strings.Join(statusNames(), ", "), s)
 				}
-				return a.output(file, func(w io.Writer) error {
-					return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
-				})
-			})
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.runs(cmd.Context(), log, args, only, all) })
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write the op tree file")
-	runFlags(cmd, &opts)
+	cmd.Flags().StringSliceVar(&only, "status", nil, "only sessions with one of these statuses")
+	cmd.Flags().BoolVar(&all, "all", false, "also sessions that no agent ran")
 	return cmd
 }
 
-func runFlags(cmd *cobra.Command, opts *runlog.Options) {
-	cmd.Flags().BoolVar(&opts.NoChildren, "alone", false, "without the sessions of sub-agents")
-	cmd.Flags().BoolVar(&opts.Own, "own", false, "without the events that a fork shares with its parent")
+// runRow is a session of runs with --json.
+type runRow struct {
+	Session string      `json:"session"`
+	Status  flow.Status `json:"status,omitzero"`
+	Agent   string      `json:"agent,omitzero"`
+	Runner  string      `json:"runner,omitzero"`
+	Since   time.Time   `json:"since,omitzero"`
+	Turn    *ulid.ULID  `json:"turn_id,omitzero"`
+	Open    []openRow   `json:"open,omitzero"`
+	Error   string      `json:"error,omitzero"`
 }
 
-func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f func(*runlog.Run) error) error {
-	return a.session(ctx, forReading, name, func(log *eventlog.Log, session string) error {
-		run, err := runlog.Load(ctx, log, session, opts)
+// The kinds of openRow.
+const (
+	openReview  = "review"
+	openWait    = "wait"
+	openOutcome = "outcome"
+	openRetry   = "retry"
+	openInput   = "input"
+)
+
+// openRow is something that a session waits for.
+type openRow struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	Name string `json:"name,omitzero"`
+	Seq  int64  `json:"seq"`
+	// Until is when a review or a wait expires, or when a retry is due.
+	Until time.Time         `json:"until,omitzero"`
+	Class event.EffectClass `json:"class,omitzero"`
+	Steer bool              `json:"steer,omitzero"`
+}
+
+func newRunRow(x *flow.RunInfo, err error) *runRow {
+	row := &runRow{Session: x.Session, Status: x.Status, Agent: x.Agent, Runner: x.Runner, Since: x.Since}
+	if err != nil {
+		row.Error = err.Error()
+		return row
+	}
+	if x.Turn != nil {
+		row.Turn = &x.Turn.ID
+	}
+	row.Open = openWork(x)
+	return row
+}
+
+// openWork lists what a session waits for.
+func openWork(x *flow.RunInfo) (all []openRow) {
+	for _, r := range x.Approvals {
+		all = append(all, openRow{Kind: openReview, ID: r.InterruptID, Name: r.Name, Seq: r.Seq, Until: r.ExpiresAt})
+	}
+	for _, w := range x.Waits {
+		all = append(all, openRow{Kind: openWait, ID: w.WaitID, Name: w.Reason, Seq: w.Seq, Until: w.Until})
+	}
+	for _, e := range x.Effects {
+		row := openRow{Kind: openOutcome, ID: e.Key, Name: e.Name, Seq: e.Seq, Until: e.RetryAt, Class: e.Class}
+		switch {
+		case !e.RetryAt.IsZero():
+			row.Kind = openRetry
+		case x.Runner != "" || !unknownOutcome(&e):
+			continue // it runs, or will run again
+		}
+		all = append(all, row)
+	}
+	for _, in := range x.Inbox {
+		all = append(all, openRow{Kind: openInput, ID: in.InputID, Seq: in.Seq, Steer: in.Steer})
+	}
+	return all
+}
+
+// unknownOutcome reports whether an effect that began must not run again by itself.
+func unknownOutcome(e *projection.OpenEffect) bool {
+	return !e.Inherited && e.RetryAt.IsZero() && (e.Class == event.EffectReconcile || e.Class == event.EffectUnsafeOnce)
+}
+
+func (a *app) runs(ctx context.Context, log *eventlog.Log, names []string, only []string, all bool) error {
+	rows, err := a.runRows(ctx, log, names, all)
+	if err != nil {
+		return err
+	}
+	found := len(rows)
+	if len(only) > 0 {
+		rows = slices.DeleteFunc(rows, func(r *runRow) bool { return r.Error == "" && !slices.Contains(only, string(r.Status)) })
+	}
+	if len(rows) == 0 && found > 0 {
+		return fmt.Errorf("none of %s fits; logtool runs lists them", count(found, "session"))
+	}
+	if err := printRows(a, rows, func(p *printer) { p.runs(rows) }); err != nil {
+		return err
+	}
+	if found == 0 {
+		fmt.Fprintln(a.err, "no agent ran in a session of this store; --all lists the other sessions")
+	}
+	return runsError(rows)
+}
+
+// runRows reads the named sessions, else all sessions that agents ran, or all.
+func (a *app) runRows(ctx context.Context, log *eventlog.Log, names []string, all bool) (rows []*runRow, err error) {
+	if len(names) == 0 && !all {
+		for x, err := range flow.Runs(ctx, log) {
+			if err != nil && x.Session == "" {
+				return nil, err
+			}
+			rows = append(rows, newRunRow(&x, err))
+		}
+	} else {
+		ids, err := a.sessions(ctx, log, names, len(names) == 0)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return f(run)
-	})
-}
-
-// run prints a run; in is the indentation.
-func (p *printer) run(r *runlog.Run, in string) {
-	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
-	for _, t := range r.Turns {
-		p.runTurn(t, in+indent)
-	}
-	for _, op := range r.Ops {
-		p.op(op, in+indent)
-	}
-}
-
-func runAbout(r *runlog.Run) string {
-	words := []string{string(r.Status)}
-	if r.Title != "" {
-		words = append(words, brief(r.Title, 60))
-	}
-	t := r.Totals
-	words = append(words, count(t.Turns, "turn"), count(t.Responses, "answer"), count(t.Tools, "tool call"))
-	if t.Failed > 0 {
-		words = append(words, thousands(t.Failed)+" failed")
-	}
-	if t.Children > 0 {
-		words = append(words, count(t.Children, "child run"))
-	}
-	words = append(words, "own "+price(t.Own.Cost))
-	if t.Children > 0 {
-		words = append(words, "tree "+price(t.Tree.Cost))
-	}
-	if t.Tree.Unpriced > 0 {
-		words = append(words, unpriced(t.Tree.Unpriced))
-	}
-	return strings.Join(words, " · ")
-}
-
-// unpriced counts the answers without a cost.
-func unpriced(n int) string { return count(n, "answer") + " unpriced" }
-
-func (p *printer) runTurn(t *runlog.Turn, in string) {
-	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
-	if input := inputOf(t.Input, 80); input != "" {
-		words = append(words, input)
-	}
-	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
-	if t.Orphaned {
-		words = append(words, p.paint(yellow, orphanedMark))
-	}
-	p.printf("%s%s\n", in, strings.Join(words, "  "))
-	for _, op := range t.Ops {
-		p.op(op, in+indent)
-	}
-}
-
-// inputOf is the beginning of the first input of a turn that has text.
-func inputOf(input []event.Message, most int) string {
-	for i := range input {
-		if text := brief(input[i].Text(), most); text != "" {
-			return text
+		for _, id := range ids {
+			x, err := flow.Info(ctx, log, id)
+			x.Session = id
+			rows = append(rows, newRunRow(&x, err))
 		}
 	}
-	return ""
+	slices.SortStableFunc(rows, func(x, y *runRow) int { return y.Since.Compare(x.Since) })
+	return rows, ctx.Err()
 }
 
-func turnAbout(t *runlog.Turn) (words []string) {
-	words = append(words, cmp.Or(string(t.Status), "open"))
-	if t.Error != "" {
-		words = append(words, brief(t.Error, 80))
+// runsError counts the sessions that cannot be read.
+func runsError(rows []*runRow) error {
+	damaged := 0
+	for _, row := range rows {
+		if row.Error != "" {
+			damaged++
+		}
 	}
-	words = append(words, duration(t.Started, t.Ended))
-	if t.Spend.Cost > 0 {
-		words = append(words, priced(t.Spend))
-	}
-	return words
+	return unreadable(damaged)
 }
 
-// duration writes the time between two times.
-func duration(started, ended time.Time) string {
-	if started.IsZero() || ended.Before(started) {
-		return "-"
-	}
-	d := ended.Sub(started)
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
-func (p *printer) op(op *runlog.Op, in string) {
-	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
-	if !op.Ended.IsZero() {
-		words = append(words, p.paint(dim, duration(op.Started, op.Ended)))
-	}
-	if op.Error != "" {
-		words = append(words, p.paint(red, brief(op.Error, 80)))
-	}
-	if op.Orphaned {
-		words = append(words, p.paint(yellow, orphanedMark))
-	}
-	p.printf("%s%s\n", in, strings.Join(words, " "))
-	for _, c := range op.Children {
-		p.childOp(c, in+indent)
-	}
-}
-
-func opStyle(s runlog.OpStatus) style {
-	switch s {
-	case runlog.OpFailed:
-		return red
-	case runlog.OpOpen:
-		return yellow
-	}
-	return green
-}
-
-func (a *app) runlogCommand() *cobra.Command {
-	var file string
-	var orphaned bool
-	var opts runlog.Options
-	cmd := &cobra.Command{
-		Use:   "runlog SESSION",
-		Short: "List the turns of a session: input, tool calls, output, cost",
-		Long: `List the turns of a session with their input, tool calls, output and cost, for
-evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
-writes the same to a file, indented.`,
-		Example: "  logtool runlog order-42 --orphaned -o order-42.json",
-		Args:    between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				runs := run.Log(orphaned)
-				if file == "" {
-					return a.answer(runs, func(p *printer) { p.runLog(runs) })
-				}
-				return a.output(file, runs.WriteJSON)
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write JSON to this file")
-	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned turns too")
-	runFlags(cmd, &opts)
-	return cmd
-}
-
-func (p *printer) runLog(l *runlog.Log) {
+func (p *printer) runs(rows []*runRow) {
 	var cells [][]string
-	for i := range l.Turns {
-		cells = append(cells, turnCells(&l.Turns[i]))
-	}
-	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
-	line := count(len(l.Turns), "turn") + ", cost " + price(l.TotalCost)
-	if l.Unpriced > 0 {
-		line += ", " + unpriced(l.Unpriced)
-	}
-	if len(l.ChildRuns) > 0 {
-		line += "; with child runs " + price(l.TreeCost)
-		if l.TreeUnpriced > 0 {
-			line += ", " + unpriced(l.TreeUnpriced)
+	for _, row := range rows {
+		open := row.waitsFor(p)
+		switch {
+		case row.Error != "":
+			open = "unreadable: " + clean(strings.Join(strings.Fields(row.Error), " "))
+		case open == "" && row.Runner == "" && (row.Status == flow.StatusExpired || row.Status == flow.StatusHibernated):
+			open = "the agent to start"
 		}
+		cells = append(cells, []string{clean(row.Session), cmp.Or(string(row.Status), "-"), cmp.Or(clean(row.Agent), "-"),
+			cmp.Or(clean(row.Runner), "-"), p.when(row.Since), cmp.Or(open, "-")})
 	}
-	p.printf("%s\n", line)
+	p.table([]string{"SESSION", "STATUS", "AGENT", "RUNNER", "SINCE", "WAITS FOR"}, cells)
 }
 
-func turnCells(t *runlog.LogTurn) []string {
-	const most = 40
-	input, output := inputOf(t.Input, most), ""
-	if t.Output != nil {
-		output = brief(t.Output.Text(), most)
+// waitsFor describes what a session waits for, in one line.
+func (row *runRow) waitsFor(p *printer) string {
+	var ids []string
+	for _, x := range row.Open {
+		ids = append(ids, x.ID)
 	}
-	status := cmp.Or(string(t.Status), "open")
-	if t.Orphaned {
-		status += ", " + orphanedMark
-	}
-	failed := 0
-	for i := range t.Calls {
-		if t.Calls[i].Status == runlog.OpFailed {
-			failed++
+	slices.Sort(ids)
+	var all []string
+	for _, x := range row.Open {
+		words := []string{x.Kind}
+		if x.Name != "" {
+			words = append(words, brief(x.Name, 40))
 		}
+		if x.Kind != openRetry {
+			words = append(words, clean(abbreviate(x.ID, ids)))
+		}
+		switch {
+		case x.Until.IsZero():
+		case x.Kind == openRetry:
+			words = append(words, "at "+p.when(x.Until))
+		default:
+			words = append(words, "until "+p.when(x.Until))
+		}
+		if x.Steer {
+			words = append(words, "for the running turn")
+		}
+		all = append(all, strings.Join(words, " "))
 	}
-	calls := thousands(len(t.Calls))
-	if failed > 0 {
-		calls += " (" + thousands(failed) + " failed)"
-	}
-	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, priced(projection.Spend{Cost: t.Cost, Unpriced: t.Unpriced}), input, output}
-}
-
-// childOp prints the sub-agent run of an op.
-func (p *printer) childOp(c *runlog.ChildOp, in string) {
-	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), string(c.State)}
-	switch {
-	case c.Missing:
-		words = append(words, p.paint(yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
-	case c.Inherited:
-		words = append(words, p.paint(dim, "inherited"))
-	case c.Elsewhere:
-		words = append(words, p.paint(dim, clean(c.SessionID)+" is shown elsewhere"))
-	}
-	if text := cmp.Or(c.Error, c.Summary, c.Task); text != "" {
-		words = append(words, p.paint(dim, brief(text, 80)))
-	}
-	p.printf("%s%s\n", in, strings.Join(words, " · "))
-	if c.Run != nil {
-		p.run(c.Run, in+indent)
-	}
+	return strings.Join(all, "; ")
 }

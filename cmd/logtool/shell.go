@@ -64,6 +64,8 @@ func flagValues(command string) map[string][]string {
 		values["format"] = slices.Sorted(maps.Keys(exportFormats))
 	case "history":
 		values["format"] = historyFormats
+	case "runs":
+		values["status"] = statusNames()
 	case "ls":
 		values["sort"], values["source"] = sorts, sourceNames()
 	}

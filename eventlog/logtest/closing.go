@@ -394,6 +394,14 @@ func (c *closing) abilityOperations() (all []operation) {
 			return err
 		})
 	}
+	if n, ok := eventlog.As[eventlog.Notifier](c.store); ok {
+		add("Notifier.Changes", func(ctx context.Context) error {
+			for _, err := range n.Changes(ctx) {
+				return err
+			}
+			return nil
+		})
+	}
 	if x, ok := eventlog.As[eventlog.Searcher](c.store); ok {
 		add("Searcher.Search", func(ctx context.Context) error { return drain(x.Search(ctx, []string{"7"}, "", 0)) })
 		add("Searcher.Index", func(ctx context.Context) error { return x.Index(ctx, false) })

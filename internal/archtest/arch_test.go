@@ -52,7 +52,7 @@ var table = map[string]room{
 	},
 	"upkeep/verify": {
 		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
-		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
+		tests: []string{"upkeep/...", "fork", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "search"}, modules: given,
@@ -94,7 +94,8 @@ var table = map[string]room{
 	},
 
 	"internal/lease":  {rooms: []string{"eventlog", "internal/flock", "internal/regular"}, modules: []string{"golang.org/x/sys"}},
-	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease"}, modules: given},
+	"internal/notify": {rooms: []string{"eventlog"}, modules: []string{"golang.org/x/sys"}},
+	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
 		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite"}, modules: append(testModules, given...),
@@ -102,12 +103,12 @@ var table = map[string]room{
 	"internal/suite":  {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/notify", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/notify", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},

@@ -47,6 +47,7 @@ const (
 	Damage    Need = "damaged lines"
 	Blobs     Need = "blobs"
 	Leaser    Need = "leaser"
+	Notifier  Need = "notifier"
 	Locker    Need = "locker"
 	Eraser    Need = "eraser"
 	Versioner Need = "versioner"
@@ -65,7 +66,7 @@ func capabilities(t testing.TB, h Harness) []Need {
 	for need, found := range map[Need]bool{
 		Handles: !h.OneHandle, ReadOnly: h.OpenReadOnly != nil, Damage: h.Damage != nil,
 		Blobs: hasAbility[eventlog.Blobs](s), Locker: hasAbility[eventlog.Locker](s), Eraser: hasAbility[eventlog.Eraser](s),
-		Leaser: hasAbility[eventlog.Leaser](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s),
+		Leaser: hasAbility[eventlog.Leaser](s), Notifier: hasAbility[eventlog.Notifier](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s),
 		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s),
 	} {
 		if found {

@@ -19,15 +19,15 @@ const jobVariable = "CONVLOG_TORTURE_JOB"
 
 // job is the work of a child process.
 type job struct {
-	Do      string // write, read, watch, hold, lease
+	Do      string // write, read, watch, hold, lease, agent, runner, wait, many
 	Backend string
 	Dir     string
 	Seed    uint64
 	Writer  int           // write: number of the writer
 	From    int           // write: first step
-	To      int           // write: step to stop before; 0 is never; lease: number of leases
+	To      int           // write: step to stop before; 0 is never; lease, many: number of leases or sessions; agent: number of turns
 	Pause   time.Duration // write: pause between two steps
-	How     string        // hold: where to stop; watch: the expected error
+	How     string        // hold: where to stop; watch: the expected error; agent, runner, wait: how to run
 }
 
 // runJob runs the child process. It ends when its standard input ends, so that no child
@@ -55,6 +55,14 @@ func runJob(text string) error {
 		err = watchJob(ctx, b, j)
 	case "hold":
 		err = holdJob(ctx, b, j)
+	case "agent":
+		err = agentJob(ctx, b, j)
+	case "runner":
+		err = runnerJob(ctx, b, j)
+	case "wait":
+		err = waitJob(ctx, b, j)
+	case "many":
+		err = manyJob(ctx, b, j)
 	case "lease":
 		err = leaseJob(ctx, b, j)
 	default:

@@ -82,9 +82,11 @@ func (s *Store) takeTurn(ctx context.Context, verb, session string) (*handle, er
 	return h, nil
 }
 
-// endWrite ends the call of beginWrite.
+// endWrite ends the call of beginWrite. The session may have changed.
 func (s *Store) endWrite(h *handle) {
+	session := h.session
 	s.releaseTurn(h)
+	s.changes.Publish(session)
 	_ = s.endCall()
 }
 

@@ -92,6 +92,8 @@ func (w waitingFile) TryLock(exclusive bool) (bool, error) {
 	return ok, err
 }
 
+var _ eventlog.Leaser = (*Store)(nil)
+
 // Lease implements eventlog.Leaser with a lock on a byte of <dir>/.lease, and with a file
 // <dir>/.lease-<hash> on systems other than Linux.
 func (s *Store) Lease(ctx context.Context, name string) (eventlog.Lease, error) {

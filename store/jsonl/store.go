@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/internal/lease"
+	"github.com/convlog/convlog/internal/notify"
 )
 
 // SyncPolicy says when an append is synced to disk. No policy loses an event when a
@@ -46,8 +47,8 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store and, from eventlog,
-// Blobs, Locker, Eraser, Leaser, Salvager, TailKeeper, Checker, Sweeper, Syncer and
-// Versioner.
+// Blobs, Locker, Eraser, Leaser, Notifier, Salvager, TailKeeper, Checker, Sweeper,
+// Syncer and Versioner.
 // All methods may be called concurrently.
 type Store struct {
 	dir  string
@@ -55,6 +56,7 @@ type Store struct {
 	fs   FS
 
 	leases  *lease.Table
+	changes *notify.Hub
 	cache   cache
 	calls   calls
 	closing chan struct{} // closed by Close: ends all waits
@@ -84,6 +86,7 @@ func New(dir string, opts ...Options) *Store {
 		s.fs = Dir(dir)
 	}
 	s.leases = s.newLeases()
+	s.changes = notify.New(s.newPoller)
 	s.fs = &retryFS{s.fs, &s.cache}
 	s.calls.running.Store(1) // the open store
 	s.cache.init(s.opts.OpenFiles)

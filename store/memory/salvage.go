@@ -57,7 +57,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	copied = fmt.Sprintf("memory:%d", len(s.data.copies)+1)
 	s.data.copies[copied] = found.all
 	found.all, found.first = nil, all[0].Seq
-	s.data.add(found, all)
+	s.data.add(session, found, all)
 	return copied, nil
 }
 
@@ -93,5 +93,6 @@ func (s *Store) Damage(session string, edit func(lines []string) []string) error
 	}
 	s.data.version++
 	found.version = s.data.version
+	s.data.changes.Publish(session)
 	return nil
 }

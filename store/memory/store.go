@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/lease"
+	"github.com/convlog/convlog/internal/notify"
 )
 
 // Store stores sessions and blobs in memory. It implements the interfaces in the
@@ -37,6 +38,7 @@ var (
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Eraser    = (*Store)(nil)
 	_ eventlog.Leaser    = (*Store)(nil)
+	_ eventlog.Notifier  = (*Store)(nil)
 	_ eventlog.Salvager  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Syncer    = (*Store)(nil)
@@ -50,6 +52,7 @@ func New() *Store {
 		blobs:    make(map[event.Digest]blob),
 		copies:   make(map[string][][]byte),
 		lock:     newStoreLock(),
+		changes:  notify.New(nil),
 	}).handle(false)
 }
 
@@ -70,6 +73,7 @@ type data struct {
 	erasing  []event.Digest
 	lock     *storeLock
 	leases   lease.Memory
+	changes  *notify.Hub
 }
 
 func (d *data) handle(readOnly bool) *Store {
@@ -99,7 +103,7 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 		found = &lines{first: events[0].Seq}
 		s.data.sessions[session] = found
 	}
-	s.data.add(found, events)
+	s.data.add(session, found, events)
 	return nil
 }
 
@@ -192,7 +196,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		all[at] = slices.Clone(replace[i].Line())
 	}
 	found.all = all
-	s.data.add(found, add)
+	s.data.add(session, found, add)
 	return nil
 }
 
@@ -236,7 +240,13 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 	}
 	delete(s.data.sessions, session)
 	s.data.version++
+	s.data.changes.Publish(session)
 	return nil
+}
+
+// Changes implements eventlog.Notifier.
+func (s *Store) Changes(ctx context.Context) iter.Seq2[string, error] {
+	return s.data.changes.Changes(ctx, s.closing)
 }
 
 // Version implements eventlog.Versioner.
@@ -316,14 +326,15 @@ func (l *lines) end(session string) bool {
 	return err == nil
 }
 
-// add appends copies of the events' lines.
-func (d *data) add(l *lines, events []event.Event) {
+// add appends copies of the events' lines, and publishes the change.
+func (d *data) add(session string, l *lines, events []event.Event) {
 	for i := range events {
 		l.all = append(l.all, slices.Clone(events[i].Line()))
 		l.head = events[i].Head()
 	}
 	d.version++
 	l.version = d.version
+	d.changes.Publish(session)
 }
 
 // parse parses a stored line unless ctx has ended.

@@ -20,6 +20,9 @@ const (
 // Append implements eventlog.Store.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	err := s.write(ctx, &appendOp{session: session, expect: expect, events: events}, durable)
+	if err == nil {
+		s.changes.Publish(session)
+	}
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
 		return err // these errors name the session already
 	}

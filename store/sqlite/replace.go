@@ -34,6 +34,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	if backup, err = s.saveCopy(ctx, session); err != nil {
 		return "", fmt.Errorf("back up session %q: %w", session, err)
 	}
+	defer s.changes.Publish(session)
 	op := &replaceOp{session: session, at: at, events: events}
 	err = s.locate(session, "events", 0, s.write(ctx, op, true))
 	var unknown *eventlog.UnknownOutcomeError

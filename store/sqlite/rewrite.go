@@ -37,6 +37,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 // eraseLines writes op, empties the write-ahead log and removes the session's backup
 // copies, which may have the erased lines.
 func (s *Store) eraseLines(ctx context.Context, session string, op operation) error {
+	defer s.changes.Publish(session) // it may have changed even after an error
 	if err := s.erase(ctx, op); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/lease"
+	"github.com/convlog/convlog/internal/notify"
 )
 
 // SyncPolicy says when an append is on disk. With every policy, appends survive the
@@ -46,8 +47,8 @@ type Options struct {
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
-// and eventlog's interfaces Blobs, Checker, Eraser, Leaser, Locker, Salvager, Searcher,
-// Sweeper, Syncer and Versioner. All methods are safe for concurrent use.
+// and eventlog's interfaces Blobs, Checker, Eraser, Leaser, Locker, Notifier, Salvager,
+// Searcher, Sweeper, Syncer and Versioner. All methods are safe for concurrent use.
 type Store struct {
 	path    string
 	options Options
@@ -64,6 +65,7 @@ type Store struct {
 	watch    watcher
 	locks    storeLock
 	leases   *lease.Table
+	changes  *notify.Hub
 	index    indexer
 }
 
@@ -76,6 +78,7 @@ var (
 	_ eventlog.Searcher  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Syncer    = (*Store)(nil)
+	_ eventlog.Notifier  = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
 	_ eventlog.Salvager  = (*Store)(nil)
 	_ eventlog.Checker   = (*Store)(nil)
@@ -91,6 +94,7 @@ func New(path string, opts ...Options) *Store {
 		s.options = opts[0]
 	}
 	s.locks.path, s.locks.limit = path+"-lock", s.options.LockTimeout
+	s.changes = notify.New(s.newPoller)
 	s.leases = lease.Files(func() (string, error) { return path + "-lease", nil }, s.options.ReadOnly)
 	return s
 }

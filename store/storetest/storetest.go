@@ -35,6 +35,7 @@ func groups() []group {
 		{Name: "span", Cases: spanCases},
 		{Name: "ability", Cases: abilityCases},
 		{Name: "lease", Cases: leaseCases},
+		{Name: "changes", Cases: changeCases},
 		{Name: "race", Cases: raceCases},
 		{Name: "handles", Cases: handleCases},
 		{Name: "listing", Cases: listingCases},

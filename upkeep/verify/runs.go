@@ -47,8 +47,8 @@ func (f *runFact) ofTurn() int {
 // and at most maxMarks names of each kind. It notes nothing about names that it may
 // have forgotten.
 type runs struct {
-	// turn is the turn that began last on the path; zero if the path left it, or is
-	// that of a fork's parent. end is the seq of the event that ended it; 0 if it is open.
+	// turn is the turn that began last on the path; zero if the path left it, or if it
+	// began before the fork point. end is the seq of its end; 0 if the turn is open.
 	turn       ulid.ULID
 	start, end int64
 

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
+)
+
+func (a *app) optreeCommand() *cobra.Command {
+	var file string
+	var opts runlog.Options
+	cmd := &cobra.Command{
+		Use:   "optree SESSION",
+		Short: "Show the turns, model calls, tools and sub-agent runs of a session as a tree",
+		Long: `Show the operations of a session as a tree: its turns, the model calls and tool
+calls of each turn with their durations, and the runs of sub-agents. Orphaned
+(rewound) turns are marked.
+
+-o writes the op tree file: gzip-compressed JSON with every request and response
+(plain JSON if the name does not end in .gz). --json prints the tree.`,
+		Example: "  logtool optree order-42 -o order-42.json.gz",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
+				if file == "" {
+					return a.answer(run.OpTree(), func(p *printer) { p.run(run, "") })
+				}
+				return a.output(file, func(w io.Writer) error {
+					return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write the op tree file")
+	runFlags(cmd, &opts)
+	return cmd
+}
+
+func runFlags(cmd *cobra.Command, opts *runlog.Options) {
+	cmd.Flags().BoolVar(&opts.NoChildren, "alone", false, "without the sessions of sub-agents")
+	cmd.Flags().BoolVar(&opts.Own, "own", false, "without the events that a fork shares with its parent")
+}
+
+func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f func(*runlog.Run) error) error {
+	return a.session(ctx, forReading, name, func(log *eventlog.Log, session string) error {
+		run, err := runlog.Load(ctx, log, session, opts)
+		if err != nil {
+			return err
+		}
+		return f(run)
+	})
+}
+
+// run prints a run; in is the indentation.
+func (p *printer) run(r *runlog.Run, in string) {
+	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
+	for _, t := range r.Turns {
+		p.runTurn(t, in+indent)
+	}
+	for _, op := range r.Ops {
+		p.op(op, in+indent)
+	}
+}
+
+func runAbout(r *runlog.Run) string {
+	words := []string{string(r.Status)}
+	if r.Title != "" {
+		words = append(words, brief(r.Title, 60))
+	}
+	t := r.Totals
+	words = append(words, count(t.Turns, "turn"), count(t.Responses, "answer"), count(t.Tools, "tool call"))
+	if t.Failed > 0 {
+		words = append(words, thousands(t.Failed)+" failed")
+	}
+	if t.Children > 0 {
+		words = append(words, count(t.Children, "child run"))
+	}
+	words = append(words, "own "+price(t.Own.Cost))
+	if t.Children > 0 {
+		words = append(words, "tree "+price(t.Tree.Cost))
+	}
+	if t.Tree.Unpriced > 0 {
+		words = append(words, unpriced(t.Tree.Unpriced))
+	}
+	return strings.Join(words, " · ")
+}
+
+// unpriced counts the answers without a cost.
+func unpriced(n int) string { return count(n, "answer") + " unpriced" }
+
+func (p *printer) runTurn(t *runlog.Turn, in string) {
+	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
+	if input := inputOf(t.Input, 80); input != "" {
+		words = append(words, input)
+	}
+	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
+	if t.Orphaned {
+		words = append(words, p.paint(yellow, orphanedMark))
+	}
+	p.printf("%s%s\n", in, strings.Join(words, "  "))
+	for _, op := range t.Ops {
+		p.op(op, in+indent)
+	}
+}
+
+// inputOf is the beginning of the first input of a turn that has text.
+func inputOf(input []event.Message, most int) string {
+	for i := range input {
+		if text := brief(input[i].Text(), most); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func turnAbout(t *runlog.Turn) (words []string) {
+	words = append(words, cmp.Or(string(t.Status), "open"))
+	if t.Error != "" {
+		words = append(words, brief(t.Error, 80))
+	}
+	words = append(words, duration(t.Started, t.Ended))
+	if t.Spend.Cost > 0 {
+		words = append(words, priced(t.Spend))
+	}
+	return words
+}
+
+// duration writes the time between two times.
+func duration(started, ended time.Time) string {
+	if started.IsZero() || ended.Before(started) {
+		return "-"
+	}
+	d := ended.Sub(started)
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func (p *printer) op(op *runlog.Op, in string) {
+	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
+	if !op.Ended.IsZero() {
+		words = append(words, p.paint(dim, duration(op.Started, op.Ended)))
+	}
+	if op.Error != "" {
+		words = append(words, p.paint(red, brief(op.Error, 80)))
+	}
+	if op.Orphaned {
+		words = append(words, p.paint(yellow, orphanedMark))
+	}
+	p.printf("%s%s\n", in, strings.Join(words, " "))
+	for _, c := range op.Children {
+		p.childOp(c, in+indent)
+	}
+}
+
+func opStyle(s runlog.OpStatus) style {
+	switch s {
+	case runlog.OpFailed:
+		return red
+	case runlog.OpOpen:
+		return yellow
+	}
+	return green
+}
+
+func (a *app) runlogCommand() *cobra.Command {
+	var file string
+	var orphaned bool
+	var opts runlog.Options
+	cmd := &cobra.Command{
+		Use:   "runlog SESSION",
+		Short: "List the turns of a session: input, tool calls, output, cost",
+		Long: `List the turns of a session with their input, tool calls, output and cost, for
+evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
+writes the same to a file, indented.`,
+		Example: "  logtool runlog order-42 --orphaned -o order-42.json",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
+				runs := run.Log(orphaned)
+				if file == "" {
+					return a.answer(runs, func(p *printer) { p.runLog(runs) })
+				}
+				return a.output(file, runs.WriteJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write JSON to this file")
+	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned turns too")
+	runFlags(cmd, &opts)
+	return cmd
+}
+
+func (p *printer) runLog(l *runlog.Log) {
+	var cells [][]string
+	for i := range l.Turns {
+		cells = append(cells, turnCells(&l.Turns[i]))
+	}
+	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
+	line := count(len(l.Turns), "turn") + ", cost " + price(l.TotalCost)
+	if l.Unpriced > 0 {
+		line += ", " + unpriced(l.Unpriced)
+	}
+	if len(l.ChildRuns) > 0 {
+		line += "; with child runs " + price(l.TreeCost)
+		if l.TreeUnpriced > 0 {
+			line += ", " + unpriced(l.TreeUnpriced)
+		}
+	}
+	p.printf("%s\n", line)
+}
+
+func turnCells(t *runlog.LogTurn) []string {
+	const most = 40
+	input, output := inputOf(t.Input, most), ""
+	if t.Output != nil {
+		output = brief(t.Output.Text(), most)
+	}
+	status := cmp.Or(string(t.Status), "open")
+	if t.Orphaned {
+		status += ", " + orphanedMark
+	}
+	failed := 0
+	for i := range t.Calls {
+		if t.Calls[i].Status == runlog.OpFailed {
+			failed++
+		}
+	}
+	calls := thousands(len(t.Calls))
+	if failed > 0 {
+		calls += " (" + thousands(failed) + " failed)"
+	}
+	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, priced(projection.Spend{Cost: t.Cost, Unpriced: t.Unpriced}), input, output}
+}
+
+// childOp prints the sub-agent run of an op.
+func (p *printer) childOp(c *runlog.ChildOp, in string) {
+	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), string(c.State)}
+	switch {
+	case c.Missing:
+		words = append(words, p.paint(yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
+	case c.Inherited:
+		words = append(words, p.paint(dim, "inherited"))
+	case c.Elsewhere:
+		words = append(words, p.paint(dim, clean(c.SessionID)+" is shown elsewhere"))
+	}
+	if text := cmp.Or(c.Error, c.Summary, c.Task); text != "" {
+		words = append(words, p.paint(dim, brief(text, 80)))
+	}
+	p.printf("%s%s\n", in, strings.Join(words, " · "))
+	if c.Run != nil {
+		p.run(c.Run, in+indent)
+	}
+}

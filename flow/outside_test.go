@@ -1,0 +1,65 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/flow"
+)
+
+// A person records the outcome of a tool call that was interrupted. The model gets it as
+// the result of the call.
+func TestReconcileAToolCall(t *testing.T) {
+	for name, test := range map[string]struct {
+		outcome flow.Outcome
+		want    string
+		runs    int
+	}{
+		"result":      {flow.Outcome{Result: "paid at the bank"}, "done: paid at the bank", 1},
+		"value":       {flow.Outcome{Result: map[string]int{"paid": 3}}, `done: {"paid":3}`, 1},
+		"error":       {flow.Outcome{Err: errors.New("the bank refused")}, "done: the bank refused", 1},
+		"did not run": {flow.Outcome{DidNotRun: true}, `done: paid {"order":"A1"}`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t, flow.Ask("Pay?"))
+			pay, begun, ctx := s.tool(flow.Ask("Pay?")), make(chan struct{}), t.Context()
+			run, first := pay.Run, true
+			pay.Run = func(ctx context.Context, call event.Part) ([]event.Part, error) {
+				parts, err := run(ctx, call)
+				if first {
+					first = false
+					close(begun)
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return parts, err
+			}
+			s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, pay)
+			_, _ = s.agent.Run(ctx, flow.Session("s"), flow.Text("A1")) // hibernates
+			running, stop := context.WithCancel(ctx)
+			c, err := s.agent.Start(running, flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-begun
+			stop()
+			<-c.Done()
+			info, err := flow.Info(ctx, s.log, "s")
+			if err != nil || len(info.Effects) != 1 {
+				t.Fatalf("%+v %v", info, err)
+			}
+			if _, err := s.agent.Run(ctx, flow.Session("s")); !errors.Is(err, flow.ErrIncompleteEffect) {
+				t.Fatal(err)
+			}
+			if _, err := flow.Reconcile(ctx, s.log, "s", info.Effects[0].Key, test.outcome); err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.agent.Run(ctx, flow.Session("s"))
+			if err != nil || out.Message.Text() != test.want || s.runs() != test.runs {
+				t.Fatalf("%v %+v, ran %d", err, out.Message, s.runs())
+			}
+		})
+	}
+}

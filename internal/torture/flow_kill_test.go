@@ -1,0 +1,236 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/store/memory"
+)
+
+// The ways in which a process runs the agent.
+const (
+	byServe = "serve" // like a server, until it is killed
+	byStart = "start" // with a connection, until it is killed
+	byRun   = "run"   // until the agent has nothing to do
+)
+
+// agentJob runs the agent.
+func agentJob(ctx context.Context, b backend, j job) error {
+	log := b.log(j.Dir)
+	defer log.Close()
+	s, err := openScript(j.Dir, j.Seed)
+	if err != nil {
+		return err
+	}
+	a := s.agent(log)
+	switch j.How {
+	case byServe:
+		return a.Serve(ctx, flow.ServeOptions{Poll: 5 * time.Millisecond})
+	case byRun:
+		_, err = a.Run(ctx, flow.Session(agentSession))
+	default:
+		err = converse(ctx, a, j.To)
+	}
+	var pause *flow.Hibernated
+	switch {
+	case errors.Is(err, flow.ErrIncompleteEffect), errors.Is(err, flow.ErrNeedsReconcile):
+		fmt.Println("stuck")
+		return nil
+	case errors.As(err, &pause):
+		fmt.Println("hibernated")
+		return nil
+	}
+	return err
+}
+
+// converse runs the agent with a connection. It sends all inputs up to that of the newest
+// turn again.
+func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
+	c, err := a.Start(ctx, flow.Session(agentSession))
+	if err != nil {
+		return err
+	}
+	info, err := flow.Info(ctx, a.Log, agentSession)
+	if err != nil {
+		return err
+	}
+	for n := range min(info.NextTurn, turns) {
+		if err := c.Send(inputOf(n)); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-c.Done():
+			_, err := c.Output(ctx)
+			return err
+		default:
+		}
+		for _, err := range c.Receive() {
+			var pause *flow.Hibernated
+			if errors.As(err, &pause) {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+}
+
+// An agent's process is killed at any moment, hundreds of times, until all turns have
+// ended. Each effect ran as its class promises, and the session is as if nothing had
+// happened.
+func TestKillFlow(t *testing.T) {
+	onEach(t, func(t *testing.T, s *fixture) {
+		var sum agentRun
+		for sum.kills < *killsFlag {
+			r := s.withEmptyStore().runAgent(*turnsFlag, *killsFlag-sum.kills)
+			sum.add(r)
+		}
+		t.Logf("%v", &sum)
+	})
+}
+
+// agentRun counts what happened in runs of the agent.
+type agentRun struct {
+	turns, kills, processes, stuck               int
+	executions, repeated                         int
+	answered, reconciled, saidToRunAgain, events int64
+}
+
+func (a *agentRun) add(b agentRun) {
+	a.turns, a.kills, a.processes, a.stuck = a.turns+b.turns, a.kills+b.kills, a.processes+b.processes, a.stuck+b.stuck
+	a.executions, a.repeated = a.executions+b.executions, a.repeated+b.repeated
+	a.answered, a.reconciled, a.saidToRunAgain = a.answered+b.answered, a.reconciled+b.reconciled, a.saidToRunAgain+b.saidToRunAgain
+	a.events += b.events
+}
+
+func (a *agentRun) String() string {
+	return fmt.Sprintf("%d turns, %d events, %d processes, %d kills; %d executions of effects, %d of them again; "+
+		"%d reviews answered, %d effects reconciled (%d had not run); %d processes stopped before an effect of unknown outcome",
+		a.turns, a.events, a.processes, a.kills, a.executions, a.repeated, a.answered, a.reconciled, a.saidToRunAgain, a.stuck)
+}
+
+// runAgent runs an agent, kills its process up to kills times, and checks what is left.
+func (s *fixture) runAgent(turns, kills int) (r agentRun) {
+	s.Helper()
+	want := s.undisturbed(turns)
+	log := s.backend.log(s.dir)
+	p := &person{log: log, turns: turns, runAgain: map[string]int{}, diary: func() (diary, error) { return readDiary(s.dir) }}
+	own, err := openScript(s.dir, s.seed)
+	s.must(err)
+	s.must(p.begin(s.ctx, own.agent(log)))
+	attended := make(chan error, 1)
+	go func() { attended <- p.attend(s.ctx) }()
+	r = s.killAgents(p, kills, attended)
+
+	d, err := readDiary(s.dir)
+	s.must(err)
+	s.must(d.check(s.ctx, log, p.runAgain))
+	got, err := outcomeOf(s.ctx, log)
+	s.must(err)
+	s.must(sameOutcome(got, want))
+	s.must(checkInputs(s.ctx, log, turns))
+	s.must(verifySilent(s.ctx, log, agentSession))
+	s.must(log.Close())
+	r.turns, r.executions, r.repeated = turns, len(d.executions), len(d.executions)-len(d.class)
+	r.answered, r.reconciled, r.events = p.answered.Load(), p.reconciled.Load(), p.seen.Load()
+	for _, n := range p.runAgain {
+		r.saidToRunAgain += int64(n)
+	}
+	return r
+}
+
+// undisturbed is the outcome of the same turns in a process that nobody kills.
+func (s *fixture) undisturbed(turns int) []string {
+	s.Helper()
+	log := eventlog.Open(memory.New())
+	defer log.Close()
+	script, err := openScript(s.TempDir(), s.seed)
+	s.must(err)
+	script.pause = 1 // ns
+	p := &person{log: log, turns: turns}
+	s.must(p.accompany(s.ctx, script.agent(log)))
+	lines, err := outcomeOf(s.ctx, log)
+	s.must(err)
+	s.must(verifySilent(s.ctx, log, agentSession))
+	return lines
+}
+
+// killAgents starts the agent again and again until all turns have ended. It kills the
+// first ones at random moments.
+func (s *fixture) killAgents(p *person, kills int, attended <-chan error) (r agentRun) {
+	s.Helper()
+	for {
+		if s.random.IntN(2) == 0 {
+			s.must(p.reconcile(s.ctx))
+		}
+		r.processes++
+		stuck := make(chan struct{}, 1)
+		c := s.start(job{Do: "agent", How: []string{byServe, byStart, byRun}[s.random.IntN(3)], To: p.turns}, func(line string) {
+			if line == "stuck" {
+				stuck <- struct{}{}
+			}
+		})
+		over, killed := s.accompany(p, c, r.kills < kills, attended)
+		if killed {
+			r.kills++
+		}
+		if len(stuck) > 0 {
+			r.stuck++
+			s.must(p.reconcile(s.ctx))
+		}
+		if over {
+			return r
+		}
+	}
+}
+
+// accompany waits until the child ends or all turns have ended. It kills the child at a
+// random moment, perhaps before it has done anything.
+func (s *fixture) accompany(p *person, c *child, mayKill bool, attended <-chan error) (over, killed bool) {
+	s.Helper()
+	var moment <-chan time.Time
+	if mayKill {
+		if s.random.IntN(4) > 0 {
+			s.waitEvent(p, c)
+		}
+		moment = time.After(time.Duration(s.random.IntN(80)) * time.Millisecond)
+	}
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-attended:
+			s.must(err)
+			_ = c.in.Close()
+			s.must(c.finish())
+			return true, false
+		case <-c.silent:
+			s.must(c.finish())
+			return false, false
+		case <-moment:
+			err := c.kill()
+			if !c.cmd.ProcessState.Success() { // it may have ended just now
+				s.must(err)
+			}
+			return false, err == nil
+		case <-look.C:
+			s.must(p.reconcile(s.ctx))
+		}
+	}
+}
+
+// waitEvent waits until the child has appended something, or has ended.
+func (s *fixture) waitEvent(p *person, c *child) {
+	for before, start := p.seen.Load(), time.Now(); p.seen.Load() == before && time.Since(start) < time.Second; {
+		select {
+		case <-c.silent:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
