@@ -12,7 +12,7 @@ import (
 )
 
 // tableName matches `package.Name` in the first column of a table.
-var tableName = regexp.MustCompile("`([a-z]+\\.(?:Err[A-Z]\\w*|[A-Z]\\w*Error|Error))`")
+var tableName = regexp.MustCompile("`([a-z]+\\.(?:Err[A-Z]\\w*|[A-Z]\\w*Error|Error|Hibernated))`")
 
 // Every exported error of a package for users has a row in a table of docs/GUIDE.md,
 // and every error in these tables exists.

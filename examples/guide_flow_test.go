@@ -1,0 +1,383 @@
+package examples
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// Desk is the custom state of the agents of the guide.
+type Desk struct {
+	Drawn int       `json:"drawn,omitzero"`
+	Due   time.Time `json:"due,omitzero"`
+}
+
+func openDesk(t *testing.T) (context.Context, *eventlog.Log) {
+	l := eventlog.Open(jsonl.New(t.TempDir()))
+	t.Cleanup(func() { l.Close() })
+	return t.Context(), l
+}
+
+// draw is the turn function of the rules: everything that may differ in the next
+// execution is an effect, or follows from the records.
+func draw(ctx context.Context, t *flow.Turn[Desk]) error {
+	n, err := flow.Do(ctx, t, flow.Effect{Name: "draw", Class: event.EffectPure}, func(context.Context) (int, error) {
+		return rand.IntN(100), nil // recorded: the same number whenever the turn is run
+	})
+	if err != nil {
+		return err
+	}
+	due := t.Now().Add(24 * time.Hour) // the time of the record, not of this execution
+	if err := t.Update(func(d *Desk) error { d.Drawn, d.Due = n, due; return nil }); err != nil {
+		return err
+	}
+	return t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("Drawn; receipt " + t.NewID())}})
+}
+
+// newer is a turn function whose code has changed since a turn began.
+func newer(ctx context.Context, t *flow.Turn[Desk]) error {
+	audited, err := t.Patched("audit before the draw")
+	if err != nil {
+		return err
+	}
+	if audited {
+		if _, err := flow.Do(ctx, t, flow.Effect{Name: "audit"}, audit); err != nil {
+			return err
+		}
+	}
+	return draw(ctx, t)
+}
+
+func audit(context.Context) (bool, error) { return true, nil }
+
+func TestGuideRules(t *testing.T) {
+	ctx, l := openDesk(t)
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: draw, Version: "2026-11-23"}
+	out, err := agent.Run(ctx, flow.Session("s"), flow.Text("Draw."))
+	check(t, err)
+	if out.Custom.Due.IsZero() || out.Message == nil {
+		t.Errorf("%+v", out)
+	}
+	agent.Turn = newer
+	_, err = agent.Run(ctx, flow.Session("s"), flow.Text("Draw again."))
+	check(t, err)
+}
+
+type Payment struct {
+	Order string `json:"order"`
+	Cents int    `json:"cents"`
+}
+
+func pay(_ context.Context, p Payment) (string, error) { return "paid", nil }
+
+// payer asks for a payment, and says the result.
+func payer() flow.Model {
+	return flow.Script{Answers: []flow.ScriptAnswer{
+		flow.ScriptText("", event.ToolCall("call-1", "pay", jsontext.Value(`{"order":"A1","cents":1250}`))),
+		flow.ScriptText("Done."),
+	}}
+}
+
+func newPayDesk(l *eventlog.Log) flow.Agent[Desk] {
+	refund := flow.MustTool("pay", "Pays money back.", pay)
+	refund.Class = event.EffectUnsafeOnce
+	refund.Review = func(_ context.Context, call event.Part) (*flow.Review, error) {
+		var p Payment
+		if err := json.Unmarshal(call.Arguments, &p); err != nil || p.Cents < 1000 {
+			return nil, err // small sums need no review
+		}
+		return &flow.Review{Prompt: "Pay it back?", Detail: p, Expires: 24 * time.Hour, Lapse: event.LapseDeny}, nil
+	}
+	model := payer()
+	return flow.Agent[Desk]{Name: "desk", Log: l, Turn: flow.Chat[Desk](model, flow.Request{System: "Be kind."}, refund)}
+}
+
+func TestGuideReviews(t *testing.T) {
+	ctx, l := openDesk(t)
+	agent := newPayDesk(l)
+	_, err := agent.Run(ctx, flow.Session("order-42"), flow.Text("Refund A1."))
+	var pause *flow.Hibernated
+	if !errors.As(err, &pause) {
+		t.Fatal(err)
+	}
+	pending, err := projection.LoadPending(ctx, l, "order-42")
+	check(t, err)
+	yes := flow.AnswerTo(pending.Approvals[0], event.Approved)
+	yes.By, yes.Arguments = "ada", jsontext.Value(`{"order":"A1","cents":1000}`) // with another amount
+	_, err = flow.Decide(ctx, l, "order-42", yes)
+	check(t, err)
+	out, err := agent.Run(ctx, flow.Session("order-42"))
+	check(t, err)
+	same(t, "Done.", out.Message.Text())
+}
+
+// wait waits for a payment, an hour at most, and then rests.
+func wait(send func(token string) error) func(context.Context, *flow.Turn[Desk]) error {
+	return func(ctx context.Context, t *flow.Turn[Desk]) error {
+		paid, err := t.NewWait(ctx, flow.WaitOptions{Name: "payment", Timeout: time.Hour})
+		if err != nil {
+			return err
+		}
+		_, err = flow.Do(ctx, t, flow.Effect{Name: "send link"}, func(context.Context) (bool, error) {
+			return true, send(paid.Token)
+		})
+		if err != nil {
+			return err
+		}
+		cents, err := flow.Await[int](ctx, t, paid)
+		if errors.Is(err, flow.ErrExpired) {
+			cents, err = 0, nil // an hour is over
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.Sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+		return t.Update(func(d *Desk) error { d.Drawn = cents; return nil })
+	}
+}
+
+func TestGuideWaits(t *testing.T) {
+	ctx, l := openDesk(t)
+	key := []byte("a secret of 32 bytes or more ...")
+	var token string
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: wait(func(s string) error { token = s; return nil })}
+	agent.Options.Key = key
+	_, err := agent.Run(ctx, flow.Session("order-42"), flow.Text("Send me the link."))
+	if !errors.As(err, new(*flow.Hibernated)) {
+		t.Fatal(err)
+	}
+	ref, err := flow.ParseWaitToken(token, key)
+	check(t, err)
+	_, err = flow.Resolve(ctx, l, ref.Session, ref.Wait, 1250, "the bank")
+	check(t, err)
+	out, err := agent.Run(ctx, flow.Session("order-42"))
+	check(t, err)
+	if out.Custom.Drawn != 1250 {
+		t.Errorf("%+v", out.Custom)
+	}
+}
+
+func TestGuideConnections(t *testing.T) {
+	ctx, l := openDesk(t)
+	model := flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("In Leipzig.")}}
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: flow.Chat[Desk](model, flow.Request{})}
+	c, err := agent.Start(ctx, flow.Session("order-42"))
+	check(t, err)
+	mail := flow.Text("Where is my parcel?")
+	mail.ID = "mail-17" // sent twice, it is stored once
+	err = c.Send(mail)
+	check(t, err)
+	check(t, c.Send(mail))
+	hint := flow.Text("It is A1, not A7.")
+	hint.Steer = true // into the running turn, before its next model call
+	err = c.Send(hint)
+	check(t, err)
+	for chunk, err := range c.Receive() {
+		check(t, err)
+		t.Log(chunk.Text())
+	}
+	before, err := c.Abort(ctx, "the customer left")
+	check(t, err)
+	t.Log(before)
+	ref, err := c.Detach()
+	check(t, err)
+	<-c.Done()
+	if ref.Snapshot != "" {
+		snapshot, err := agent.Snapshot(ctx, ref)
+		check(t, err)
+		t.Log(snapshot.Status)
+	}
+	out, err := agent.Run(ctx, flow.Session("order-42"), mail)
+	check(t, err)
+	users := 0
+	for _, m := range out.Messages {
+		if m.Role == event.User {
+			users++
+		}
+	}
+	if users != 2 {
+		t.Errorf("%d inputs", users)
+	}
+}
+
+func TestGuideRetries(t *testing.T) {
+	ctx, l := openDesk(t)
+	broken := true
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: func(ctx context.Context, t *flow.Turn[Desk]) error {
+		e := flow.Effect{Name: "post", Retry: flow.Retry{Attempts: 3, First: time.Millisecond}, Timeout: time.Minute}
+		if _, err := flow.Do(ctx, t, e, audit); err != nil {
+			return err
+		}
+		if broken {
+			return errors.New("a bug")
+		}
+		return nil
+	}}
+	agent.Options.Limits = flow.Limits{Calls: 20, Tokens: 200_000, Cost: 2 * event.Dollar, Time: time.Hour}
+	_, err := agent.Run(ctx, flow.Session("s"), flow.Text("Go."))
+	if !errors.As(err, new(*flow.TurnError)) {
+		t.Fatal(err)
+	}
+	broken = false
+	c, err := agent.Start(ctx, flow.Session("s"), flow.StartOptions{Retry: true})
+	check(t, err)
+	check(t, c.Close())
+	out, err := c.Output(ctx)
+	check(t, err)
+	if out.Status != flow.StatusFinished {
+		t.Error(out.Status)
+	}
+}
+
+// A recorded error is a result: a retry gets it again.
+func TestGuideRetryOfARecordedError(t *testing.T) {
+	ctx, l := openDesk(t)
+	runs := 0
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: func(ctx context.Context, t *flow.Turn[Desk]) error {
+		_, err := flow.Do(ctx, t, flow.Effect{Name: "post"}, func(context.Context) (int, error) { runs++; return 0, errors.New("down") })
+		return err
+	}}
+	_, err := agent.Run(ctx, flow.Session("s"), flow.Text("Go."))
+	if !errors.As(err, new(*flow.TurnError)) {
+		t.Fatal(err)
+	}
+	c, err := agent.Start(ctx, flow.Session("s"), flow.StartOptions{Retry: true})
+	check(t, err)
+	check(t, c.Close())
+	if _, err = c.Output(ctx); !errors.As(err, new(*flow.TurnError)) || runs != 1 {
+		t.Fatal(err, runs)
+	}
+	if _, err = agent.Run(ctx, flow.Session("s"), flow.Text("Go.")); !errors.As(err, new(*flow.TurnError)) || runs != 2 {
+		t.Fatal(err, runs)
+	}
+}
+
+func TestGuideSnapshots(t *testing.T) {
+	ctx, l := openDesk(t)
+	agent := newPayDesk(l)
+	c, err := agent.Start(ctx, flow.Session("s"), flow.StartOptions{Checkpoint: flow.AfterPrompt})
+	check(t, err)
+	check(t, c.SendText("Refund A1."))
+	check(t, c.Close())
+	_, err = c.Output(ctx)
+	var pause *flow.Hibernated
+	if !errors.As(err, &pause) {
+		t.Fatal(err)
+	}
+	key := []byte("a secret of 32 bytes or more ...")
+	agent.Options.Key = key
+	token, err := pause.Ref.Token(key)
+	check(t, err)
+	_, err = agent.Run(ctx, flow.FromToken(token)) // goes on after the checkpoint, up to the review
+	if !errors.As(err, &pause) || len(pause.Reviews) != 1 {
+		t.Fatal(err)
+	}
+	if _, err = agent.Run(ctx, flow.FromToken(token)); !errors.Is(err, flow.ErrConsumed) {
+		t.Fatal(err)
+	}
+	out, err := agent.Run(ctx, flow.FromState(flow.Content[Desk]{Session: "s2", Custom: Desk{Drawn: 7}}))
+	check(t, err)
+	if out.Custom.Drawn != 7 {
+		t.Error(out.Custom)
+	}
+	child, err := fork.At(ctx, l, "s", fork.AtSnapshot(pause.Ref.Snapshot), fork.Options{ID: "s3", Force: true})
+	check(t, err)
+	_, err = agent.Run(ctx, flow.Session(child.ID)) // asks anew: the answer to the original does not count
+	if !errors.As(err, &pause) || pause.Ref.Session != "s3" {
+		t.Fatal(err)
+	}
+}
+
+func serve(agent *flow.Agent[Desk]) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return agent.Serve(ctx, flow.ServeOptions{Concurrency: 32})
+}
+
+func TestGuideServes(t *testing.T) {
+	ctx, l := openDesk(t)
+	model := flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("In Leipzig.")}}
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: flow.Chat[Desk](model, flow.Request{})}
+	_, err := agent.Run(ctx, flow.Session("order-42")) // begins the session
+	check(t, err)
+	mail := flow.Text("Where is my parcel?")
+	mail.ID = "mail-17"
+	_, err = flow.Post(ctx, l, "order-42", mail)
+	check(t, err)
+	done := make(chan error)
+	go func() { done <- serve(&agent) }()
+	for e, err := range l.Watch(ctx, "order-42", 1) {
+		check(t, err)
+		if e.Type.Name() == event.TurnCompleted {
+			break
+		}
+	}
+	self, err := os.FindProcess(os.Getpid())
+	check(t, err)
+	check(t, self.Signal(syscall.SIGTERM))
+	check(t, <-done)
+	info, err := flow.Info(ctx, l, "order-42")
+	check(t, err)
+	if info.Status != flow.StatusFinished {
+		t.Error(info.Status)
+	}
+}
+
+func TestGuideTakesOverAndReconciles(t *testing.T) {
+	ctx, l := openDesk(t)
+	begun := make(chan struct{}, 1)
+	agent := flow.Agent[Desk]{Name: "desk", Log: l, Turn: func(ctx context.Context, t *flow.Turn[Desk]) error {
+		n, err := flow.Do(ctx, t, flow.Effect{Name: "pay", Class: event.EffectReconcile}, func(ctx context.Context) (int, error) {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		return t.Update(func(d *Desk) error { d.Drawn = n; return nil })
+	}}
+	c, err := agent.Start(ctx, flow.Session("order-42"))
+	check(t, err)
+	check(t, c.SendText("Pay."))
+	<-begun
+	if _, err = agent.Start(ctx, flow.Session("order-42")); !errors.Is(err, flow.ErrAlreadyRunning) {
+		t.Fatal(err)
+	}
+	other, err := agent.Start(ctx, flow.Session("order-42"), flow.StartOptions{TakeOver: true})
+	check(t, err)
+	if _, err = other.Output(ctx); !errors.Is(err, flow.ErrNeedsReconcile) {
+		t.Fatal(err)
+	}
+	if _, err = c.Output(ctx); !errors.Is(err, flow.ErrOvertaken) {
+		t.Fatal(err)
+	}
+	info, err := flow.Info(ctx, l, "order-42")
+	check(t, err)
+	for _, x := range info.Effects {
+		_, err = flow.Reconcile(ctx, l, "order-42", x.Key, flow.Outcome{Result: 1250, By: "ada", Reason: "the bank has it"})
+		check(t, err)
+	}
+	out, err := agent.Run(ctx, flow.Session("order-42"))
+	check(t, err)
+	if out.Custom.Drawn != 1250 {
+		t.Error(out.Custom)
+	}
+}
