@@ -43,6 +43,9 @@ func describeRun(e *event.Event) (string, bool) {
 	case event.AbortRequested:
 		return describeAs(e, func(p event.Abort) []string { return []string{prefixed("by ", p.By), p.Reason} })
 	case event.ExternalInput:
+		if p, _, err := event.Decode[event.External](e); err != nil || p.InputID == "" {
+			return "", false // for another program
+		}
 		return describeAs(e, describeInput)
 	}
 	return "", false
