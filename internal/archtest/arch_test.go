@@ -77,8 +77,8 @@ var table = map[string]room{
 	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
-		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
+		rooms:   []string{"event", "eventlog", "projection", "fork"},
+		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go", "github.com/wI2L/jsondiff"}, given...),
 	},
 	"flow/internal/httpmodel": {rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson"}, modules: given},
 	"flow/internal/httpmodel/modeltest": {
@@ -136,7 +136,7 @@ var table = map[string]room{
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
-	"internal/torture":          {tests: []string{"internal/flock", "upkeep/..."}},
+	"internal/torture":          {tests: []string{"flow", "projection", "internal/flock", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 
