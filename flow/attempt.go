@@ -73,7 +73,7 @@ func (t *turn) attempt(ctx context.Context, x *effect) error {
 	o, err := t.call(spanned, x, run)
 	took := t.r.now().Sub(begun)
 	t.endAttempt(spanned, span, x, o, err, took)
-	if err != nil && t.stopped(ctx, err) {
+	if err != nil && t.stopped(err) {
 		return context.Cause(t.ctx)
 	}
 	t.r.mu.Lock()
@@ -118,15 +118,11 @@ func newPanic(value any) error { return &panicError{value: value, stack: debug.S
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // stopped reports whether an effect failed because its runner stops. Then its outcome is
-// unknown, and the intent stays open.
-func (t *turn) stopped(ctx context.Context, err error) bool {
-	if t.isAborted() || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
-	if errors.Is(err, errTimeout) {
-		return false
-	}
-	return t.ctx.Err() != nil || ctx.Err() != nil
+// unknown, and the intent stays open. If the turn function ended the context, the error is
+// the result.
+func (t *turn) stopped(err error) bool {
+	return t.ctx.Err() != nil && !t.isAborted() && !errors.Is(err, errTimeout) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
 func (t *turn) isAborted() bool {

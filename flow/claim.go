@@ -57,8 +57,7 @@ func (r *runner) claim(ctx context.Context) error {
 	if err := r.takeLease(ctx, control.Epoch+1); err != nil {
 		return err
 	}
-	_, err := r.live.AppendDurable(ctx, r.claimed())
-	if err != nil {
+	if err := r.appendDurable(ctx, r.claimed()); err != nil {
 		return errors.Join(err, r.lease.Release())
 	}
 	return nil
@@ -95,9 +94,12 @@ func (s *settings) begin(ctx context.Context, from Start) (*runner, Resumed, err
 	if err := r.takeLease(ctx, 1); err != nil {
 		return nil, Resumed{}, err
 	}
-	_, err := s.log.Append(ctx, from.session, eventlog.New().Durable(), append(events, r.claimed())...)
+	err := bounded(ctx, func() error {
+		_, err := s.log.Append(ctx, from.session, eventlog.New().Durable(), append(events, r.claimed())...)
+		return err
+	})
 	if err == nil {
-		r.live, err = projection.Resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
+		r.live, err = resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
 	}
 	if err != nil {
 		return nil, Resumed{}, errors.Join(err, r.lease.Release())

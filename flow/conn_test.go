@@ -492,3 +492,27 @@ func TestAnAnswerThatSaysNothing(t *testing.T) {
 		t.Fatalf("asked %d, %+v", asked, out)
 	}
 }
+
+func TestATurnFunctionEndsTheContextOfAnEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := 0
+		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
+			short, stop := context.WithTimeout(ctx, time.Second)
+			defer stop()
+			_, err := flow.Do(short, tn, flow.Effect{Name: "slow"}, func(ctx context.Context) (int, error) {
+				ran++
+				<-ctx.Done()
+				return 0, ctx.Err()
+			})
+			var failed *flow.EffectError
+			if !errors.As(err, &failed) {
+				t.Errorf("%v", err)
+			}
+			return nil
+		}}
+		defer a.Log.Close()
+		if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil || ran != 1 {
+			t.Fatal(err, ran)
+		}
+	})
+}

@@ -50,7 +50,7 @@ func (r *runner) loop(ctx context.Context) error {
 
 // nextWork decides what to do. The caller holds r.mu.
 func (r *runner) nextWork(ctx context.Context) (work, error) {
-	p, err := projection.PendingOf(ctx, r.log, r.live)
+	p, err := r.pending(ctx)
 	if err != nil {
 		return work{}, err
 	}
@@ -150,7 +150,7 @@ func (r *runner) takeInput(ctx context.Context, in *projection.PostedInput) erro
 // startTurn appends an input and the start of its turn. The caller holds r.mu.
 func (r *runner) startTurn(ctx context.Context, in Input) error {
 	err := r.append(ctx, func() ([]event.Event, error) {
-		p, err := projection.PendingOf(ctx, r.log, r.live)
+		p, err := r.pending(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -89,7 +89,7 @@ func earliest(a, b time.Time) time.Time {
 // hibernation describes the hibernation of the open turn; nil if it does not hibernate.
 // The caller holds r.mu.
 func (r *runner) hibernation(ctx context.Context) (*Hibernated, error) {
-	p, err := projection.PendingOf(ctx, r.log, r.live)
+	p, err := r.pending(ctx)
 	if err != nil || !hibernates(&p) {
 		return nil, err
 	}
@@ -177,7 +177,12 @@ func (r *runner) snapshot(ctx context.Context, q projection.Request) error {
 	ctx, span := r.telemetry.tracer.Start(ctx, "snapshot", trace.WithAttributes(attrConversation.String(r.session), attrAgent.String(r.name), attrSnapshot.String(q.ID)))
 	defer span.End()
 	for {
-		s, made, err := r.live.Snapshot(ctx, q)
+		var s event.Snapshot
+		var made bool
+		err := bounded(ctx, func() (err error) {
+			s, made, err = r.live.Snapshot(ctx, q)
+			return err
+		})
 		if isConflict(err) {
 			if err := r.follow(ctx); err != nil {
 				return err

@@ -84,7 +84,15 @@ func pointOf(e *event.Event) point {
 }
 
 // loadRecords reads the events of an open turn.
-func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (*records, error) {
+func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (r *records, err error) {
+	err = bounded(ctx, func() error {
+		r, err = readRecords(ctx, log, session, t, head)
+		return err
+	})
+	return r, err
+}
+
+func readRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (*records, error) {
 	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, index: map[ulid.ULID]int{}}
 	if err := r.readStart(ctx, log); err != nil {
 		return nil, fmt.Errorf("read turn %s of session %q: %w", t.ID, session, err)

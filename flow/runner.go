@@ -76,7 +76,7 @@ func (r *runner) append(ctx context.Context, build func() ([]event.Event, error)
 		return err
 	}
 	for attempt := 0; ; {
-		_, err := r.live.AppendDurable(ctx, events...)
+		err := r.appendDurable(ctx, events...)
 		switch {
 		case isConflict(err):
 			if err := r.follow(ctx); err != nil {
@@ -112,6 +112,10 @@ func (r *runner) appendEvents(ctx context.Context, events ...event.Event) error 
 // follow folds the events that other writers appended. It returns an error if one of
 // them stops the runner. The caller holds r.mu.
 func (r *runner) follow(ctx context.Context) error {
+	return bounded(ctx, func() error { return r.readOn(ctx) })
+}
+
+func (r *runner) readOn(ctx context.Context) error {
 	for e, err := range r.log.Read(ctx, r.session, eventlog.From(r.live.Head.Seq+1)) {
 		if err == nil {
 			err = r.absorb(ctx, &e)

@@ -115,7 +115,7 @@ func (s *settings) resolve(from Start) (Start, error) {
 }
 
 func (s *settings) tryOpen(ctx context.Context, from Start, o StartOptions) (*runner, Resumed, error) {
-	live, err := projection.Resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
+	live, err := resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
 	missing := errors.Is(err, eventlog.ErrNotFound)
 	switch {
 	case missing && from.kind == startSnapshot, err != nil && !missing:
@@ -167,7 +167,7 @@ func (r *runner) ready(ctx context.Context, from Start, o StartOptions) (*Hibern
 	if from.kind == startSnapshot {
 		return r.checkSnapshot(ctx, from.snapshot)
 	}
-	p, err := projection.PendingOf(ctx, r.log, r.live)
+	p, err := r.pending(ctx)
 	if err != nil || p.Turn == nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (r *runner) checkSnapshot(ctx context.Context, id string) (*Hibernated, err
 			return nil, fmt.Errorf("snapshot %q of session %q: event %d: %w", id, r.session, e.Seq, ErrConsumed)
 		}
 	}
-	now, err := projection.PendingOf(ctx, r.log, r.live)
+	now, err := r.pending(ctx)
 	if err != nil {
 		return nil, err
 	}

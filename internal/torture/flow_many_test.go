@@ -29,13 +29,18 @@ func manyJob(ctx context.Context, b backend, j job) error {
 	}
 	m := &crowd{agent: s.agent(log), size: j.To, arrived: make(chan struct{})}
 	m.agent.Turn = m.turn(s)
-	errs := make([]error, j.To)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var group sync.WaitGroup
 	for n := range j.To {
-		group.Go(func() { errs[n] = m.visit(ctx, n) })
+		group.Go(func() {
+			if err := m.visit(ctx, n); err != nil {
+				cancel(err) // the others would wait for it
+			}
+		})
 	}
 	group.Wait()
-	if err := errors.Join(append(errs, log.Close())...); err != nil {
+	if err := errors.Join(context.Cause(ctx), log.Close()); err != nil {
 		return err
 	}
 	var usage syscall.Rusage

@@ -1,0 +1,184 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/memory"
+)
+
+func TestTwoPeopleAnswerAtOnce(t *testing.T) {
+	for range 20 {
+		s := newShop(t, flow.Ask("Pay?"))
+		s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		r := open(t, s, "s")[0]
+		var won, late atomic.Int64
+		var group sync.WaitGroup
+		for _, d := range []event.Decision{event.Approved, event.Denied, event.Approved, event.Denied} {
+			group.Go(func() {
+				switch _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, d)); {
+				case err == nil:
+					won.Add(1)
+				case errors.Is(err, flow.ErrAnswered):
+					late.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if won.Load() != 1 || late.Load() != 3 {
+			t.Fatalf("%d answers count, %d are late", won.Load(), late.Load())
+		}
+	}
+}
+
+func TestAReviewExpires(t *testing.T) {
+	for _, lapse := range []event.Lapse{event.LapseWait, event.LapseDeny, event.LapseFail} {
+		t.Run(string(lapse), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shop{log: eventlog.Open(memory.New()), ran: map[string]int{}}
+				defer s.log.Close()
+				ask := func(context.Context, event.Part) (*flow.Review, error) {
+					return &flow.Review{Prompt: "Pay?", Expires: time.Hour, Lapse: lapse}, nil
+				}
+				s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask))}
+				s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+				first := open(t, s, "s")[0]
+				time.Sleep(time.Until(first.ExpiresAt))
+				last := flow.AnswerTo(first, event.Approved)
+				last.Interrupt = "x"
+				if _, err := flow.Decide(t.Context(), s.log, "s", last); !errors.Is(err, flow.ErrNotOpen) {
+					t.Fatal(err)
+				}
+				time.Sleep(1)
+				if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(first, event.Approved)); !errors.Is(err, flow.ErrExpired) {
+					t.Fatal(err)
+				}
+				out, err := s.agent.Run(t.Context(), flow.Session("s"))
+				var pause *flow.Hibernated
+				switch lapse {
+				case event.LapseWait:
+					if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].InterruptID == first.InterruptID {
+						t.Fatalf("%v %+v", err, pause)
+					}
+					if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(first, event.Approved)); !errors.Is(err, flow.ErrAnswered) {
+						t.Fatal(err)
+					}
+					if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+						t.Fatal(err)
+					}
+					if out, err = s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 1 {
+						t.Fatal(err)
+					}
+				case event.LapseDeny:
+					if err != nil || !strings.Contains(out.Message.Text(), "expired") || s.runs() != 0 {
+						t.Fatalf("%v %+v", err, out.Message)
+					}
+				case event.LapseFail:
+					if !errors.Is(err, flow.ErrExpired) || out.Status != flow.StatusFailed || s.runs() != 0 {
+						t.Fatalf("%v %+v", err, out)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The last instant is in time.
+func TestAnAnswerAtTheLastInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{log: eventlog.Open(memory.New()), ran: map[string]int{}}
+		defer s.log.Close()
+		ask := func(context.Context, event.Part) (*flow.Review, error) { return &flow.Review{Expires: time.Hour}, nil }
+		s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask))}
+		s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		r := open(t, s, "s")[0]
+		time.Sleep(time.Until(r.ExpiresAt))
+		if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, event.Approved)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 1 {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestARewindPastAPaidEffect(t *testing.T) {
+	s := newShop(t, nil)
+	tool := s.tool(nil)
+	tool.Class = ""
+	s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, tool)
+	first, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.BeforeTurn(0)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	if err != nil || s.runs() != 2 || len(s.ran) != 2 {
+		t.Fatalf("%v, keys %v", err, s.ran)
+	}
+	if out.Spend.Cost != 2*first.Spend.Cost || out.Spend.Usage.InputTokens != 2*first.Spend.Usage.InputTokens || len(out.Messages) != len(first.Messages) {
+		t.Fatalf("%+v after %+v", out.Spend, first.Spend)
+	}
+}
+
+func TestARewindIntoATurnInterruptsIt(t *testing.T) {
+	s := newShop(t, flow.Ask("Pay?"))
+	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	p, err := projection.LoadPending(t.Context(), s.log, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.AtSeq(p.Turn.Seq)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.agent.Run(t.Context(), flow.Session("s"))
+	if err != nil || out.StopReason != "interrupted" || s.calls.Load() != 1 || s.runs() != 0 {
+		t.Fatalf("%v %+v", err, out)
+	}
+}
+
+func TestAnEditedPromptResumes(t *testing.T) {
+	s := newShop(t, flow.Ask("Pay?"))
+	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	var system string
+	m := modelFunc(func(ctx context.Context, r *flow.Request, emit func(eventlog.Delta)) (flow.Response, error) {
+		system = r.System
+		return answerWith(&s.calls).Generate(ctx, r, emit)
+	})
+	other := flow.Tool{Name: "other"}
+	s.agent.Turn = flow.Chat[notes](m, flow.Request{System: "Be brief."}, s.tool(flow.Ask("Really pay?")), other)
+	c, err := s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := c.Output(t.Context()); err != nil || system != "Be brief." || s.runs() != 1 || s.calls.Load() != 2 {
+		t.Fatalf("%v, system %q, ran %d", err, system, s.runs())
+	}
+	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("B2"))
+	s.agent.Turn = flow.Chat[notes](m, flow.Request{Model: "another"}, s.tool(flow.Ask("Pay?")))
+	c, err = s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	var d *flow.DivergenceError
+	if _, err := c.Output(t.Context()); !errors.As(err, &d) || d.Member != "name" || d.Got != "another" || s.runs() != 1 {
+		t.Fatalf("another model: %v", err)
+	}
+}
