@@ -291,53 +291,6 @@ func TestAFailedTurnIsUndoneAndRetried(t *testing.T) {
 	}
 }
 
-// A rewind to the middle of a turn that hibernates: the turn continues if all results are
-// on the path, and is interrupted otherwise.
-func TestARewindIntoATurn(t *testing.T) {
-	for name, c := range map[string]struct {
-		to         event.Type // where the rewind ends
-		messages   int
-		stopReason string
-	}{
-		"before the answer of the model": {event.TurnStarted, 1, "interrupted"},
-		"after it":                       {event.EffectCompleted, 2, ""}, // the review is asked for again
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := openLog(t)
-			asked := 0
-			m := modelFunc(func(context.Context, *flow.Request, func(eventlog.Delta)) (flow.Response, error) {
-				asked++
-				return flow.Response{Message: event.Message{Parts: []event.Part{event.Text("let me ask")}}}, nil
-			})
-			a := &flow.Agent[notes]{Name: "a", Log: log, Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
-				if _, err := tn.Model(ctx, m, flow.Request{}); err != nil {
-					return err
-				}
-				_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Review{Prompt: "x?"}}, func(context.Context) (int, error) { return 1, nil })
-				return err
-			}}
-			a.Run(t.Context(), flow.Session("s"), flow.Text("hi"))
-			var to int64
-			for e, err := range log.Read(t.Context(), "s", eventlog.All()) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if e.Type.Name() == c.to {
-					to = e.Seq
-				}
-			}
-			if _, err := fork.Rewind(t.Context(), log, "s", fork.AtSeq(to)); err != nil {
-				t.Fatal(err)
-			}
-			out, err := a.Run(t.Context(), flow.Session("s"))
-			waits := errors.As(err, new(*flow.Hibernated))
-			if waits != (c.stopReason == "") || !waits && err != nil || out.StopReason != c.stopReason || len(out.Messages) != c.messages || asked != 1 {
-				t.Fatalf("%v, asked %d, %+v", err, asked, out)
-			}
-		})
-	}
-}
-
 func TestAWaitSleepsAndResolves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := eventlog.Open(memory.New())
