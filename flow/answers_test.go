@@ -152,6 +152,22 @@ func TestARewindIntoATurnInterruptsIt(t *testing.T) {
 	}
 }
 
+// A rewind to the end of an effect keeps all results: the turn continues, and asks for
+// the review again.
+func TestARewindToAResultContinuesTheTurn(t *testing.T) {
+	s := newShop(t, flow.Ask("Pay?"))
+	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	first := open(t, s, "s")[0]
+	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.AtSeq(first.Seq-1)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.agent.Run(t.Context(), flow.Session("s"))
+	var pause *flow.Hibernated
+	if !errors.As(err, &pause) || len(pause.Reviews) != 1 || s.calls.Load() != 1 || s.runs() != 0 {
+		t.Fatalf("%v, asked %d", err, s.calls.Load())
+	}
+}
+
 func TestAnEditedPromptResumes(t *testing.T) {
 	s := newShop(t, flow.Ask("Pay?"))
 	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))

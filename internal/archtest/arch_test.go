@@ -77,7 +77,7 @@ var table = map[string]room{
 	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
+		rooms:   []string{"event", "eventlog", "projection", "fork"},
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go", "github.com/wI2L/jsondiff"}, given...),
 	},
 	"flow/internal/httpmodel": {rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson"}, modules: given},
