@@ -221,7 +221,9 @@ func (x *effect) recall(r *records) error {
 		return x.recallResult(r)
 	case x.rec.intent == nil:
 		return nil
-	case !x.rec.retryAt.IsZero() && !x.rec.inherited: // the attempt ended
+	case !x.rec.retryAt.IsZero() && x.rec.inherited: // a person said that it did not run
+		return nil
+	case !x.rec.retryAt.IsZero(): // the attempt ended
 		x.key, x.attempt, x.due, x.nonce = x.rec.intent.Key, x.rec.intent.Attempt+1, x.rec.retryAt, x.rec.intent.Nonce
 		return nil
 	}
