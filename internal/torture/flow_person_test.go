@@ -24,7 +24,7 @@ type person struct {
 	seen     atomic.Int64 // events
 	turn     atomic.Int64 // turns begun
 	answered atomic.Int64
-	// reconciled counts effects, and notRun those of them that had not run. They are for
+	// reconciled counts effects, notRun the reconciled effects that had not run. They are for
 	// the goroutine that calls reconcile.
 	reconciled, notRun int64
 }
