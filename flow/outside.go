@@ -89,14 +89,14 @@ func Reconcile(ctx context.Context, log *eventlog.Log, session, key string, o Ou
 		}
 		for _, x := range s.pending.Effects {
 			if x.Key == key && !x.Inherited {
-				return reconciliation(&x, o)
+				return s.reconciliation(ctx, &x, o)
 			}
 		}
 		return nil, fmt.Errorf("effect %q of session %q: %w", key, session, ErrNotOpen)
 	})
 }
 
-func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
+func (s *outside) reconciliation(ctx context.Context, x *projection.OpenEffect, o Outcome) ([]event.Event, error) {
 	p := event.EffectCompletion{Key: x.Key, TurnID: x.TurnID, Ordinal: x.Ordinal, Attempt: x.Attempt, By: o.By, Reason: o.Reason}
 	switch {
 	case o.DidNotRun:
@@ -109,7 +109,7 @@ func reconciliation(x *projection.OpenEffect, o Outcome) ([]event.Event, error) 
 			return nil, err
 		}
 	}
-	return outcomeEvents(x, p)
+	return s.outcomeEvents(ctx, x, p)
 }
 
 // Abort asks to end the open turn of a session. If no runner is alive, it ends the turn
@@ -284,8 +284,37 @@ func (s *outside) checkAlone(ctx context.Context) error {
 	return err
 }
 
-// outcomeEvents are the events of a reconciled effect: a model or a tool call needs the
-// message that its result is.
-func outcomeEvents(x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
-	return []event.Event{event.New(p)}, nil
+// outcomeEvents are the events of a reconciled effect. The result of a tool call is told
+// to the model.
+func (s *outside) outcomeEvents(ctx context.Context, x *projection.OpenEffect, p event.EffectCompletion) ([]event.Event, error) {
+	if x.Kind != kindTool || !p.RetryAt.IsZero() {
+		return []event.Event{event.New(p)}, nil
+	}
+	call, err := s.toolStart(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	c := &toolCall{call: event.ToolCall(call.CallID, call.Name, nil)}
+	events := c.finish(x.Key, outcome{parts: []event.Part{event.Text(textOf(p.Result))}}, p.Error, 0)
+	for _, e := range events {
+		p.EventIDs = append(p.EventIDs, e.ID)
+	}
+	p.Result = nil
+	return append(events, event.New(p)), nil
+}
+
+// toolStart finds the call of a tool's effect.
+func (s *outside) toolStart(ctx context.Context, x *projection.OpenEffect) (call event.ToolStart, err error) {
+	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(0, s.loaded.Head.Seq).Backward()) {
+		if err != nil {
+			return call, err
+		}
+		if e.Type.Name() != event.ToolStarted {
+			continue
+		}
+		if call, err = event.DecodeKept[event.ToolStart](&e); err != nil || call.IdempotencyKey == x.Key {
+			return call, err
+		}
+	}
+	return call, fmt.Errorf("the call of effect %q: %w", x.Key, ErrNotOpen)
 }
