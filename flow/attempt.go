@@ -161,7 +161,7 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 	}
 	t.flushed()
 	t.rec.spent.add(made.events)
-	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: point{id: made.done.ID, time: t.r.now()}}
+	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: t.r.newest(made.done.ID)}
 	t.emit(made.events)
 	if changed {
 		return t.streamState(before)

@@ -43,7 +43,6 @@ type turn struct {
 	steered  map[string]bool // inputs in pending
 	lastStop string          // of the last answer of a model
 	started  time.Time
-	steps    int // model calls
 	aborted  *event.Abort
 	// halt ends the execution: each later effect returns it.
 	halt       error
