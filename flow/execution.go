@@ -232,7 +232,7 @@ func (t *turn) recorded() []projection.RecordedArtifact {
 // are not appended yet. The caller holds r.mu.
 func (t *turn) entries() ([]projection.Entry, error) {
 	h, _ := projection.State(t.states(), projection.History())
-	entries, err := h.Messages(t.r.options.Render)
+	entries, err := t.r.rendering.Messages(h, t.r.options.Render)
 	if err != nil {
 		return nil, err
 	}

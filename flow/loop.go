@@ -149,23 +149,52 @@ func (r *runner) takeInput(ctx context.Context, in *projection.PostedInput) erro
 
 // startTurn appends an input and the start of its turn. The caller holds r.mu.
 func (r *runner) startTurn(ctx context.Context, in Input) error {
+	var events []event.Event
+	var start event.TurnStart
 	err := r.append(ctx, func() ([]event.Event, error) {
 		p, err := r.pending(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var events []event.Event
+		events = nil
 		if p.Turn != nil { // of an import
 			events = append(events, event.New(event.TurnCompletion{TurnID: p.Turn.ID, Status: event.TurnStatusInterrupted, StopReason: "interrupted"}))
 		}
 		events = append(events, unanswered(p.Calls, in)...)
 		events = append(events, in.messages()...)
-		return append(events, event.New(event.TurnStart{Agent: r.name, Index: p.NextTurn, SnapshotID: r.options.NewID(), InputID: in.ID, Version: r.version})), nil
+		start = event.TurnStart{Agent: r.name, Index: p.NextTurn, SnapshotID: r.options.NewID(), InputID: in.ID, Version: r.version}
+		events = append(events, event.New(start))
+		return events, nil
 	})
-	if err == nil {
-		r.options.Logger.LogAttrs(ctx, levelInfo, "turn started", r.attrs()...)
+	if err != nil {
+		return err
 	}
-	return err
+	r.fresh = r.freshRecords(events, start, in)
+	r.options.Logger.LogAttrs(ctx, levelInfo, "turn started", r.attrs()...)
+	return nil
+}
+
+// freshRecords are the records of a turn whose first events were just appended.
+func (r *runner) freshRecords(events []event.Event, start event.TurnStart, in Input) *records {
+	rec := newRecords(r.session, events[len(events)-1].ID, r.live.Head.Seq)
+	rec.start, rec.input, rec.ownStart = start, in.clone(), true
+	for i := range rec.input.Messages {
+		rec.input.Messages[i].InputID = in.ID
+	}
+	rec.before, rec.point = rec.seq-int64(len(events)), r.newest(rec.turn)
+	rec.spent.since = rec.point.time
+	return rec
+}
+
+// recordsOf returns the records of the open turn: from memory, if this runner has just
+// begun it.
+func (r *runner) recordsOf(ctx context.Context, t *projection.PathTurn) (*records, error) {
+	rec := r.fresh
+	r.fresh = nil
+	if rec != nil && rec.turn == t.ID {
+		return rec, nil
+	}
+	return loadRecords(ctx, r.log, r.session, t, r.live.Head)
 }
 
 // unanswered are the messages that close the open calls that the input does not answer.
@@ -207,7 +236,7 @@ func (r *runner) prepareTurn(ctx context.Context, w work) (*turn, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out.proceed()
-	rec, err := loadRecords(ctx, r.log, r.session, w.turn, r.live.Head)
+	rec, err := r.recordsOf(ctx, w.turn)
 	if err != nil {
 		return nil, err
 	}

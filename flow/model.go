@@ -25,7 +25,7 @@ type Request struct {
 	Model  string
 	System string
 	// Messages are the history. Turn.Model fills nil with the effective history of the
-	// session.
+	// session. A Model must not modify them.
 	Messages []projection.Entry
 	// Tools are the tools that the model may call.
 	Tools []Tool

@@ -90,10 +90,11 @@ type modelCall struct {
 // started completes the request and describes it. It is called with r.mu held, when the
 // intent is appended.
 func (c *modelCall) started(string) []event.Event {
+	given := c.request.Messages != nil
 	c.complete()
 	s := event.StepStart{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model}
-	if raw, err := c.digestible(); err == nil {
-		s.RequestDigest = event.DigestOf(raw)
+	if d, err := c.digest(given); err == nil { // a request that does not encode has none
+		s.RequestDigest = d
 	}
 	if len(c.request.Tools) > 0 {
 		if raw, err := json.Marshal(toolSchemas(c.request.Tools), json.Deterministic(true)); err == nil {
@@ -128,25 +129,50 @@ func (t *turn) blob(ref event.BlobRef) ([]byte, error) {
 	return io.ReadAll(body)
 }
 
-// digestible is the content of the request, without blobs and functions.
-func (c *modelCall) digestible() ([]byte, error) {
-	type entry struct {
-		Context string        `json:"context,omitzero"`
-		Message event.Message `json:"message"`
+// digest identifies the request. The caller holds r.mu.
+func (c *modelCall) digest(given bool) (event.Digest, error) {
+	var history []event.Digest
+	var err error
+	if given {
+		history, err = digestsOf(c.request.Messages)
+	} else {
+		history, err = c.turn.historyDigests()
 	}
-	entries := make([]entry, len(c.request.Messages))
-	for i, x := range c.request.Messages {
-		entries[i] = entry{x.Context, x.Message}
+	if err != nil {
+		return "", err
 	}
-	return json.Marshal(struct {
+	raw, err := json.Marshal(struct {
 		Model      string         `json:"model"`
 		System     string         `json:"system"`
 		Parameters jsontext.Value `json:"parameters,omitzero"`
 		Output     jsontext.Value `json:"output,omitzero"`
 		Tools      []toolSchema   `json:"tools"`
-		Messages   []entry        `json:"messages"`
-	}{c.request.Model, c.request.System, c.request.Parameters, c.request.Output, toolSchemas(c.request.Tools), entries},
-		json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+		History    []event.Digest `json:"history"`
+	}{c.request.Model, c.request.System, c.request.Parameters, c.request.Output, toolSchemas(c.request.Tools), history}, json.Deterministic(true))
+	return event.DigestOf(raw), err
+}
+
+// historyDigests identify the effective history with the messages that are not appended
+// yet.
+func (t *turn) historyDigests() ([]event.Digest, error) {
+	h, _ := projection.State(t.states(), projection.History())
+	d, err := h.Digest()
+	digests := []event.Digest{d}
+	for i := range t.pending {
+		digests = append(digests, event.DigestOf(t.pending[i].Data))
+	}
+	return digests, err
+}
+
+func digestsOf(entries []projection.Entry) (digests []event.Digest, err error) {
+	for _, x := range entries {
+		raw, err := json.Marshal(x.Message, json.Deterministic(true))
+		if err != nil {
+			return nil, err
+		}
+		digests = append(digests, event.DigestOf(raw))
+	}
+	return digests, nil
 }
 
 type toolSchema struct {

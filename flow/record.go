@@ -91,6 +91,11 @@ func pointOf(e *event.Event) point {
 	return p
 }
 
+// newRecords are the records of a turn that has none.
+func newRecords(session string, turn ulid.ULID, seq int64) *records {
+	return &records{session: session, turn: turn, seq: seq, at: map[string]*record{}, tops: map[int]*top{}, index: map[ulid.ULID]int{}}
+}
+
 // loadRecords reads the events of an open turn.
 func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (r *records, err error) {
 	err = bounded(ctx, func() error {
@@ -101,7 +106,7 @@ func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *proj
 }
 
 func readRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (*records, error) {
-	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, tops: map[int]*top{}, index: map[ulid.ULID]int{}}
+	r := newRecords(session, t.ID, t.Seq)
 	if err := r.readStart(ctx, log); err != nil {
 		return nil, fmt.Errorf("read turn %s of session %q: %w", t.ID, session, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/convlog/convlog/event"
 )
 
 // Retry says how often an effect that failed is tried. The zero Retry is once.
@@ -27,6 +29,8 @@ func (x *effect) retryDelay(err error) (time.Duration, bool) {
 	advised := errors.As(err, &advice)
 	switch {
 	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
+		return 0, false
+	case x.class == event.EffectUnsafeOnce: // its approval is for one attempt
 		return 0, false
 	case r.If != nil && !r.If(err):
 		return 0, false

@@ -33,6 +33,8 @@ type runner struct {
 	// idle reports that the loop waits for an input, and no turn is open.
 	idle      bool
 	snapshots []string
+	rendering projection.Rendering
+	fresh     *records // of the turn that this runner began last
 	last      lastTurn
 
 	changed chan struct{} // closed by signal

@@ -67,7 +67,11 @@ func (t *Turn[S]) Messages() ([]event.Message, error) {
 func (t *Turn[S]) History() ([]projection.Entry, error) {
 	t.t.r.mu.Lock()
 	defer t.t.r.mu.Unlock()
-	return t.t.entries()
+	entries, err := t.t.entries()
+	for i := range entries { // the runner keeps them
+		entries[i].Message.Parts = slices.Clone(entries[i].Message.Parts)
+	}
+	return entries, err
 }
 
 // Add adds messages to the history. The error is a broken rule of package event.

@@ -199,6 +199,10 @@ func (b *bodyWriter) item(it *item) {
 
 func (b *bodyWriter) end() (jsontext.Value, error) { return append(b.text, '}'), b.err }
 
+// Digest identifies the history: equal histories have equal digests. It costs the items
+// since the last call.
+func (h *HistoryState) Digest() (event.Digest, error) { return h.digest() }
+
 // digest covers the chain of items and the other fields that a rendering depends on.
 // A freeze after the last item does not change it.
 func (h *HistoryState) digest() (event.Digest, error) {

@@ -72,21 +72,7 @@ const (
 // bytes until the next compaction; later messages follow them. Messages uses the
 // first of several RenderOptions. The error is a payload that cannot be decoded.
 func (h *HistoryState) Messages(o ...RenderOptions) ([]Entry, error) {
-	l := layout{options: optionsOf(o), cleared: h.cleared, answered: map[string]Made{}, entries: make([]Entry, 0, len(h.items)+1)}
-	items, executions := h.items, h.executions
-	for first := true; first || len(items) > 0; first = false {
-		n, until := blockEnd(items)
-		x := executedBefore(executions, until)
-		var files *workingSet
-		if first {
-			files = &h.files
-		}
-		if err := l.block(items[:n], executions[:x], files); err != nil {
-			return nil, err
-		}
-		items, executions = items[min(n+1, len(items)):], executions[x:]
-	}
-	return l.entries, nil
+	return new(Rendering).Messages(h, o...)
 }
 
 func optionsOf(o []RenderOptions) (first RenderOptions) {

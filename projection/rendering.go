@@ -1,0 +1,66 @@
+package projection
+
+import (
+	"maps"
+	"slices"
+)
+
+// Rendering renders a history that grows, for a caller that renders it before each
+// request. It keeps the messages before the newest step_started, which later events do
+// not change, and decodes each of them once. The zero value is ready for use. It is for
+// one goroutine.
+type Rendering struct {
+	history *HistoryState
+	since   int64 // of history: the newest compaction
+	options RenderOptions
+	// frozen are the entries of the first items and executions of the history.
+	frozen            layout
+	items, executions int
+	begun             bool // the first block is frozen
+}
+
+// Messages is HistoryState.Messages. The messages share memory with later results: do not
+// modify them.
+func (r *Rendering) Messages(h *HistoryState, o ...RenderOptions) ([]Entry, error) {
+	options := optionsOf(o)
+	if r.history != h || r.since != h.since || r.options != options {
+		*r = Rendering{history: h, since: h.since, options: options,
+			frozen: layout{options: options, cleared: h.cleared, answered: map[string]Made{}, entries: make([]Entry, 0, len(h.items)+1)}}
+	}
+	if err := r.freeze(h); err != nil {
+		*r = Rendering{}
+		return nil, err
+	}
+	l := r.frozen
+	l.entries, l.answered = slices.Clone(l.entries), maps.Clone(l.answered)
+	if rest := h.items[r.items:]; !r.begun || len(rest) > 0 {
+		if err := l.block(rest, h.executions[r.executions:], r.files(h)); err != nil {
+			return nil, err
+		}
+	}
+	return l.entries, nil
+}
+
+// freeze lays out the blocks that a step_started ended since the last call.
+func (r *Rendering) freeze(h *HistoryState) error {
+	for {
+		items, executions := h.items[r.items:], h.executions[r.executions:]
+		n, until := blockEnd(items)
+		if until == 0 {
+			return nil
+		}
+		x := executedBefore(executions, until)
+		if err := r.frozen.block(items[:n], executions[:x], r.files(h)); err != nil {
+			return err
+		}
+		r.items, r.executions, r.begun = r.items+n+1, r.executions+x, true
+	}
+}
+
+// files is the working set for the first block, nil for the other ones.
+func (r *Rendering) files(h *HistoryState) *workingSet {
+	if r.begun {
+		return nil
+	}
+	return &h.files
+}
