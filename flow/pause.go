@@ -99,8 +99,8 @@ func hibernatedOf(session string, p *projection.Pending) *Hibernated {
 	for _, a := range p.Approvals {
 		if a.TurnID == h.Turn {
 			h.Reviews = append(h.Reviews, a)
-			if a.Lapse == event.LapseDeny || a.Lapse == event.LapseFail {
-				h.Until = earliest(h.Until, a.ExpiresAt)
+			if !a.ExpiresAt.IsZero() { // an answer at the last instant is in time
+				h.Until = earliest(h.Until, a.ExpiresAt.Add(time.Nanosecond))
 			}
 		}
 	}

@@ -282,7 +282,7 @@ func (r *records) addAnswer(e *event.Event) error {
 		return err
 	}
 	for _, x := range r.at {
-		if v := x.review; v != nil && v.request.InterruptID == p.InterruptID && v.answer == nil && !v.canceled {
+		if v := x.review; v != nil && v.request.InterruptID == p.InterruptID && v.answer == nil && !v.canceled && v.binds(&p) {
 			if e.Type.Name() == event.ApprovalCanceled {
 				v.canceled = true
 			} else {
@@ -291,6 +291,12 @@ func (r *records) addAnswer(e *event.Event) error {
 		}
 	}
 	return nil
+}
+
+// binds reports whether an answer is for the effect and the arguments of the review.
+func (v *reviewRecord) binds(p *event.ApprovalResolution) bool {
+	same := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return same(p.EffectID, v.request.EffectID) && same(string(p.ArgumentsDigest), string(v.request.ArgumentsDigest))
 }
 
 func (r *records) addWait(e *event.Event) error {
@@ -360,15 +366,31 @@ type spent struct {
 	// since is the time of the newest event.
 	busy  time.Duration
 	since time.Time
+	idle  bool // the turn does not run
 }
 
 // pass adds the time since the event before e, unless the turn did not run meanwhile.
 func (s *spent) pass(e *event.Event) {
 	s.cost = s.cost.Add(e.Cost)
-	if t := e.Type.Name(); t != event.RunClaimed && t != event.TurnResumed && t != event.HeadMoved {
-		s.busy += max(e.Timestamp.Sub(s.since), 0)
+	switch e.Type.Name() {
+	case event.RunClaimed, event.TurnResumed, event.HeadMoved:
+		s.since, s.idle = e.Timestamp, false
+	case event.AbortRequested, event.ExternalInput, event.SessionUpdated, event.Redacted, event.ApprovalResolved,
+		event.ApprovalCanceled, event.AccountingFlushed, event.OpLogged: // of others
+	case event.TurnHibernated, event.TurnCompleted, event.RunReleased:
+		s.run(e.Timestamp)
+		s.idle = true
+	default:
+		s.run(e.Timestamp)
 	}
-	s.since = e.Timestamp
+}
+
+// run adds the time up to now, if the turn runs.
+func (s *spent) run(now time.Time) {
+	if !s.idle {
+		s.busy += max(now.Sub(s.since), 0)
+	}
+	s.since = now
 }
 
 func (s *spent) step(e *event.Event) error {
