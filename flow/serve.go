@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // ServeOptions configure Serve. The zero value is ready for use.
@@ -53,7 +54,8 @@ type server struct {
 // seen is what the server knows about a session at a head.
 type seen struct {
 	version uint64
-	due     time.Time // when a timer ends; zero is never
+	due     time.Time         // when a timer ends; zero is never
+	claim   *projection.Claim // of a runner that is alive
 }
 
 func (v *server) run(ctx context.Context) error {
@@ -89,7 +91,7 @@ func (v *server) look(ctx context.Context, session string) {
 	last, known := v.heads[session]
 	busy := v.running[session]
 	v.mu.Unlock()
-	if busy || err != nil || known && last.version == version && (last.due.IsZero() || v.now().Before(last.due)) {
+	if busy || err != nil || known && last.version == version && v.unchanged(ctx, session, &last) {
 		return
 	}
 	info, err := Info(ctx, v.log, session)
@@ -97,11 +99,24 @@ func (v *server) look(ctx context.Context, session string) {
 		v.options.Logger.WarnContext(ctx, "session cannot be read", "session", session, "error", err)
 	}
 	v.mu.Lock()
-	v.heads[session] = seen{version, info.Due}
+	v.heads[session] = seen{version: version, due: info.Due}
+	if info.Runner != "" {
+		v.heads[session] = seen{version: version, due: info.Due, claim: info.Claim}
+	}
 	v.mu.Unlock()
 	if err == nil && v.wants(&info) {
 		v.start(ctx, session)
 	}
+}
+
+// unchanged reports whether a session without new events has nothing new to do: no timer
+// ended, and no runner was killed.
+func (v *server) unchanged(ctx context.Context, session string, last *seen) bool {
+	if last.claim != nil {
+		held, err := alive(ctx, v.log, session, last.claim)
+		return held || err != nil
+	}
+	return last.due.IsZero() || v.now().Before(last.due)
 }
 
 func (v *server) versionOf(ctx context.Context, session string) (uint64, error) {
