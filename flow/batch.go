@@ -325,6 +325,11 @@ func (t *turn) run(ctx context.Context, limit int, open []*effect) error {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			defer func() {
+				if p := recover(); p != nil { // of Retry.If, or of a method of an error
+					errs[i] = newPanic(p)
+				}
+			}()
 			errs[i] = t.attempts(ctx, x)
 		})
 	}

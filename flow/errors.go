@@ -37,8 +37,9 @@ var (
 	ErrTurnDiverged = errors.New("the turn differs from its records")
 	// ErrConcurrentEffect: a second effect began while one was running. Use Batch.
 	ErrConcurrentEffect = errors.New("an effect is running: use Batch for several effects at a time")
-	// ErrNestedEffect: an effect began inside another effect.
-	ErrNestedEffect = errors.New("an effect cannot run effects")
+	// ErrNestedEffect: an effect began inside another effect, or the turn was changed
+	// inside an effect.
+	ErrNestedEffect = errors.New("an effect cannot run effects or change the turn")
 	// ErrIncompleteEffect: an unsafe_once effect began and has no result. It does not run
 	// again. Record its outcome with Reconcile.
 	ErrIncompleteEffect = errors.New("an unsafe_once effect was interrupted, and its outcome is unknown")

@@ -304,13 +304,14 @@ func (r *runner) complete(ctx context.Context, rec *records, t *turn, c event.Tu
 		}
 		var events []event.Event
 		if t != nil {
+			t.dropReplayed()
 			t.goLive()
 			var err error
 			if events, err = t.flush(); err != nil {
 				return nil, err
 			}
 		}
-		return append(append(events, r.interrupted()...), event.New(c)), nil
+		return append(append(events, r.interrupted(events)...), event.New(c)), nil
 	})
 	if err != nil {
 		return err
