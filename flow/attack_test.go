@@ -285,3 +285,75 @@ func TestEachWaitHibernates(t *testing.T) {
 		}
 	})
 }
+
+// hookStore calls a function before an append.
+type hookStore struct {
+	*memory.Store
+	before func([]event.Event)
+}
+
+func (s *hookStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	s.before(events)
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
+	for name, review := range map[string]*flow.Review{"wait": nil, "deny": {Expires: time.Hour, Lapse: event.LapseDeny}, "ask anew": {Expires: time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				data := memory.New()
+				defer data.Close()
+				other := eventlog.Open(data.Handle())
+				defer other.Close()
+				late := func([]event.Event) {}
+				log := eventlog.Open(&hookStore{data.Handle(), func(events []event.Event) { late(events) }})
+				defer log.Close()
+				a := &flow.Agent[notes]{Name: "a", Log: log, Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
+					var v int
+					var err error
+					if review != nil {
+						v, err = flow.Do(ctx, tn, flow.Effect{Name: "x", Review: review}, func(context.Context) (int, error) { return 7, nil })
+					} else {
+						w, failed := tn.NewWait(ctx, flow.WaitOptions{Timeout: time.Hour})
+						if failed != nil {
+							return failed
+						}
+						v, err = flow.Await[int](ctx, tn, w)
+					}
+					if err != nil {
+						return err
+					}
+					return tn.Update(func(n *notes) error { n.Count = v; return nil })
+				}}
+				begun := time.Now()
+				_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+				h := paused(t, err)
+				time.Sleep(time.Until(begun.Add(time.Hour)))
+				now := time.Now() // the clock of the runner is ahead
+				a.Options.Now = func() time.Time { return now.Add(time.Second) }
+				late = func(events []event.Event) {
+					for _, e := range events {
+						switch e.Type.Name() {
+						case event.WaitResolved, event.EffectIntended, event.ApprovalCanceled:
+							late = func([]event.Event) {}
+							var err error
+							if review == nil {
+								_, err = flow.Resolve(context.Background(), other, "s", h.Waits[0].WaitID, 7, "me")
+							} else {
+								_, err = flow.Decide(context.Background(), other, "s", flow.AnswerTo(h.Reviews[0], event.Approved))
+							}
+							if err != nil {
+								t.Error(err)
+							}
+							return
+						}
+					}
+				}
+				out, err := a.Run(t.Context(), flow.Session("s"))
+				if err != nil || out.Custom.Count != 7 {
+					t.Fatalf("%v %+v", err, out.Custom)
+				}
+			})
+		})
+	}
+}

@@ -181,6 +181,10 @@ func (e *TurnError) Error() string {
 
 func (e *TurnError) Unwrap() error { return e.Err }
 
+// errAgain ends an execution that decided on what is no longer true. The turn is run
+// again.
+var errAgain = errors.New("the turn is run again")
+
 // leaveOpen reports whether a turn stays open after an error of its function.
 func leaveOpen(err error) bool {
 	for _, target := range []error{ErrOvertaken, ErrRewound, ErrTurnDiverged, ErrConcurrentEffect, ErrNestedEffect,

@@ -261,6 +261,8 @@ func (r *runner) endTurn(ctx context.Context, t *turn, failed error) error {
 	switch {
 	case t.aborted != nil:
 		return r.endAborted(durable, t)
+	case errors.Is(t.halt, errAgain):
+		return nil
 	case errors.As(failed, &pause) && t.halt != nil:
 		r.options.Logger.LogAttrs(ctx, levelInfo, "turn hibernated", r.attrs()...)
 		return nil

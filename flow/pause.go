@@ -38,6 +38,8 @@ type pause struct {
 	effect, effectKind string
 	wait               string // the id of the wait
 	until              time.Time
+	// check is called before each try of the append; nil checks nothing.
+	check func() error
 	// events are appended with the hibernation; they name the cursor.
 	events func(cursor string) []event.Event
 }
@@ -48,6 +50,11 @@ func (t *turn) hibernate(ctx context.Context, p pause) error {
 	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, InterruptID: p.wait, Loop: t.rec.spent.calls}
 	snapshot := t.r.options.NewID()
 	err := t.record(ctx, func() ([]event.Event, error) {
+		if p.check != nil {
+			if err := p.check(); err != nil {
+				return nil, err
+			}
+		}
 		var events []event.Event
 		if p.events != nil {
 			events = p.events(cursor.ID)
