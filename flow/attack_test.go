@@ -357,3 +357,19 @@ func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
 		})
 	}
 }
+
+func TestAnApprovalAllowsOneAttempt(t *testing.T) {
+	n := 0
+	a := agentOf(t, func(ctx context.Context, tn *flow.Turn[notes]) error {
+		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Class: event.EffectUnsafeOnce, Review: &flow.Review{}, Retry: flow.Retry{Attempts: 2, First: 1}},
+			func(context.Context) (int, error) { n++; return 0, errors.New("no") })
+		return err
+	})
+	_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+	if _, err := flow.Decide(t.Context(), a.Log, "s", flow.AnswerTo(paused(t, err).Reviews[0], event.Approved)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Run(t.Context(), flow.Session("s")); err == nil || n != 1 {
+		t.Fatalf("%v, ran %d", err, n)
+	}
+}

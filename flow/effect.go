@@ -157,9 +157,8 @@ type spec struct {
 // outcome is what an effect made.
 type outcome struct {
 	result jsontext.Value
-	parts  []event.Part  // of a tool
-	answer Response      // of a model
-	events []event.Event // appended before the result
+	parts  []event.Part // of a tool
+	answer Response     // of a model
 	usage  event.Usage
 	cost   event.Cost // of the result
 }

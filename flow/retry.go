@@ -5,9 +5,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/convlog/convlog/event"
 )
 
-// Retry says how often an effect that failed is tried. The zero Retry is once.
+// Retry says how often an effect that failed is tried. The zero Retry is once. An effect
+// of class unsafe_once is tried once.
 type Retry struct {
 	// Attempts is the number of attempts; 1 if 0.
 	Attempts int
@@ -26,6 +29,8 @@ func (x *effect) retryDelay(err error) (time.Duration, bool) {
 	var advice RetryError
 	advised := errors.As(err, &advice)
 	switch {
+	case x.class == event.EffectUnsafeOnce: // an approval allows one attempt
+		return 0, false
 	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
 		return 0, false
 	case r.If != nil && !r.If(err):

@@ -2,7 +2,6 @@ package flow_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -476,13 +475,5 @@ func TestForkAndCopyOfAHibernatedTurn(t *testing.T) {
 	}
 	if s.runs() != 0 || s.calls.Load() != 1 {
 		t.Fatalf("ran %d, asked %d", s.runs(), s.calls.Load())
-	}
-}
-
-func dump(t *testing.T, log *eventlog.Log, session string) {
-	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All()) {
-		raw, _ := json.Marshal(string(e.Data))
-		t.Log(e.Seq, e.Type, string(raw), err)
 	}
 }
