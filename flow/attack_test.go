@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,10 +202,11 @@ func TestServeContinuesAKilledTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := memory.New()
 		defer data.Close()
-		hang := true
+		var hang atomic.Bool
+		hang.Store(true)
 		turn := func(ctx context.Context, tn *flow.Turn[notes]) error {
 			_, err := flow.Do(ctx, tn, flow.Effect{Name: "one"}, func(ctx context.Context) (int, error) {
-				if hang {
+				if hang.Load() {
 					<-ctx.Done()
 				}
 				return 1, ctx.Err()
@@ -227,7 +229,7 @@ func TestServeContinuesAKilledTurn(t *testing.T) {
 		defer end()
 		go func() {
 			time.Sleep(time.Minute)
-			hang = false
+			hang.Store(false)
 			first.Close() // killed
 			stop()
 			<-c.Done()
