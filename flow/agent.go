@@ -167,6 +167,7 @@ func (o Options) withDefaults() Options {
 	if o.InProcess == 0 {
 		o.InProcess = time.Minute
 	}
+	o.InProcess = max(o.InProcess, 0)
 	if o.Retry.Attempts == 0 {
 		o.Retry.Attempts = 4
 		if o.Retry.If == nil {

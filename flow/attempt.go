@@ -74,7 +74,7 @@ func (t *turn) attempt(ctx context.Context, x *effect) error {
 	took := t.r.now().Sub(begun)
 	t.endAttempt(spanned, span, x, o, err, took)
 	if err != nil && t.stopped(err) {
-		return context.Cause(t.ctx)
+		return t.alive(ctx)
 	}
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
@@ -160,8 +160,8 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 		return t.failed(err)
 	}
 	t.flushed()
-	t.rec.spent.add(made.events)
-	t.rec.spent.use(o.usage, o.cost)
+	t.rec.spent.add(append(made.events, made.done))
+	t.rec.spent.use(o.usage)
 	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: t.r.newest(made.done.ID)}
 	t.emit(made.events)
 	if changed {
@@ -170,7 +170,12 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 	return nil
 }
 
-func (t *turn) applyUpdates(run *running) error {
+func (t *turn) applyUpdates(run *running) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = newPanic(p)
+		}
+	}()
 	for _, f := range run.updates {
 		doc, err := f(t.state.doc)
 		if err != nil {

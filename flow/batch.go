@@ -23,6 +23,7 @@ type effect struct {
 	attempt int     // the next attempt
 	nonce   string
 	answer  *event.ApprovalResolution
+	lapsed  string // the review that nobody answered in time
 	// settled is the recorded result, nil while there is none.
 	settled *settled
 	// due is the time of the next attempt, after one that failed.
@@ -274,7 +275,7 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := t.record(ctx, func() ([]event.Event, error) { return events, nil }); err != nil {
+	if err := t.record(ctx, func() ([]event.Event, error) { return events, t.checkLapsed(open) }); err != nil {
 		return err
 	}
 	first := t.r.live.Head.Seq - int64(len(events)) + 1
@@ -327,6 +328,11 @@ func (t *turn) run(ctx context.Context, limit int, open []*effect) error {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			defer func() {
+				if p := recover(); p != nil { // of Retry.If, or of a method of an error
+					errs[i] = newPanic(p)
+				}
+			}()
 			errs[i] = t.attempts(ctx, x)
 		})
 	}

@@ -81,7 +81,10 @@ func (r *runner) claimed() event.Event {
 }
 
 // begin begins a new session with the content of a Start, and claims it.
-func (s *settings) begin(ctx context.Context, from Start) (*runner, Resumed, error) {
+func (s *settings) begin(ctx context.Context, from Start, o StartOptions) (*runner, Resumed, error) {
+	if o.Retry || len(o.Answers) > 0 {
+		return nil, Resumed{}, fmt.Errorf("%w: session %q is new: it has no turn to retry and no review to answer", ErrStart, from.session)
+	}
 	r := s.newRunner(from.session, nil)
 	events := []event.Event{event.New(event.Session{Agent: s.name})}
 	if from.content != nil {

@@ -49,6 +49,9 @@ func (r *runner) serve(ctx context.Context, stop context.CancelCauseFunc) error 
 		}
 	}()
 	err := r.loop(ctx)
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
 	stop(context.Canceled)
 	<-watched
 	return errors.Join(err, r.release(context.WithoutCancel(ctx)))

@@ -37,8 +37,9 @@ var (
 	ErrTurnDiverged = errors.New("the turn differs from its records")
 	// ErrConcurrentEffect: a second effect began while one was running. Use Batch.
 	ErrConcurrentEffect = errors.New("an effect is running: use Batch for several effects at a time")
-	// ErrNestedEffect: an effect began inside another effect.
-	ErrNestedEffect = errors.New("an effect cannot run effects")
+	// ErrNestedEffect: an effect began inside another effect, or the turn was changed
+	// inside an effect.
+	ErrNestedEffect = errors.New("an effect cannot run effects or change the turn")
 	// ErrIncompleteEffect: an unsafe_once effect began and has no result. It does not run
 	// again. Record its outcome with Reconcile.
 	ErrIncompleteEffect = errors.New("an unsafe_once effect was interrupted, and its outcome is unknown")
@@ -179,6 +180,10 @@ func (e *TurnError) Error() string {
 }
 
 func (e *TurnError) Unwrap() error { return e.Err }
+
+// errAgain ends an execution that decided on what is no longer true. The turn is run
+// again.
+var errAgain = errors.New("the turn is run again")
 
 // leaveOpen reports whether a turn stays open after an error of its function.
 func leaveOpen(err error) bool {

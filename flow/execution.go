@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -98,6 +99,15 @@ func (t *turn) advance(ctx context.Context, seq int64) error {
 	return t.loadState()
 }
 
+// dropReplayed forgets what the turn function did since the last record, if the log has
+// it already with the next one.
+func (t *turn) dropReplayed() {
+	if t.replaying() {
+		t.pending = nil
+		t.state.doc, t.state.target = t.state.committed, t.state.version
+	}
+}
+
 // goLive ends the replay.
 func (t *turn) goLive() { t.view, t.rec.events, t.rec.index = nil, nil, nil }
 
@@ -129,7 +139,7 @@ func (t *turn) alive(ctx context.Context) error {
 	case t.aborted != nil:
 		return ErrAborted
 	case t.ctx.Err() != nil:
-		return context.Cause(t.ctx)
+		return t.stopLocked(context.Cause(t.ctx))
 	}
 	return ctx.Err()
 }
@@ -282,12 +292,32 @@ func (t *turn) checkLimits(model bool) error {
 	return nil
 }
 
-// interrupted are the messages that close the calls without a result. The caller holds
-// r.mu.
-func (r *runner) interrupted() (events []event.Event) {
-	calls, _ := projection.State(r.live, projection.Calls())
-	for _, c := range calls.Calls {
-		events = append(events, event.ToolMessage(event.InterruptedResult(c.CallID, c.Name)))
+// interrupted are the messages that close the calls without a result, after events that
+// are appended with them. The caller holds r.mu.
+func (r *runner) interrupted(after []event.Event) (events []event.Event) {
+	state, _ := projection.State(r.live, projection.Calls())
+	type call struct{ id, name string }
+	var calls []call
+	for _, c := range state.Calls {
+		calls = append(calls, call{c.CallID, c.Name})
+	}
+	for i := range after {
+		if after[i].Type.Name() != event.MessageAdded {
+			continue
+		}
+		m, _, err := event.Decode[event.Message](&after[i])
+		if err != nil {
+			continue // the append refuses it
+		}
+		for _, p := range m.ToolCalls() {
+			calls = append(calls, call{p.CallID, p.Name})
+		}
+		for _, p := range m.ToolResults() {
+			calls = slices.DeleteFunc(calls, func(c call) bool { return c.id == p.CallID })
+		}
+	}
+	for _, c := range calls {
+		events = append(events, event.ToolMessage(event.InterruptedResult(c.id, c.name)))
 	}
 	return events
 }

@@ -294,6 +294,8 @@ func (r *runner) endTurn(ctx context.Context, t *turn, failed error) error {
 	switch {
 	case t.aborted != nil:
 		return r.endAborted(durable, t)
+	case errors.Is(t.halt, errAgain):
+		return nil
 	case errors.As(failed, &pause) && t.halt != nil:
 		r.options.Logger.LogAttrs(ctx, levelInfo, "turn hibernated", r.attrs()...)
 		return nil
@@ -337,13 +339,14 @@ func (r *runner) complete(ctx context.Context, rec *records, t *turn, c event.Tu
 		}
 		var events []event.Event
 		if t != nil {
+			t.dropReplayed()
 			t.goLive()
 			var err error
 			if events, err = t.flush(); err != nil {
 				return nil, err
 			}
 		}
-		return append(append(events, r.interrupted()...), event.New(c)), nil
+		return append(append(events, r.interrupted(events)...), event.New(c)), nil
 	})
 	if err != nil {
 		return err

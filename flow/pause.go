@@ -41,6 +41,8 @@ type pause struct {
 	effect, effectKind string
 	wait               string // the id of the wait
 	until              time.Time
+	// check is called before each try of the append; nil checks nothing.
+	check func() error
 	// events are appended with the hibernation; they name the cursor.
 	events func(cursor string) []event.Event
 }
@@ -51,6 +53,11 @@ func (t *turn) hibernate(ctx context.Context, p pause) error {
 	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, InterruptID: p.wait, Loop: t.rec.spent.calls}
 	snapshot := t.r.options.NewID()
 	err := t.record(ctx, func() ([]event.Event, error) {
+		if p.check != nil {
+			if err := p.check(); err != nil {
+				return nil, err
+			}
+		}
 		var events []event.Event
 		if p.events != nil {
 			events = p.events(cursor.ID)
@@ -102,8 +109,8 @@ func hibernatedOf(session string, p *projection.Pending) *Hibernated {
 	for _, a := range p.Approvals {
 		if a.TurnID == h.Turn {
 			h.Reviews = append(h.Reviews, a)
-			if a.Lapse == event.LapseDeny || a.Lapse == event.LapseFail {
-				h.Until = earliest(h.Until, a.ExpiresAt.Add(1)) // the last instant is in time
+			if !a.ExpiresAt.IsZero() { // an answer at the last instant is in time
+				h.Until = earliest(h.Until, a.ExpiresAt.Add(time.Nanosecond))
 			}
 		}
 	}

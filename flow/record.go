@@ -274,7 +274,7 @@ func (r *records) addCompletion(e *event.Event) error {
 	case x.done != nil:
 	case p.RetryAt.IsZero():
 		x.done, x.doneEvent = &p, *e
-		r.spent.use(p.Usage, 0) // the cost is counted by pass
+		r.spent.use(p.Usage)
 	case x.intent != nil:
 		x.retryAt = p.RetryAt
 	}
@@ -296,7 +296,7 @@ func (r *records) addAnswer(e *event.Event) error {
 		return err
 	}
 	for _, x := range r.at {
-		if v := x.review; v != nil && v.request.InterruptID == p.InterruptID && v.answer == nil && !v.canceled {
+		if v := x.review; v != nil && v.request.InterruptID == p.InterruptID && v.answer == nil && !v.canceled && v.binds(&p) {
 			if e.Type.Name() == event.ApprovalCanceled {
 				v.canceled = true
 			} else {
@@ -305,6 +305,12 @@ func (r *records) addAnswer(e *event.Event) error {
 		}
 	}
 	return nil
+}
+
+// binds reports whether an answer is for the effect and the arguments of the review.
+func (v *reviewRecord) binds(p *event.ApprovalResolution) bool {
+	same := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return same(p.EffectID, v.request.EffectID) && same(string(p.ArgumentsDigest), string(v.request.ArgumentsDigest))
 }
 
 func (r *records) addWait(e *event.Event) error {
@@ -374,15 +380,31 @@ type spent struct {
 	// since is the time of the newest event.
 	busy  time.Duration
 	since time.Time
+	idle  bool // the turn does not run
 }
 
 // pass adds the time since the event before e, unless the turn did not run meanwhile.
 func (s *spent) pass(e *event.Event) {
 	s.cost = s.cost.Add(e.Cost)
-	if t := e.Type.Name(); t != event.RunClaimed && t != event.TurnResumed && t != event.HeadMoved {
-		s.busy += max(e.Timestamp.Sub(s.since), 0)
+	switch e.Type.Name() {
+	case event.RunClaimed, event.TurnResumed, event.HeadMoved:
+		s.since, s.idle = e.Timestamp, false
+	case event.AbortRequested, event.ExternalInput, event.SessionUpdated, event.Redacted, event.ApprovalResolved,
+		event.ApprovalCanceled, event.AccountingFlushed, event.OpLogged: // of others
+	case event.TurnHibernated, event.TurnCompleted, event.RunReleased:
+		s.run(e.Timestamp)
+		s.idle = true
+	default:
+		s.run(e.Timestamp)
 	}
-	s.since = e.Timestamp
+}
+
+// run adds the time up to now, if the turn runs.
+func (s *spent) run(now time.Time) {
+	if !s.idle {
+		s.busy += max(now.Sub(s.since), 0)
+	}
+	s.since = now
 }
 
 func (s *spent) step(e *event.Event) error {
@@ -402,10 +424,8 @@ func (s *spent) add(events []event.Event) {
 	}
 }
 
-// use adds the usage of an effect that is no call of a model.
-func (s *spent) use(u event.Usage, c event.Cost) {
-	s.usage, s.cost = s.usage.Add(u), s.cost.Add(c)
-}
+// use adds the usage in the result of an effect.
+func (s *spent) use(u event.Usage) { s.usage = s.usage.Add(u) }
 
 // tokens is the number of tokens of all kinds.
 func (s *spent) tokens() int64 {

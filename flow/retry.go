@@ -9,7 +9,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Retry says how often an effect that failed is tried. The zero Retry is once.
+// Retry says how often an effect that failed is tried. The zero Retry is once. An effect
+// of class unsafe_once is tried once.
 type Retry struct {
 	// Attempts is the number of attempts; 1 if 0.
 	Attempts int
@@ -28,6 +29,8 @@ func (x *effect) retryDelay(err error) (time.Duration, bool) {
 	var advice RetryError
 	advised := errors.As(err, &advice)
 	switch {
+	case x.class == event.EffectUnsafeOnce: // an approval allows one attempt
+		return 0, false
 	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
 		return 0, false
 	case x.class == event.EffectUnsafeOnce: // its approval is for one attempt

@@ -3,11 +3,13 @@ package flow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
 )
 
 // Review asks a person before an effect runs. The turn hibernates until all reviews of a
@@ -64,6 +66,7 @@ func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Review
 		first = open[missing[0]]
 	}
 	return t.hibernate(ctx, pause{kind: pauseReview, ordinal: first.ordinal, effect: first.key, effectKind: first.kind,
+		check: func() error { return t.checkLapsed(open) },
 		events: func(cursor string) (events []event.Event) {
 			for _, request := range requests {
 				events = append(events, request(cursor)...)
@@ -96,6 +99,7 @@ func (t *turn) reviewState(x *effect) (reviewState, error) {
 		return reviewMissing, nil
 	}
 	v := x.rec.review
+	x.lapsed = ""
 	if v.answer != nil {
 		x.answer = v.answer
 		return reviewClosed, nil
@@ -107,6 +111,7 @@ func (t *turn) reviewState(x *effect) (reviewState, error) {
 	if v.request.ExpiresAt.IsZero() || !t.r.now().After(v.request.ExpiresAt) {
 		return reviewOpen, nil
 	}
+	x.lapsed = v.request.InterruptID
 	switch v.request.Lapse {
 	case event.LapseDeny:
 		x.answer = &event.ApprovalResolution{InterruptID: v.request.InterruptID, Decision: event.Denied, Reason: "the review expired"}
@@ -115,6 +120,19 @@ func (t *turn) reviewState(x *effect) (reviewState, error) {
 		return 0, fmt.Errorf("review of effect %q: %w", x.name, ErrExpired)
 	}
 	return reviewMissing, nil
+}
+
+// checkLapsed returns errAgain if somebody answered a review in the last instant before
+// it lapsed. The caller holds r.mu.
+func (t *turn) checkLapsed(open []*effect) error {
+	control, _ := projection.State(t.r.live, projection.Control())
+	for _, x := range open {
+		asked := func(a projection.OpenApproval) bool { return a.InterruptID == x.lapsed }
+		if x.lapsed != "" && !slices.ContainsFunc(control.Approvals, asked) {
+			return errAgain
+		}
+	}
+	return nil
 }
 
 // request makes the request of a review.

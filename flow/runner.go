@@ -86,7 +86,7 @@ func (r *runner) append(ctx context.Context, build func() ([]event.Event, error)
 			if err := r.follow(ctx); err != nil {
 				return err
 			}
-			if events, err = build(); err != nil {
+			if events, err = build(); err != nil || len(events) == 0 {
 				return err
 			}
 		case errors.Is(err, eventlog.ErrUnknownOutcome) && attempt < maxUnknown:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // ServeOptions configure Serve. The zero value is ready for use.
@@ -56,7 +57,8 @@ type server struct {
 // known is what the server knows about a session at a version.
 type known struct {
 	version uint64
-	due     time.Time // when a timer ends; zero is never
+	due     time.Time         // when a timer ends; zero is never
+	claim   *projection.Claim // of a runner that is alive
 }
 
 func (v *server) run(ctx context.Context) error {
@@ -110,7 +112,8 @@ func (v *server) change(session string) {
 	}
 }
 
-// expire asks to look at the sessions whose timer ended, or at all.
+// expire asks to look at the sessions whose timer ended or that had another runner, or at
+// all.
 func (v *server) expire(all bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +123,7 @@ func (v *server) expire(all bool) {
 	}
 	now := v.now()
 	for session, k := range v.known {
-		if !k.due.IsZero() && !now.Before(k.due) {
+		if k.claim != nil || !k.due.IsZero() && !now.Before(k.due) {
 			v.changed[session] = true
 		}
 	}
@@ -156,7 +159,7 @@ func (v *server) look(ctx context.Context, session string) {
 	last, seen := v.known[session]
 	busy := v.running[session]
 	v.mu.Unlock()
-	if busy || err != nil || seen && last.version == version && (last.due.IsZero() || v.now().Before(last.due)) {
+	if busy || err != nil || seen && last.version == version && v.unchanged(ctx, session, &last) {
 		return
 	}
 	info, err := Info(ctx, v.log, session)
@@ -164,11 +167,25 @@ func (v *server) look(ctx context.Context, session string) {
 		v.options.Logger.WarnContext(ctx, "session cannot be read", "session", session, "error", err)
 	}
 	v.mu.Lock()
-	v.known[session] = known{version, info.Due}
+	now := known{version: version, due: info.Due}
+	if info.Runner != "" {
+		now.claim = info.Claim
+	}
+	v.known[session] = now
 	v.mu.Unlock()
 	if err == nil && v.wants(&info) {
 		v.start(ctx, session)
 	}
+}
+
+// unchanged reports whether a session without new events has nothing new to do: no timer
+// ended, and no runner was killed.
+func (v *server) unchanged(ctx context.Context, session string, last *known) bool {
+	if last.claim != nil {
+		held, err := alive(ctx, v.log, session, last.claim)
+		return held || err != nil
+	}
+	return last.due.IsZero() || v.now().Before(last.due)
 }
 
 func (v *server) versionOf(ctx context.Context, session string) (uint64, error) {

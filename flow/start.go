@@ -121,7 +121,7 @@ func (s *settings) tryOpen(ctx context.Context, from Start, o StartOptions) (*ru
 	case missing && from.kind == startSnapshot, err != nil && !missing:
 		return nil, Resumed{}, fmt.Errorf("%w: %w", ErrStart, err)
 	case missing:
-		return s.begin(ctx, from)
+		return s.begin(ctx, from, o)
 	case from.kind == startState:
 		return nil, Resumed{}, fmt.Errorf("%w: session %q exists: %w", ErrStart, from.session, eventlog.ErrExists)
 	}

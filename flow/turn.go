@@ -16,8 +16,9 @@ import (
 )
 
 // Turn is a running turn, for the goroutine of the turn function. State, messages and
-// artifacts are copies. Changes outside effects are recorded with the next effect, or at
-// the end of the turn.
+// artifacts are copies. Changes are recorded with the next effect, or at the end of the
+// turn. A change inside an effect is ErrNestedEffect, since it would be lost if the turn
+// is run again.
 type Turn[S any] struct{ t *turn }
 
 func (t *Turn[S]) scope() *turn { return t.t }
@@ -44,8 +45,12 @@ func (t *Turn[S]) State() (S, error) {
 	return decodeState[S](t.t.state.doc)
 }
 
-// Update changes the custom state. If f returns an error, the state stays.
+// Update changes the custom state. If f returns an error, the state stays. f must not use
+// the turn. Inside an effect, use the function Update.
 func (t *Turn[S]) Update(f func(*S) error) error {
+	if t.t.busy.Load() {
+		return t.t.stop(ErrNestedEffect)
+	}
 	t.t.r.mu.Lock()
 	defer t.t.r.mu.Unlock()
 	return t.t.update(func(doc jsontext.Value) (jsontext.Value, error) { return updateDocument(doc, f) })
@@ -150,6 +155,9 @@ func (t *Turn[S]) Sleep(ctx context.Context, d time.Duration) error { return t.t
 
 // add adds events to the next append, if they are not in the log already.
 func (t *turn) add(events ...event.Event) error {
+	if t.busy.Load() {
+		return t.stop(ErrNestedEffect)
+	}
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
 	t.pending = append(t.pending, events...)

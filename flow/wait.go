@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // WaitOptions describe a wait.
@@ -238,12 +240,24 @@ func (t *turn) recordWait(ctx context.Context, x *effect, w *waitRecord, first [
 		return settled{}, err
 	}
 	events := append(append(first, intent...), made.done)
-	if err := t.record(ctx, func() ([]event.Event, error) { return events, nil }); err != nil {
+	err = t.record(ctx, func() ([]event.Event, error) {
+		if len(first) > 0 && !t.r.waitsFor(w.start.WaitID) {
+			return nil, errAgain // somebody resolved the wait in the last instant
+		}
+		return events, nil
+	})
+	if err != nil {
 		return settled{}, err
 	}
 	t.next++
 	t.come(t.r.newest(made.done.ID))
 	return settled{key: x.key, done: made.payload, point: t.point}, nil
+}
+
+// waitsFor reports whether a wait is open. The caller holds r.mu.
+func (r *runner) waitsFor(id string) bool {
+	calls, _ := projection.State(r.live, projection.Calls())
+	return slices.ContainsFunc(calls.Waits, func(w projection.OpenWait) bool { return w.WaitID == id })
 }
 
 // sleep is a wait that nobody resolves.
