@@ -33,6 +33,7 @@ type records struct {
 	// turn that has a record.
 	at    map[string]*record
 	steps int
+	sizes map[int]int // how many effects of a batch began
 	spent spent
 	point point
 }
@@ -93,7 +94,7 @@ func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *proj
 }
 
 func readRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (*records, error) {
-	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, index: map[ulid.ULID]int{}}
+	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, sizes: map[int]int{}, index: map[ulid.ULID]int{}}
 	if err := r.readStart(ctx, log); err != nil {
 		return nil, fmt.Errorf("read turn %s of session %q: %w", t.ID, session, err)
 	}
@@ -211,16 +212,7 @@ func (r *records) step(n int) bool {
 }
 
 // batchSize is the number of effects that a batch began with; 0 if it is not known.
-func (r *records) batchSize(n int) (size int) {
-	prefix := strconv.Itoa(n) + "."
-	for ordinal, x := range r.at {
-		rest, ok := strings.CutPrefix(ordinal, prefix)
-		if i, err := strconv.Atoi(rest); ok && err == nil && x.intent != nil {
-			size = max(size, i+1)
-		}
-	}
-	return size
-}
+func (r *records) batchSize(n int) int { return r.sizes[n] }
 
 func (r *records) addIntent(e *event.Event) error {
 	p, err := event.DecodeKept[event.EffectIntent](e)
@@ -230,8 +222,20 @@ func (r *records) addIntent(e *event.Event) error {
 	x := r.ordinal(p.Ordinal)
 	if x.done == nil {
 		x.intent, x.intended, x.inherited, x.retryAt = &p, e.Seq, !r.own(e), time.Time{}
+		if batch, i, ok := strings.Cut(p.Ordinal, "."); ok {
+			r.grow(batch, i)
+		}
 	}
 	return nil
+}
+
+// grow notes that a batch has an effect with index i.
+func (r *records) grow(batch, i string) {
+	n, err := strconv.Atoi(batch)
+	index, bad := strconv.Atoi(i)
+	if err == nil && bad == nil {
+		r.sizes[n] = max(r.sizes[n], index+1)
+	}
 }
 
 func (r *records) addCompletion(e *event.Event) error {

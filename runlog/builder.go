@@ -26,10 +26,13 @@ type runBuilder struct {
 	byID   map[ulid.ULID]*Turn
 
 	// The newest ops by the ids that later events refer to.
-	calls    map[string]*Op // call ids
-	keys     map[string]*Op // keys of effects and tool executions
-	answers  map[string]*Op // groups and response ids
-	waiting  map[string]*Op // interrupts and waits
+	calls    map[string]*Op    // call ids
+	keys     map[string]*Op    // keys of effects and tool executions
+	answers  map[string]*Op    // groups and response ids
+	waiting  map[string]*Op    // interrupts and waits
+	reviewed map[string]*Op    // interrupts of effects
+	cursors  map[string]*Op    // cursors of reviews
+	pauses   map[string]*Pause // by cursor
 	children map[string]*ChildOp
 	steps    map[stepKey]*Op
 	llm      *Op // the open model call
@@ -55,7 +58,7 @@ type stepKey struct {
 func newRunBuilder(session string, own bool, path []event.Stretch) *runBuilder {
 	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*Turn{},
 		byID: map[ulid.ULID]*Turn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
-		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*Turn{},
+		waiting: map[string]*Op{}, reviewed: map[string]*Op{}, cursors: map[string]*Op{}, pauses: map[string]*Pause{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*Turn{},
 		inputs: map[*foundTurn]turnInput{}}
 }
 
@@ -159,6 +162,10 @@ func (b *runBuilder) fold() (*Op, error) {
 		if err := b.abort(); err != nil {
 			return nil, err
 		}
+	case event.TurnHibernated:
+		return nil, b.hibernate()
+	case event.TurnResumed:
+		return nil, b.resume()
 	case event.OpLogged:
 		return b.logged()
 	case event.CompactionTriggered:

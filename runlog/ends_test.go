@@ -25,7 +25,7 @@ func turnsOf(g *garden.Garden, name string) string {
 			text += " orphaned"
 		}
 		for _, op := range x.Ops {
-			text += fmt.Sprintf(", %s %s %d", op.Name, op.Status, len(op.Logs))
+			text += fmt.Sprintf(", %s %s %d", op.Name, op.Status, len(op.Attempts))
 		}
 		list = append(list, text)
 	}

@@ -57,6 +57,8 @@ type LogCall struct {
 	Arguments jsontext.Value `json:"arguments,omitzero"`
 	Result    jsontext.Value `json:"result,omitzero"`
 	Error     string         `json:"error,omitzero"`
+	Attempts  []Attempt      `json:"attempts,omitzero"`
+	Reviews   []Review       `json:"reviews,omitzero"`
 }
 
 // LogChild is a child run of a Log.
@@ -104,7 +106,7 @@ func (t *Turn) log(orphaned bool) LogTurn {
 	for _, op := range t.Ops {
 		if op.Kind == ToolOp && (orphaned || !op.Orphaned) {
 			l.Calls = append(l.Calls, LogCall{CallID: op.ID, Name: op.Name, Status: op.Status, Arguments: op.Request,
-				Result: op.Response, Error: op.Error})
+				Result: op.Response, Error: op.Error, Attempts: op.Attempts, Reviews: op.Reviews})
 		}
 	}
 	return l

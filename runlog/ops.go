@@ -95,6 +95,9 @@ func (b *runBuilder) answer(m *event.Message) *Op {
 	if id == "" || op == nil || b.owner[op] != b.turn {
 		op = b.llm
 	}
+	if op == nil && b.turn != nil && b.turn.effects && m.Model == "" && m.Usage.IsZero() {
+		return nil // the program of the turn said it
+	}
 	if op == nil {
 		op = b.begin(LLMOp, b.e.ID.String(), m.Model)
 	}
@@ -188,7 +191,7 @@ func (b *runBuilder) execution(p *event.ToolCompletion) *Op {
 	case op == nil:
 		op = byKey
 	case byKey != nil && byKey != op && p.IdempotencyKey != "":
-		op.Logs, op.Accounting = append(op.Logs, byKey.Logs...), append(op.Accounting, byKey.Accounting...)
+		op.join(byKey)
 		b.drop(byKey)
 	}
 	if op == nil {
@@ -201,6 +204,13 @@ func (b *runBuilder) execution(p *event.ToolCompletion) *Op {
 		b.keys[p.IdempotencyKey] = op
 	}
 	return op
+}
+
+// join adds what an op of the same effect has.
+func (o *Op) join(other *Op) {
+	o.Logs, o.Accounting = append(o.Logs, other.Logs...), append(o.Accounting, other.Accounting...)
+	o.Attempts, o.Reviews, o.Pauses = append(o.Attempts, other.Attempts...), append(o.Reviews, other.Reviews...), append(o.Pauses, other.Pauses...)
+	o.effect, o.attempt, o.attempted = other.effect, other.attempt, other.attempted
 }
 
 // result ends the tool op of the call.
@@ -218,128 +228,6 @@ func (b *runBuilder) result(p *event.Part) error {
 	raw, err := json.Marshal(p.Content, jsontext.PreserveRawStrings(true))
 	op.Response = raw
 	return err
-}
-
-// effect folds effect_intended and effect_completed. An effect has an op of its own,
-// except if a step or a tool execution with the same key uses it.
-func (b *runBuilder) effect() (*Op, error) {
-	if b.e.Type.Name() == event.EffectIntended {
-		p, err := event.DecodeKept[event.EffectIntent](b.e)
-		if err != nil {
-			return nil, err
-		}
-		if op := b.keys[p.Key]; op != nil && (op.Status == OpOpen || op.hasResult && !p.TurnID.IsZero()) {
-			return op, nil // another attempt, or void
-		}
-		op := b.begin(effectKind(p.Kind), p.Key, cmp.Or(p.Name, p.Kind))
-		op.effect, op.Request = true, p.Arguments
-		if b.keys[p.Key] = op; op.Kind == LLMOp {
-			op.Request = nil
-			op.ask(b.e.Data)
-			b.llm = op
-		}
-		return op, err
-	}
-	p, err := event.DecodeKept[event.EffectCompletion](b.e)
-	if err != nil {
-		return nil, err
-	}
-	op := b.keys[p.Key]
-	if op == nil {
-		op = b.begin(SystemOp, p.Key, "effect")
-		b.keys[p.Key] = op
-	}
-	b.complete(op, &p)
-	return op, nil
-}
-
-// complete folds an effect_completed. The first one without retry_at is the result.
-func (b *runBuilder) complete(op *Op, p *event.EffectCompletion) {
-	if op.hasResult {
-		return
-	}
-	if !p.RetryAt.IsZero() {
-		line := LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type}
-		if p.Error != nil {
-			line.Level, line.Text = "warn", p.Error.Message
-		}
-		op.Logs = append(op.Logs, line)
-		return
-	}
-	op.hasResult = true
-	switch {
-	case op.Kind == LLMOp:
-		op.respond(b.e.Data)
-	case len(op.Response) == 0:
-		op.Response = p.Result
-	}
-	if p.Error != nil {
-		op.Error = p.Error.Message
-	}
-	if op.Status == OpOpen {
-		op.end(b.e, statusOf(p.Error != nil))
-	}
-	if b.llm == op {
-		b.llm = nil
-	}
-}
-
-func effectKind(kind string) OpKind {
-	switch kind {
-	case "model", "llm":
-		return LLMOp
-	case "tool":
-		return ToolOp
-	}
-	return SystemOp
-}
-
-func (b *runBuilder) approval() (*Op, error) {
-	p, err := event.DecodeKept[event.ApprovalRequest](b.e)
-	if err != nil {
-		return nil, err
-	}
-	requested := b.e.Type.Name() == event.ApprovalRequested
-	op := b.waitOp("approval", p.InterruptID, requested)
-	if requested {
-		return op, nil
-	}
-	r, err := event.DecodeKept[event.ApprovalResolution](b.e)
-	if op.Status == OpOpen {
-		op.end(b.e, statusOf(r.Decision.Known() == event.Denied))
-	}
-	return op, err
-}
-
-func (b *runBuilder) wait() (*Op, error) {
-	p, err := event.DecodeKept[event.Wait](b.e)
-	if err != nil {
-		return nil, err
-	}
-	started := b.e.Type.Name() == event.WaitStarted
-	op := b.waitOp("wait", p.WaitID, started)
-	if !started && op.Status == OpOpen {
-		op.end(b.e, OpOK)
-	}
-	return op, nil
-}
-
-// waitOp returns the op of an approval or a wait, with the event as its request if the
-// event starts it, and as its response otherwise.
-func (b *runBuilder) waitOp(name, id string, starts bool) *Op {
-	key := name + " " + id
-	op := b.waiting[key]
-	if starts || op == nil {
-		op = b.begin(SystemOp, id, name)
-		b.waiting[key] = op
-	}
-	switch {
-	case starts:
-		op.Request = b.e.Data
-	case op.Status == OpOpen: // the first answer counts
-		op.Response = b.e.Data
-	}
-	return op
 }
 
 // child folds an event of a child run. It belongs to the op of the call, or to an op

@@ -58,6 +58,7 @@ type OpTreeTurn struct {
 	StartedAt  int64         `json:"startedAt,omitzero"`
 	EndedAt    int64         `json:"endedAt,omitzero"`
 	Ops        []OpTreeOp    `json:"ops"`
+	Pauses     []*Pause      `json:"pauses,omitzero"`
 	Logs       []OpTreeLog   `json:"logs,omitzero"`
 	Accounting []OpTreeEntry `json:"accounting,omitzero"`
 }
@@ -74,6 +75,9 @@ type OpTreeOp struct {
 	Orphaned      bool            `json:"orphaned,omitzero"`
 	Request       *OpTreePayload  `json:"request,omitzero"`
 	Response      *OpTreePayload  `json:"response,omitzero"`
+	Attempts      []Attempt       `json:"attempts,omitzero"`
+	Reviews       []Review        `json:"reviews,omitzero"`
+	Pauses        []*Pause        `json:"pauses,omitzero"`
 	Logs          []OpTreeLog     `json:"logs,omitzero"`
 	Accounting    []OpTreeEntry   `json:"accounting,omitzero"`
 	ChildSessions []OpTreeSession `json:"childSessions,omitzero"`
@@ -117,7 +121,7 @@ func (r *Run) OpTree() OpTreeSession {
 	}
 	for _, t := range r.Turns {
 		turn := OpTreeTurn{Index: t.Index, Orphaned: t.Orphaned, Status: string(t.Status), StartedAt: millis(t.Started),
-			EndedAt: millis(t.Ended), Ops: treeOps(t.Ops), Logs: treeLogs(t.Logs), Accounting: treeEntries(t.Accounting)}
+			EndedAt: millis(t.Ended), Ops: treeOps(t.Ops), Pauses: t.Pauses, Logs: treeLogs(t.Logs), Accounting: treeEntries(t.Accounting)}
 		if !t.ID.IsZero() {
 			turn.ID = t.ID.String()
 		}
@@ -130,7 +134,7 @@ func treeOps(ops []*Op) []OpTreeOp {
 	nodes := make([]OpTreeOp, 0, len(ops))
 	for _, op := range ops {
 		n := OpTreeOp{OpID: op.ID, Kind: op.Kind, Name: op.Name, StartedAt: millis(op.Started), EndedAt: millis(op.Ended), Error: op.Error,
-			Orphaned: op.Orphaned, Request: treePayload(op.Request), Response: treePayload(op.Response), Logs: treeLogs(op.Logs),
+			Orphaned: op.Orphaned, Request: treePayload(op.Request), Response: treePayload(op.Response), Attempts: op.Attempts, Reviews: op.Reviews, Pauses: op.Pauses, Logs: treeLogs(op.Logs),
 			Accounting: treeEntries(op.Accounting)}
 		if op.Status != OpOpen {
 			n.Status = string(op.Status)

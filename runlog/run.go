@@ -73,12 +73,15 @@ type Turn struct {
 	Context []event.Message `json:"context,omitzero"`
 	Output  *event.Message  `json:"output,omitzero"`
 	Ops     []*Op           `json:"ops,omitzero"`
-	Logs    []LogLine       `json:"logs,omitzero"`
+	// Pauses are the hibernations that waited for no op.
+	Pauses []*Pause  `json:"pauses,omitzero"`
+	Logs   []LogLine `json:"logs,omitzero"`
 	// Accounting is the costs in the turn that belong to no op.
 	Accounting []Accounting     `json:"accounting,omitzero"`
 	Spend      projection.Spend `json:"spend"`
 
-	ends []turnEnd
+	ends    []turnEnd
+	effects bool // the turn has effects, and model calls are among them
 }
 
 // OpKind is the kind of an Op.
@@ -118,16 +121,27 @@ type Op struct {
 	// Request and Response are the recorded payloads. Of an llm op both are arrays:
 	// Request has the payloads of the step or effect that began it, Response the
 	// payloads of the messages and the completion.
-	Request    jsontext.Value `json:"request,omitzero"`
-	Response   jsontext.Value `json:"response,omitzero"`
-	Logs       []LogLine      `json:"logs,omitzero"`
-	Accounting []Accounting   `json:"accounting,omitzero"`
-	Children   []*ChildOp     `json:"children,omitzero"`
+	Request  jsontext.Value `json:"request,omitzero"`
+	Response jsontext.Value `json:"response,omitzero"`
+	// Attempts are the attempts of an effect before the last one, and Reviews the
+	// questions about it. Pauses are the hibernations that waited for the op.
+	Attempts []Attempt `json:"attempts,omitzero"`
+	Reviews  []Review  `json:"reviews,omitzero"`
+	Pauses   []*Pause  `json:"pauses,omitzero"`
+	// By is the person who recorded the result of an effect whose outcome was unknown,
+	// and Reason why.
+	By         string       `json:"by,omitzero"`
+	Reason     string       `json:"reason,omitzero"`
+	Logs       []LogLine    `json:"logs,omitzero"`
+	Accounting []Accounting `json:"accounting,omitzero"`
+	Children   []*ChildOp   `json:"children,omitzero"`
 
 	requests  []jsontext.Value
 	responses []jsontext.Value
 	effect    bool // an effect_intended began the op
 	hasResult bool // an effect_completed has its result
+	attempt   int  // the newest attempt of the effect, and its start
+	attempted time.Time
 }
 
 // ChildOp is a child run of an op.

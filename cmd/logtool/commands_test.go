@@ -44,6 +44,9 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"page FILE TEXT":                  page,
 		"spawn FILE ARGS...":              spawn,
 		"interrupt FILE":                  interrupt,
+		"agent FILE ARGS...":              agent,
+		"crash FILE":                      crash,
+		"openid NAME KIND FILE":           openID,
 		"orphan STORE TEXT":               orphan,
 		"lie STORE SESSION [mark]":        lie,
 		"talk STORE SESSION FILE":         talk,
@@ -361,8 +364,13 @@ type spawnedCommands map[string]*exec.Cmd
 type spawnedKey struct{}
 
 // spawn FILE ARGS...: run logtool in the background, its output in FILE.
-func spawn(ts *testscript.TestScript, args []string) {
-	program, err := exec.LookPath("logtool")
+func spawn(ts *testscript.TestScript, args []string) { background(ts, "logtool", args) }
+
+// agent FILE ARGS...: run logtool-agent in the background, its output in FILE.
+func agent(ts *testscript.TestScript, args []string) { background(ts, "logtool-agent", args) }
+
+func background(ts *testscript.TestScript, name string, args []string) {
+	program, err := exec.LookPath(name)
 	ts.Check(err)
 	out, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -372,6 +380,26 @@ func spawn(ts *testscript.TestScript, args []string) {
 	ts.Check(out.Close())
 	ts.Defer(func() { _ = cmd.Process.Kill() })
 	ts.Value(spawnedKey{}).(spawnedCommands)[args[0]] = cmd
+}
+
+// crash FILE: kill a background process.
+func crash(ts *testscript.TestScript, args []string) {
+	cmd := ts.Value(spawnedKey{}).(spawnedCommands)[args[0]]
+	if cmd == nil {
+		ts.Fatalf("%s was not spawned", args[0])
+	}
+	ts.Check(cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+}
+
+// openid NAME KIND FILE: set $NAME to the id of the first open work of a kind in what
+// runs --json printed.
+func openID(ts *testscript.TestScript, args []string) {
+	m := regexp.MustCompile(`"kind":"` + args[1] + `","id":"([^"]+)"`).FindStringSubmatch(ts.ReadFile(args[2]))
+	if m == nil {
+		ts.Fatalf("no open %s in %s", args[1], ts.ReadFile(args[2]))
+	}
+	ts.Setenv(args[0], m[1])
 }
 
 // interrupt FILE: interrupt a spawned logtool, like Ctrl-C. It must end with exit

@@ -19,6 +19,9 @@ func describe(e *event.Event) (detail, text string) {
 	if e.Redacted() {
 		return "redacted, kept " + brief(string(e.Kept()), 100), ""
 	}
+	if detail, ok := describeRun(e); ok {
+		return detail, ""
+	}
 	const most = 60
 	var words, texts []string
 	if snapshot, ok, err := event.Decode[event.Snapshot](e); ok && err == nil {

@@ -22,13 +22,26 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script, each about one task of a
 // user. -update rewrites the expected output.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, filepath.Join("testdata", "script"), "") }
+
+// TestAgentScripts runs the scripts about agents on both stores.
+func TestAgentScripts(t *testing.T) {
+	for _, store := range []string{"log", "log.db"} {
+		t.Run(store, func(t *testing.T) { runScripts(t, filepath.Join("testdata", "script", "agent"), store) })
+	}
+}
+
+func runScripts(t *testing.T, dir, store string) {
 	testscript.Run(t, testscript.Params{
-		Dir:           filepath.Join("testdata", "script"),
+		Dir:           dir,
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("GORACE", os.Getenv("GORACE"))
+			if store != "" {
+				env.Setenv("CONVLOG_STORE", store)
+				env.Setenv("USER", "ann")
+			}
 			env.Values[spawnedKey{}] = spawnedCommands{}
 			return nil
 		},

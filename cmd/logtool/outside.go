@@ -197,6 +197,10 @@ What the turn did and said stays.`,
 }
 
 func (a *app) abort(ctx context.Context, log *eventlog.Log, session string, x event.Abort) error {
+	found, err := flow.Info(ctx, log, session)
+	if err != nil {
+		return err
+	}
 	before, err := flow.Abort(ctx, log, session, x)
 	if err != nil {
 		return err
@@ -209,10 +213,7 @@ func (a *app) abort(ctx context.Context, log *eventlog.Log, session string, x ev
 	if err != nil {
 		return err
 	}
-	row := abortRow{Session: session, Before: before, Status: after.Status}
-	if after.Turn != nil {
-		row.Runner = after.Runner
-	}
+	row := abortRow{Session: session, Before: before, Status: after.Status, Runner: found.Runner}
 	return a.answer(row, func(p *printer) {
 		if row.Runner != "" {
 			p.printf("%s: asked runner %s to end the turn\n", clean(session), clean(row.Runner))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,6 +110,7 @@ func (p *printer) runTurn(t *runlog.Turn, in string) {
 		words = append(words, p.paint(yellow, orphanedMark))
 	}
 	p.printf("%s%s\n", in, strings.Join(words, "  "))
+	p.effectLines(nil, nil, t.Pauses, in+indent)
 	for _, op := range t.Ops {
 		p.op(op, in+indent)
 	}
@@ -162,10 +164,65 @@ func (p *printer) op(op *runlog.Op, in string) {
 	if op.Orphaned {
 		words = append(words, p.paint(yellow, orphanedMark))
 	}
+	if op.By != "" {
+		words = append(words, "recorded"+decided("", op.By, op.Reason, nil))
+	}
 	p.printf("%s%s\n", in, strings.Join(words, " "))
+	p.effectLines(op.Reviews, op.Attempts, op.Pauses, in+indent)
 	for _, c := range op.Children {
 		p.childOp(c, in+indent)
 	}
+}
+
+// effectLines prints the reviews, attempts and hibernations of an effect, by seq.
+func (p *printer) effectLines(reviews []runlog.Review, attempts []runlog.Attempt, pauses []*runlog.Pause, in string) {
+	type line struct {
+		seq  int64
+		text string
+	}
+	var lines []line
+	for i := range reviews {
+		lines = append(lines, line{reviews[i].Seq, reviewLine(&reviews[i])})
+	}
+	for i := range attempts {
+		lines = append(lines, line{attempts[i].Seq, attemptLine(&attempts[i])})
+	}
+	for _, x := range pauses {
+		text := "hibernated " + at(x.Seq) + ", not resumed"
+		if !x.Resumed.IsZero() {
+			text = "hibernated " + at(x.Seq) + ", resumed after " + duration(x.Hibernated, x.Resumed)
+		}
+		lines = append(lines, line{x.Seq, text})
+	}
+	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(x.seq, y.seq) })
+	for _, l := range lines {
+		p.printf("%s%s\n", in, p.paint(dim, l.text))
+	}
+}
+
+func reviewLine(r *runlog.Review) string {
+	text := "review " + at(r.Seq)
+	if r.Prompt != "" {
+		text += " " + brief(r.Prompt, 60)
+	}
+	switch {
+	case r.Decision != "":
+		return text + " → " + decided(string(r.Decision), r.By, r.Reason, r.Arguments)
+	case !r.Answered.IsZero():
+		return text + " → " + decided("canceled", "", r.Reason, nil)
+	}
+	return text + " → open"
+}
+
+func attemptLine(x *runlog.Attempt) string {
+	text := fmt.Sprintf("attempt %d %s ", x.Number, at(x.Seq))
+	switch {
+	case x.By != "":
+		return text + "did not run, recorded" + decided("", x.By, x.Reason, nil)
+	case x.Error == "":
+		return text + "interrupted"
+	}
+	return text + "failed: " + brief(x.Error, 80)
 }
 
 func opStyle(s runlog.OpStatus) style {

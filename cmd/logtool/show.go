@@ -92,6 +92,9 @@ func (sel *selection) check() error {
 
 func (a *app) show(ctx context.Context, log *eventlog.Log, session string, sel selection, s showOptions) error {
 	out := a.eventPrinter(s, transcript.Window)
+	if len(sel.types) > 0 {
+		out.effects = nil
+	}
 	if sel.path == allPaths {
 		out.marker = &pathMarker{log: log, session: session}
 	}
@@ -104,6 +107,9 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, session string, sel s
 			return out.stop(err)
 		}
 		empty = false
+	}
+	if err := out.unfinished(); err != nil {
+		return out.stop(err)
 	}
 	if err := out.stop(ctx.Err()); err != nil || !empty {
 		return err
@@ -198,7 +204,8 @@ type eventPrinter struct {
 	raw, json  bool
 	renderer   *renderer
 	transcript *transcript.Joiner
-	marker     *pathMarker // nil marks nothing
+	effects    *effectFolder // nil shows all events
+	marker     *pathMarker   // nil marks nothing
 	// markError is the error of the marker, which cannot read the path. All readable
 	// events are printed nevertheless.
 	markError error
@@ -207,7 +214,11 @@ type eventPrinter struct {
 func (a *app) eventPrinter(s showOptions, hold int) *eventPrinter {
 	p := a.printer()
 	r := &renderer{printer: p, full: s.full}
-	return &eventPrinter{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
+	out := &eventPrinter{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
+	if !s.full {
+		out.effects = &effectFolder{}
+	}
+	return out
 }
 
 // joiner puts results under their calls, and joins the pieces of a message.
@@ -230,7 +241,29 @@ func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 		row.Orphaned = orphaned
 		return p.value(row)
 	}
-	return p.transcript.Add(transcript.NewEntry(&e, orphaned))
+	x := (*transcript.Entry)(nil)
+	if p.effects == nil {
+		x = transcript.NewEntry(&e, orphaned)
+	} else {
+		x = p.effects.entry(&e, orphaned, p.transcript.AddCost)
+	}
+	if x == nil {
+		return nil
+	}
+	return p.transcript.Add(x)
+}
+
+// unfinished prints the effects without a result that no other event shows.
+func (p *eventPrinter) unfinished() error {
+	if p.effects == nil || p.raw || p.json {
+		return nil
+	}
+	for _, x := range p.effects.unfinished() {
+		if err := p.transcript.Add(x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stop prints all events that wait for a result, and flushes. It returns err, else

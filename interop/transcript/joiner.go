@@ -46,6 +46,17 @@ func (j *Joiner) Add(x *Entry) error {
 	return j.release(j.Window)
 }
 
+// AddCost adds a cost to the entry that was added last. It returns false if this entry is
+// not a message, or was shown already.
+func (j *Joiner) AddCost(c event.Cost) bool {
+	x := j.last()
+	if x == nil || !x.IsMessage {
+		return false
+	}
+	x.Cost = x.Cost.Add(c)
+	return true
+}
+
 // openGroup ends the message before x, and keeps x for later pieces.
 func (j *Joiner) openGroup(x *Entry) {
 	if !j.Fold || !x.IsMessage || x.empty() {

@@ -350,11 +350,17 @@ func (s *retryFS) MakeRoot() error { return s.retry(s.FS.MakeRoot) }
 
 func (s *retryFS) retry(open func() error) error {
 	err := open()
-	if outOfDescriptors(err) && s.cache.closeIdle() {
+	for wait := time.Millisecond; outOfDescriptors(err) && wait <= maxDescriptorWait; wait *= 2 {
+		if !s.cache.closeIdle() {
+			time.Sleep(wait) // others use their files for a moment, or close them just now
+		}
 		err = open()
 	}
 	return err
 }
+
+// maxDescriptorWait is the last and longest wait for a file descriptor.
+const maxDescriptorWait = 64 * time.Millisecond
 
 // outOfDescriptors reports whether the process or the system has no file descriptor
 // left.
