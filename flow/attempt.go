@@ -153,7 +153,7 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 	if changed {
 		made.events = append(made.events, event.New(event.CustomPatch{Name: t.r.name, StateVersion: t.r.stateVersion, Patch: patch}))
 		made.payload.EventIDs = append(made.payload.EventIDs, made.events[len(made.events)-1].ID)
-		made.done = t.dated(event.New(made.payload))
+		made.done = event.New(made.payload)
 		made.done.Cost = o.cost
 	}
 	if err := t.r.appendEvents(ctx, slices.Concat(made.events, []event.Event{made.done})...); err != nil {
@@ -162,7 +162,7 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 	t.flushed()
 	t.rec.spent.add(made.events)
 	t.rec.spent.use(o.usage, o.cost)
-	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: pointOf(&made.done), seq: t.r.live.Head.Seq}
+	x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: t.r.newest(made.done.ID)}
 	t.emit(made.events)
 	if changed {
 		return t.streamState(before)
@@ -200,16 +200,9 @@ func (t *turn) completion(x *effect, o outcome, result jsontext.Value, failed *e
 	} else {
 		c.payload.Result = result
 	}
-	c.done = t.dated(event.New(c.payload))
+	c.done = event.New(c.payload)
 	c.done.Cost = o.cost
 	return c
-}
-
-// dated sets the time of an event before it is appended, so that the turn knows the time
-// that the log has.
-func (t *turn) dated(e event.Event) event.Event {
-	e.Timestamp = t.r.now().UTC().Round(0)
-	return e
 }
 
 // outcomeIDs are the ids of the events that are the outcome of an effect.

@@ -53,7 +53,7 @@ func (t *turn) batch(ctx context.Context, many bool, limit int, specs []spec) ([
 	for i, x := range effects {
 		results[i] = *x.settled
 	}
-	newest := slices.MaxFunc(results, func(a, b settled) int { return cmp.Compare(a.seq, b.seq) })
+	newest := slices.MaxFunc(results, func(a, b settled) int { return cmp.Compare(a.point.seq, b.point.seq) })
 	t.come(newest.point)
 	return results, nil
 }
@@ -74,7 +74,6 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 	defer t.r.mu.Unlock()
 	n := t.next
 	effects := make([]*effect, len(specs))
-	reached := int64(0)
 	if err := t.compareBatch(n, many, len(specs)); err != nil {
 		return nil, err
 	}
@@ -90,11 +89,10 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 		if err := x.recall(t.rec); err != nil {
 			return nil, t.stopLocked(fmt.Errorf("session %q: effect %s %q: %w", t.r.session, ordinal, x.name, err))
 		}
-		reached = max(reached, x.reached())
 		effects[i] = x
 	}
-	if reached > 0 || t.rec.step(n) {
-		if err := t.advance(ctx, max(reached, t.rec.reached(n))); err != nil {
+	if t.rec.step(n) {
+		if err := t.advance(ctx, t.rec.reached(n)); err != nil {
 			return nil, t.stopLocked(err)
 		}
 	}
@@ -175,42 +173,6 @@ func (t *turn) diverge(seq int64, ordinal, member, recorded, got string) error {
 	return t.stopLocked(d)
 }
 
-// reached is the seq up to which the log has the record of the effect.
-func (x *effect) reached() int64 {
-	if x.rec == nil {
-		return 0
-	}
-	return x.rec.reached()
-}
-
-func (x *record) reached() int64 {
-	seq := x.intended
-	if x.review != nil {
-		seq = max(seq, x.review.seq)
-	}
-	if x.wait != nil {
-		seq = max(seq, x.wait.seq)
-	}
-	if x.done != nil {
-		seq = max(seq, x.doneEvent.Seq)
-	}
-	return seq
-}
-
-// reached is the seq up to which the log has the records of step n.
-func (r *records) reached(n int) (seq int64) {
-	if x := r.at[strconv.Itoa(n)]; x != nil {
-		seq = x.reached()
-	}
-	for i := 0; ; i++ {
-		x := r.at[strconv.Itoa(n)+"."+strconv.Itoa(i)]
-		if x == nil {
-			return seq
-		}
-		seq = max(seq, x.reached())
-	}
-}
-
 // recall sets the result of the effect from its record, or says whether an effect that
 // began may run again.
 func (x *effect) recall(r *records) error {
@@ -221,18 +183,20 @@ func (x *effect) recall(r *records) error {
 		return x.recallResult(r)
 	case x.rec.intent == nil:
 		return nil
-	case !x.rec.retryAt.IsZero() && !x.rec.inherited: // the attempt ended
+	case !x.rec.retryAt.IsZero() && x.rec.inherited: // a person said that it did not run
+		return nil
+	case !x.rec.retryAt.IsZero(): // the attempt ended
 		x.key, x.attempt, x.due, x.nonce = x.rec.intent.Key, x.rec.intent.Attempt+1, x.rec.retryAt, x.rec.intent.Nonce
 		return nil
 	}
-	return x.again(r)
+	return x.again()
 }
 
 func (x *effect) recallResult(r *records) error {
 	if x.rec.doneEvent.Redacted() {
 		return fmt.Errorf("the result was erased: %w", ErrNeedsReconcile)
 	}
-	x.settled = &settled{key: x.rec.done.Key, done: *x.rec.done, events: r.outcome(x.rec), point: pointOf(&x.rec.doneEvent), seq: x.rec.doneEvent.Seq}
+	x.settled = &settled{key: x.rec.done.Key, done: *x.rec.done, events: r.outcome(x.rec), point: pointOf(&x.rec.doneEvent)}
 	for i := range x.settled.events {
 		if x.settled.events[i].Redacted() {
 			return fmt.Errorf("the result was erased: %w", ErrNeedsReconcile)
@@ -243,7 +207,7 @@ func (x *effect) recallResult(r *records) error {
 
 // again decides about an effect that began and has no result. An effect of another
 // session, in a fork or a copy, gets a key and an intent of its own.
-func (x *effect) again(*records) error {
+func (x *effect) again() error {
 	class := x.rec.intent.Class
 	switch {
 	case class == event.EffectPure, class == event.EffectIdempotent, class == event.EffectDedupe && !x.rec.inherited:
@@ -288,7 +252,7 @@ func (t *turn) admit(ctx context.Context, many bool, effects, open []*effect) er
 // in the same append. The caller holds r.mu.
 func (t *turn) intend(ctx context.Context, open []*effect) error {
 	var events []event.Event
-	var ended []*effect
+	ended := map[*effect]int{} // the place of the result in events
 	for _, x := range open {
 		if !x.due.IsZero() {
 			continue // its next attempt appends an intent
@@ -303,8 +267,8 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 			made := t.completion(x, o, result, failed, 0)
 			events = append(events, made.events...)
 			events = append(events, made.done)
-			x.settled = &settled{key: x.key, done: made.payload, events: made.events, point: pointOf(&made.done), seq: int64(len(events))}
-			ended = append(ended, x)
+			x.settled = &settled{key: x.key, done: made.payload, events: made.events}
+			ended[x] = len(events) - 1
 		}
 	}
 	if len(events) == 0 {
@@ -313,10 +277,13 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 	if err := t.record(ctx, func() ([]event.Event, error) { return events, nil }); err != nil {
 		return err
 	}
-	before := t.r.live.Head.Seq - int64(len(events))
-	for _, x := range ended {
-		x.settled.seq += before
-		t.emit(x.settled.events)
+	first := t.r.live.Head.Seq - int64(len(events)) + 1
+	for x, i := range ended {
+		e, err := t.r.log.Event(ctx, t.r.session, first+int64(i))
+		if err != nil {
+			return t.stopLocked(err)
+		}
+		x.settled.point = pointOf(&e)
 	}
 	return nil
 }

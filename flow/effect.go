@@ -169,7 +169,6 @@ type settled struct {
 	done   event.EffectCompletion
 	events []event.Event // of the outcome
 	point  point
-	seq    int64 // of the result
 }
 
 // Running describes the effect that runs.

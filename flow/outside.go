@@ -90,7 +90,7 @@ func Reconcile(ctx context.Context, log *eventlog.Log, session, key string, o Ou
 			return nil, err
 		}
 		for _, x := range s.pending.Effects {
-			if x.Key == key && !x.Inherited {
+			if x.Key == key {
 				return s.reconciliation(ctx, &x, o)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/fork"
 )
 
 // A person records the outcome of a tool call that was interrupted. The model gets it as
@@ -61,5 +62,57 @@ func TestReconcileAToolCall(t *testing.T) {
 				t.Fatalf("%v %+v, ran %d", err, out.Message, s.runs())
 			}
 		})
+	}
+}
+
+// The outcome of an effect that was open at the fork point is unknown in the fork, and
+// nothing runs until a person records it.
+func TestReconcileInAFork(t *testing.T) {
+	for _, didNotRun := range []bool{false, true} {
+		s := newShop(t, flow.Ask("Pay?"))
+		pay, begun, ctx := s.tool(nil), make(chan struct{}), t.Context()
+		pay.Class, pay.Review = event.EffectReconcile, nil
+		run, first := pay.Run, true
+		pay.Run = func(ctx context.Context, call event.Part) ([]event.Part, error) {
+			parts, err := run(ctx, call)
+			if first {
+				first = false
+				close(begun)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return parts, err
+		}
+		s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, pay)
+		running, stop := context.WithCancel(ctx)
+		c, err := s.agent.Start(running, flow.Session("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SendText("A1")
+		<-begun
+		stop()
+		<-c.Done()
+		if _, err := fork.At(ctx, s.log, "s", fork.Head(), fork.Options{ID: "f", Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.agent.Run(ctx, flow.Session("f")); !errors.Is(err, flow.ErrNeedsReconcile) || s.runs() != 1 {
+			t.Fatal(err, s.runs())
+		}
+		info, err := flow.Info(ctx, s.log, "f")
+		if err != nil || len(info.Effects) != 1 || !info.Effects[0].Inherited {
+			t.Fatalf("%+v %v", info.Effects, err)
+		}
+		if _, err := flow.Reconcile(ctx, s.log, "f", info.Effects[0].Key, flow.Outcome{Result: "paid", DidNotRun: didNotRun}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.agent.Run(ctx, flow.Session("f"))
+		want, runs := "done: paid", 1
+		if didNotRun {
+			want, runs = `done: paid {"order":"A1"}`, 2
+		}
+		if err != nil || out.Message.Text() != want || s.runs() != runs || runs == 2 && len(s.ran) != 2 {
+			t.Fatalf("%v %+v, keys %v", err, out.Message, s.ran)
+		}
 	}
 }

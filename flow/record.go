@@ -29,11 +29,11 @@ type records struct {
 	// events are the events after the turn_started, in order.
 	events []event.Event
 	index  map[ulid.ULID]int // of events, by id
-	// at has the records by ordinal; steps is one more than the largest ordinal of the
-	// turn that has a record.
+	// at has the records by ordinal, and tops by their first number. steps is one more
+	// than the largest of these numbers.
 	at    map[string]*record
+	tops  map[int]*top
 	steps int
-	sizes map[int]int // how many effects of a batch began
 	spent spent
 	point point
 }
@@ -51,7 +51,12 @@ type record struct {
 	retryAt   time.Time // after a failed attempt
 	review    *reviewRecord
 	wait      *waitRecord
-	paused    bool // a hibernation names the ordinal
+}
+
+// top is what the log has of one step of the turn: of an effect, a wait or a batch.
+type top struct {
+	size    int   // the number of effects that a batch began with; 0 if it is not known
+	reached int64 // the seq of the newest record, with the hibernation before the step
 }
 
 // reviewRecord is a review of this session.
@@ -66,18 +71,20 @@ type reviewRecord struct {
 type waitRecord struct {
 	start    event.Wait
 	seq      int64
+	point    point
 	resolved *event.Wait
 }
 
 // point is a place in the log that a turn has come to.
 type point struct {
+	seq  int64
 	id   ulid.ULID
 	time time.Time
 }
 
 // pointOf is the place of an event. A copy has the place of its original.
 func pointOf(e *event.Event) point {
-	p := point{id: e.ID, time: e.Timestamp}
+	p := point{seq: e.Seq, id: e.ID, time: e.Timestamp}
 	if o, ok := e.Origin(); ok && !o.ID.IsZero() {
 		p.id = o.ID
 	}
@@ -94,7 +101,7 @@ func loadRecords(ctx context.Context, log *eventlog.Log, session string, t *proj
 }
 
 func readRecords(ctx context.Context, log *eventlog.Log, session string, t *projection.PathTurn, head event.Head) (*records, error) {
-	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, sizes: map[int]int{}, index: map[ulid.ULID]int{}}
+	r := &records{session: session, turn: t.ID, seq: t.Seq, at: map[string]*record{}, tops: map[int]*top{}, index: map[ulid.ULID]int{}}
 	if err := r.readStart(ctx, log); err != nil {
 		return nil, fmt.Errorf("read turn %s of session %q: %w", t.ID, session, err)
 	}
@@ -175,7 +182,7 @@ func (r *records) add(e *event.Event) error {
 	case event.TurnHibernated:
 		h, err := event.DecodeKept[event.TurnHibernation](e)
 		if err == nil && h.TurnID == r.turn && h.Cursor.Ordinal != "" && r.own(e) {
-			r.ordinal(h.Cursor.Ordinal).paused = true
+			r.ordinal(h.Cursor.Ordinal, e.Seq)
 		}
 		return err
 	case event.StepCompleted:
@@ -188,54 +195,68 @@ func (r *records) add(e *event.Event) error {
 // a prefix or of an original do not count in a fork or a copy.
 func (r *records) own(e *event.Event) bool { return e.SessionID == r.session && !e.Copied() }
 
-// ordinal returns the record of an ordinal, a new one if there is none.
-func (r *records) ordinal(ordinal string) *record {
+// ordinal returns the record of an ordinal, a new one if there is none, for the event
+// seq.
+func (r *records) ordinal(ordinal string, seq int64) *record {
 	x := r.at[ordinal]
 	if x == nil {
 		x = &record{ordinal: ordinal}
 		r.at[ordinal] = x
 	}
-	top, _, _ := strings.Cut(ordinal, ".")
-	if n, err := strconv.Atoi(top); err == nil {
+	if n, _, ok := splitOrdinal(ordinal); ok {
+		if r.tops[n] == nil {
+			r.tops[n] = &top{}
+		}
+		r.tops[n].reached = max(r.tops[n].reached, seq)
 		r.steps = max(r.steps, n+1)
 	}
 	return x
 }
 
-// step reports whether the log has a record of step n of the turn, or of an effect of
-// the batch n.
-func (r *records) step(n int) bool {
-	if r.at[strconv.Itoa(n)] != nil {
-		return true
+// splitOrdinal returns the step of an ordinal, and the place in the batch, -1 if there is
+// none.
+func splitOrdinal(ordinal string) (step, place int, ok bool) {
+	first, rest, many := strings.Cut(ordinal, ".")
+	step, err := strconv.Atoi(first)
+	if err != nil || !many {
+		return step, -1, err == nil
 	}
-	return r.at[strconv.Itoa(n)+".0"] != nil || r.batchSize(n) > 0
+	place, err = strconv.Atoi(rest)
+	return step, place, err == nil
+}
+
+// step reports whether the log has a record of step n of the turn.
+func (r *records) step(n int) bool { return r.tops[n] != nil }
+
+// reached is the seq up to which the log has the records of step n; 0 if it has none.
+func (r *records) reached(n int) int64 {
+	if t := r.tops[n]; t != nil {
+		return t.reached
+	}
+	return 0
 }
 
 // batchSize is the number of effects that a batch began with; 0 if it is not known.
-func (r *records) batchSize(n int) int { return r.sizes[n] }
+func (r *records) batchSize(n int) int {
+	if t := r.tops[n]; t != nil {
+		return t.size
+	}
+	return 0
+}
 
 func (r *records) addIntent(e *event.Event) error {
 	p, err := event.DecodeKept[event.EffectIntent](e)
 	if err != nil || p.TurnID != r.turn {
 		return err
 	}
-	x := r.ordinal(p.Ordinal)
+	x := r.ordinal(p.Ordinal, e.Seq)
+	if n, place, ok := splitOrdinal(p.Ordinal); ok {
+		r.tops[n].size = max(r.tops[n].size, place+1)
+	}
 	if x.done == nil {
 		x.intent, x.intended, x.inherited, x.retryAt = &p, e.Seq, !r.own(e), time.Time{}
-		if batch, i, ok := strings.Cut(p.Ordinal, "."); ok {
-			r.grow(batch, i)
-		}
 	}
 	return nil
-}
-
-// grow notes that a batch has an effect with index i.
-func (r *records) grow(batch, i string) {
-	n, err := strconv.Atoi(batch)
-	index, bad := strconv.Atoi(i)
-	if err == nil && bad == nil {
-		r.sizes[n] = max(r.sizes[n], index+1)
-	}
 }
 
 func (r *records) addCompletion(e *event.Event) error {
@@ -243,7 +264,7 @@ func (r *records) addCompletion(e *event.Event) error {
 	if err != nil || p.TurnID != r.turn {
 		return err
 	}
-	x := r.ordinal(p.Ordinal)
+	x := r.ordinal(p.Ordinal, e.Seq)
 	switch {
 	case x.done != nil:
 	case p.RetryAt.IsZero():
@@ -258,7 +279,7 @@ func (r *records) addCompletion(e *event.Event) error {
 func (r *records) addReview(e *event.Event) error {
 	p, err := event.DecodeKept[event.ApprovalRequest](e)
 	if err == nil && p.TurnID == r.turn && p.Ordinal != "" && r.own(e) {
-		r.ordinal(p.Ordinal).review = &reviewRecord{request: p, seq: e.Seq}
+		r.ordinal(p.Ordinal, e.Seq).review = &reviewRecord{request: p, seq: e.Seq}
 	}
 	return err
 }
@@ -288,7 +309,7 @@ func (r *records) addWait(e *event.Event) error {
 	}
 	if e.Type.Name() == event.WaitStarted {
 		if p.TurnID == r.turn && p.Ordinal != "" {
-			r.ordinal(p.Ordinal).wait = &waitRecord{start: p, seq: e.Seq}
+			r.ordinal(p.Ordinal, e.Seq).wait = &waitRecord{start: p, seq: e.Seq, point: pointOf(e)}
 		}
 		return nil
 	}

@@ -60,6 +60,9 @@ func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Review
 		requests[i] = request
 	}
 	first := open[0]
+	if len(missing) > 0 {
+		first = open[missing[0]]
+	}
 	return t.hibernate(ctx, pause{kind: pauseReview, ordinal: first.ordinal, effect: first.key, effectKind: first.kind,
 		events: func(cursor string) (events []event.Event) {
 			for _, request := range requests {

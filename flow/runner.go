@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -86,10 +88,10 @@ func (r *runner) append(ctx context.Context, build func() ([]event.Event, error)
 				return err
 			}
 		case errors.Is(err, eventlog.ErrUnknownOutcome) && attempt < maxUnknown:
-			attempt++
 			if err := sleep(ctx, time.Duration(attempt)*unknownDelay); err != nil {
 				return err
 			}
+			attempt++
 		case err != nil:
 			return fmt.Errorf("session %q: %w", r.session, err)
 		default:
@@ -107,6 +109,13 @@ const (
 // appendEvents is append for events that do not depend on the new events of others.
 func (r *runner) appendEvents(ctx context.Context, events ...event.Event) error {
 	return r.append(ctx, func() ([]event.Event, error) { return events, nil })
+}
+
+// newest is the place of the newest event of the session, which has an id. The caller
+// holds r.mu, and has appended the event.
+func (r *runner) newest(id ulid.ULID) point {
+	info, _ := projection.State(r.live, projection.Info())
+	return point{seq: r.live.Head.Seq, id: id, time: info.Updated}
 }
 
 // follow folds the events that other writers appended. It returns an error if one of

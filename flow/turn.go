@@ -178,10 +178,13 @@ func (t *turn) setArtifact(ctx context.Context, a event.Artifact, body []byte) e
 	if a.ArtifactID == "" {
 		a.ArtifactID = t.newID()
 	}
-	if body != nil && !t.isReplaying() {
-		ref, err := t.r.log.PutBlob(ctx, bytes.NewReader(body))
-		if err != nil {
-			return fmt.Errorf("artifact %q: %w", a.Name, err)
+	if body != nil {
+		ref, recorded := t.recordedBody(a.ArtifactID)
+		if !recorded {
+			var err error
+			if ref, err = t.r.log.PutBlob(ctx, bytes.NewReader(body)); err != nil {
+				return fmt.Errorf("artifact %q: %w", a.Name, err)
+			}
 		}
 		a.Body = ref
 	}
@@ -191,10 +194,24 @@ func (t *turn) setArtifact(ctx context.Context, a event.Artifact, body []byte) e
 	return t.add(event.New(a))
 }
 
-func (t *turn) isReplaying() bool {
+// recordedBody returns the body of an artifact that an earlier execution recorded; false
+// if the turn is live. It may be erased since, so it is not stored again.
+func (t *turn) recordedBody(id string) (ref event.BlobRef, recorded bool) {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
-	return t.replaying()
+	if !t.replaying() {
+		return ref, false
+	}
+	for i := t.folded; i < len(t.rec.events); i++ {
+		e := &t.rec.events[i]
+		if e.Type.Name() != event.ArtifactRecorded {
+			continue
+		}
+		if a, _, err := event.Decode[event.Artifact](e); err == nil && a.ArtifactID == id {
+			return a.Body, true
+		}
+	}
+	return ref, true
 }
 
 // patched answers and records Turn.Patched.
@@ -213,7 +230,7 @@ func (t *turn) patched(name string) (bool, error) {
 	if x != nil && x.intent != nil && x.intent.Kind == kindPatch && x.intent.Name == name {
 		t.patches[name] = true
 		t.next++
-		return true, t.advance(t.ctx, x.reached())
+		return true, nil // it was appended with the next record
 	}
 	if t.rec.step(t.next) {
 		t.patches[name] = false

@@ -44,10 +44,11 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 		if name := x.wait.start.Reason; name != o.Name {
 			return Pending{}, t.diverge(x.wait.seq, ordinal, "name", name, o.Name)
 		}
-		if err := t.advance(ctx, x.reached()); err != nil {
+		if err := t.advance(ctx, t.rec.reached(t.next)); err != nil {
 			return Pending{}, t.stopLocked(err)
 		}
 		t.next++
+		t.come(x.wait.point)
 		return t.pendingWait(x.wait.start.WaitID)
 	}
 	return t.startWait(ctx, ordinal, o)
@@ -58,13 +59,14 @@ func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pe
 	if o.Timeout > 0 {
 		w.Until = t.r.now().Add(o.Timeout)
 	}
-	e := t.dated(event.New(w))
+	e := event.New(w)
 	if err := t.record(ctx, func() ([]event.Event, error) { return []event.Event{e}, nil }); err != nil {
 		return Pending{}, err
 	}
-	t.rec.ordinal(ordinal).wait = &waitRecord{start: w, seq: t.r.live.Head.Seq}
+	at := t.r.newest(e.ID)
+	t.rec.ordinal(ordinal, at.seq).wait = &waitRecord{start: w, seq: at.seq, point: at}
 	t.next++
-	t.come(pointOf(&e))
+	t.come(at)
 	return t.pendingWait(w.WaitID)
 }
 
@@ -99,13 +101,13 @@ func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
 		return settled{}, err
 	}
 	if x.settled != nil {
+		err := t.advance(ctx, t.rec.reached(t.next))
 		t.next++
-		err := t.advance(ctx, x.reached())
 		t.come(x.settled.point)
 		return *x.settled, err
 	}
 	if t.rec.step(t.next) {
-		if err := t.advance(ctx, x.reached()); err != nil {
+		if err := t.advance(ctx, t.rec.reached(t.next)); err != nil {
 			return settled{}, t.stopLocked(err)
 		}
 	}
@@ -240,7 +242,7 @@ func (t *turn) recordWait(ctx context.Context, x *effect, w *waitRecord, first [
 		return settled{}, err
 	}
 	t.next++
-	t.come(pointOf(&made.done))
+	t.come(t.r.newest(made.done.ID))
 	return settled{key: x.key, done: made.payload, point: t.point}, nil
 }
 

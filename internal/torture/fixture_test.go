@@ -18,6 +18,7 @@ import (
 
 var (
 	killsFlag     = flag.Int("torture.kills", 40, "how many processes TestKill kills, for each store")
+	sessionsFlag  = flag.Int("torture.sessions", 200, "how many sessions run at once in TestManySessions")
 	turnsFlag     = flag.Int("torture.turns", 12, "how many turns the agents of TestKillFlow have")
 	stepsFlag     = flag.Int("torture.steps", 60, "how many steps each writer of TestProcesses makes")
 	incidentsFlag = flag.Int("torture.incidents", 16, "how many incidents happen in TestReadersDuringIncidents")
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
 		*killsFlag, *stepsFlag, *incidentsFlag = min(*killsFlag, 8), min(*stepsFlag, 15), min(*incidentsFlag, 4)
-		*turnsFlag = min(*turnsFlag, 4)
+		*turnsFlag, *sessionsFlag = min(*turnsFlag, 4), min(*sessionsFlag, 50)
 	}
 	os.Exit(m.Run())
 }

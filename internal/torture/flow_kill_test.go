@@ -96,22 +96,22 @@ func TestKillFlow(t *testing.T) {
 
 // agentRun counts what happened in runs of the agent.
 type agentRun struct {
-	turns, kills, processes, stuck               int
-	executions, repeated                         int
-	answered, reconciled, saidToRunAgain, events int64
+	turns, kills, processes, stuck       int
+	executions, repeated                 int
+	answered, reconciled, notRun, events int64
 }
 
 func (a *agentRun) add(b agentRun) {
 	a.turns, a.kills, a.processes, a.stuck = a.turns+b.turns, a.kills+b.kills, a.processes+b.processes, a.stuck+b.stuck
 	a.executions, a.repeated = a.executions+b.executions, a.repeated+b.repeated
-	a.answered, a.reconciled, a.saidToRunAgain = a.answered+b.answered, a.reconciled+b.reconciled, a.saidToRunAgain+b.saidToRunAgain
+	a.answered, a.reconciled, a.notRun = a.answered+b.answered, a.reconciled+b.reconciled, a.notRun+b.notRun
 	a.events += b.events
 }
 
 func (a *agentRun) String() string {
 	return fmt.Sprintf("%d turns, %d events, %d processes, %d kills; %d executions of effects, %d of them again; "+
 		"%d reviews answered, %d effects reconciled (%d had not run); %d processes stopped before an effect of unknown outcome",
-		a.turns, a.events, a.processes, a.kills, a.executions, a.repeated, a.answered, a.reconciled, a.saidToRunAgain, a.stuck)
+		a.turns, a.events, a.processes, a.kills, a.executions, a.repeated, a.answered, a.reconciled, a.notRun, a.stuck)
 }
 
 // runAgent runs an agent, kills its process up to kills times, and checks what is left.
@@ -119,7 +119,7 @@ func (s *fixture) runAgent(turns, kills int) (r agentRun) {
 	s.Helper()
 	want := s.undisturbed(turns)
 	log := s.backend.log(s.dir)
-	p := &person{log: log, turns: turns, runAgain: map[string]int{}, diary: func() (diary, error) { return readDiary(s.dir) }}
+	p := &person{log: log, turns: turns, diary: func() (diary, error) { return readDiary(s.dir) }}
 	own, err := openScript(s.dir, s.seed)
 	s.must(err)
 	s.must(p.begin(s.ctx, own.agent(log)))
@@ -129,7 +129,7 @@ func (s *fixture) runAgent(turns, kills int) (r agentRun) {
 
 	d, err := readDiary(s.dir)
 	s.must(err)
-	s.must(d.check(s.ctx, log, p.runAgain))
+	s.must(d.check(s.ctx, log))
 	got, err := outcomeOf(s.ctx, log)
 	s.must(err)
 	s.must(sameOutcome(got, want))
@@ -137,10 +137,7 @@ func (s *fixture) runAgent(turns, kills int) (r agentRun) {
 	s.must(verifySilent(s.ctx, log, agentSession))
 	s.must(log.Close())
 	r.turns, r.executions, r.repeated = turns, len(d.executions), len(d.executions)-len(d.class)
-	r.answered, r.reconciled, r.events = p.answered.Load(), p.reconciled.Load(), p.seen.Load()
-	for _, n := range p.runAgain {
-		r.saidToRunAgain += int64(n)
-	}
+	r.answered, r.reconciled, r.notRun, r.events = p.answered.Load(), p.reconciled, p.notRun, p.seen.Load()
 	return r
 }
 

@@ -59,9 +59,9 @@ func readDiary(dir string) (diary, error) {
 	return d, lines.Err()
 }
 
-// check compares the diary with the log. runAgain counts a person's words that an effect
-// did not run.
-func (d *diary) check(ctx context.Context, log *eventlog.Log, runAgain map[string]int) error {
+// check compares the diary with the log. A person lets an effect run again only if the
+// diary shows that it did not run, so these effects ran once too.
+func (d *diary) check(ctx context.Context, log *eventlog.Log) error {
 	intents, results, err := effectsOf(ctx, log)
 	if err != nil {
 		return err

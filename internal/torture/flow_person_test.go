@@ -21,13 +21,12 @@ type person struct {
 	diary func() (diary, error)
 	turns int
 
-	seen       atomic.Int64 // events
-	turn       atomic.Int64 // turns begun
-	answered   atomic.Int64
-	reconciled atomic.Int64
-	// runAgain counts the words that an effect did not run, by its key. It is for the
-	// goroutine that calls reconcile.
-	runAgain map[string]int
+	seen     atomic.Int64 // events
+	turn     atomic.Int64 // turns begun
+	answered atomic.Int64
+	// reconciled counts effects, notRun the reconciled effects that had not run. They are for
+	// the goroutine that calls reconcile.
+	reconciled, notRun int64
 }
 
 // begin makes the session and its first input.
@@ -133,9 +132,9 @@ func (p *person) reconcile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.reconciled.Add(1)
+		p.reconciled++
 		if !ran {
-			p.runAgain[x.Key]++
+			p.notRun++
 		}
 	}
 	return nil
