@@ -27,7 +27,7 @@ func text(c flow.Chunk) string {
 	return b.String()
 }
 
-// question says what the agent waits for, and what to type.
+// question lists the open reviews, with the command that answers them.
 func question(h *flow.Hibernated) string {
 	var b strings.Builder
 	for _, r := range h.Reviews {
@@ -40,7 +40,7 @@ func question(h *flow.Hibernated) string {
 func advice(err error) error {
 	switch {
 	case errors.Is(err, flow.ErrIncompleteEffect):
-		return fmt.Errorf("%w\nlook whether the bank has the refund, then tell it: logtool --store %s reconcile %s KEY", err, *dir, *session)
+		return fmt.Errorf("%w\nlook whether the bank has the refund, and record it with the KEY that logtool --store %[2]s runs lists:\n  logtool --store %[2]s reconcile %[3]s KEY --result paid (or --did-not-run)", err, *dir, *session)
 	case errors.Is(err, flow.ErrAlreadyRunning):
 		return fmt.Errorf("%w\nend the other process first", err)
 	}
