@@ -45,7 +45,7 @@ type EffectIntent struct {
 	Name    string      `json:"name,omitzero"`
 	Class   EffectClass `json:"class"`
 	Attempt int         `json:"attempt,omitzero"`
-	// InterruptID is the approval that this attempt used up.
+	// InterruptID is the approval that allows this attempt.
 	InterruptID string `json:"interrupt_id,omitzero"`
 	// Nonce is 32 random hex digits, as NewNonce makes them. Without them nobody can guess
 	// the arguments from ArgumentsDigest.

@@ -151,7 +151,7 @@ type (
 	Leaser interface {
 		// Lease takes the lease of a name. It does not wait: if another holder has the
 		// lease, in this process or another, it returns ErrLeased. A name has 1 to 512
-		// bytes and is no session id: the store does not compare the two.
+		// bytes. A lease is independent of a session whose id equals its name.
 		Lease(ctx context.Context, name string) (Lease, error)
 		// Leased reports whether the lease of a name is held.
 		Leased(ctx context.Context, name string) (bool, error)
@@ -171,9 +171,9 @@ type (
 		// Changes yields the id of each session that is created, appended to, rewritten
 		// or removed. "" means that any session may have changed.
 		//
-		// The first element is "". A change that happens after it is yielded, so a
-		// caller that lists the sessions at each "" misses nothing. Reads see a change
-		// when it is yielded. Several changes of a session may be yielded once, and a
+		// The first element is "". Every later change is yielded, so a caller that lists
+		// the sessions at each "" misses nothing. When a change is yielded, reads see it.
+		// Several changes of a session may be yielded once, and a
 		// session may be yielded that has not changed or does not exist. The store does
 		// not wait for a slow caller.
 		//

@@ -22,7 +22,7 @@ type Agent[S any] struct {
 	Name string
 	Log  *eventlog.Log
 	// Turn takes one input to an answer. After an interruption it is run again from its
-	// top: finished effects give their recorded results. Between effects it may depend on t
+	// top: finished effects return their recorded results. Between effects it may depend on t
 	// and on results of effects only, not on clocks, random numbers or other state. An error
 	// or a panic fails the turn; the error of an ended ctx leaves it open.
 	Turn func(ctx context.Context, t *Turn[S]) error
@@ -59,11 +59,12 @@ type Options struct {
 	// Version continues. If it returns nil, the turn continues with the record. Without
 	// Resume, a turn of another version continues, and a difference ends the run.
 	Resume func(d *DivergenceError) error
-	// Key signs tokens; at least 32 bytes. FromToken then takes signed tokens only.
+	// Key signs tokens; at least 32 bytes. FromToken then accepts signed tokens only.
 	Key []byte
 	// Runner names this process in claims; host name and process id if empty.
 	Runner string
-	// Logger gets a line for each claim, turn and hibernation; nil logs nothing.
+	// Logger gets a line when a turn begins, hibernates or ends, and when Serve meets an
+	// error in a session; nil logs nothing.
 	Logger *slog.Logger
 	// Telemetry gets a span for each turn, effect and snapshot, and metrics.
 	Telemetry Telemetry

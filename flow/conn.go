@@ -104,8 +104,8 @@ func (r *runner) send(in Input) error {
 	return err
 }
 
-// Answer answers reviews and waits of the session; see Decide. The turn continues when
-// all its reviews are answered.
+// Answer answers reviews of the session; see Decide. The turn continues when all its
+// reviews are answered. Resolve ends a wait.
 func (c *Conn[S]) Answer(ctx context.Context, answers ...Answer) error {
 	_, err := Decide(ctx, c.r.log, c.r.session, answers...)
 	return err
@@ -147,7 +147,7 @@ func (c *Conn[S]) Done() <-chan struct{} { return c.done }
 
 // Detach ends the connection and lets the runner finish the running turn and the waiting
 // inputs, also after the end of the context of Start. Ref is the snapshot that is
-// reserved for the running turn; Agent.Snapshot tells its status. It is the zero Ref if
+// reserved for the running turn; Agent.Snapshot returns its status. It is the zero Ref if
 // no turn runs.
 func (c *Conn[S]) Detach() (Ref, error) {
 	c.r.mu.Lock()
@@ -164,16 +164,17 @@ func (c *Conn[S]) Detach() (Ref, error) {
 	return Ref{Session: c.r.session, Snapshot: c.r.turn.rec.snapshotID()}, nil
 }
 
-// Abort ends the running turn. What it said stays. before is the status of the session
+// Abort ends the running turn. Its messages stay. before is the status of the session
 // before; if no turn is open, Abort does nothing.
 func (c *Conn[S]) Abort(ctx context.Context, reason string) (before Status, err error) {
 	return Abort(ctx, c.r.log, c.r.session, event.Abort{By: c.r.options.Runner, Reason: reason})
 }
 
-// Output is what an invocation leaves.
+// Output is the content and status of a session after an invocation: the runner of one
+// Start or Run.
 type Output[S any] struct {
 	Content[S]
-	// Message is what the agent said last, nil if it said nothing.
+	// Message is the last message of the agent, nil if there is none.
 	Message *event.Message
 	Status  Status
 	// StopReason and Err are of the last turn of the invocation.

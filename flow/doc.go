@@ -1,9 +1,12 @@
-// Package flow runs durable agents over a log. A turn continues after a kill at the effect
-// where it was: the turn function is executed again from its top, and effects that have a
-// result return it and do not run.
+// Package flow runs durable agents over a log. After a kill, the turn function is executed
+// again from its top. Effects with a recorded result return it and do not run, so the turn
+// continues where it was.
 //
-// The rules for turn functions: between effects, depend on the turn and on results of
-// effects only; clocks, random numbers, settings and all else are effects, or Turn.Now and
-// Turn.NewID; keep the order, names and arguments of effects; one effect at a time, or a
-// Batch. Part 3 of docs/GUIDE.md explains them, and has the tasks.
+// A turn function keeps these rules:
+//   - Between effects it depends on the turn and on results of effects only. Clocks, random
+//     numbers and settings are effects, or Turn.Now and Turn.NewID.
+//   - The order, names and arguments of its effects are the same in each execution.
+//   - It runs one effect at a time, or a Batch.
+//
+// Part 3 of docs/GUIDE.md explains the rules, and shows the tasks.
 package flow

@@ -26,7 +26,8 @@ type Effect struct {
 	// Arguments are recorded with the effect. They must encode to the same JSON whenever
 	// the turn is run.
 	Arguments any
-	// Class says what happens if the effect began and has no result; idempotent if empty.
+	// Class decides whether the effect runs again if it began and has no result; idempotent
+	// if empty.
 	Class event.EffectClass
 	// Review asks a person first. Effects of class unsafe_once need one.
 	Review *Review
@@ -154,7 +155,7 @@ type spec struct {
 	finish func(key string, o outcome, err *event.EffectError, took time.Duration) []event.Event
 }
 
-// outcome is what an effect made.
+// outcome is the result of an effect before it is recorded.
 type outcome struct {
 	result jsontext.Value
 	parts  []event.Part // of a tool

@@ -18,8 +18,8 @@ var (
 	ErrStart = errors.New("cannot start")
 	// ErrAlreadyRunning: another runner has the session, and is alive.
 	ErrAlreadyRunning = errors.New("another runner has the session")
-	// ErrOvertaken: another runner claimed the session, or another writer appended what a
-	// running turn does not expect.
+	// ErrOvertaken: another runner claimed the session, or another writer appended an event
+	// that a running turn does not expect.
 	ErrOvertaken = errors.New("another writer took over the session")
 	// ErrRewound: another writer moved the head of the session.
 	ErrRewound = errors.New("another writer moved the head of the session")
@@ -32,8 +32,7 @@ var (
 // Errors of a turn function. The turn stays open after each of them, except ErrAborted
 // and ErrLimit.
 var (
-	// ErrTurnDiverged: the turn function does not do what its records say. See
-	// DivergenceError.
+	// ErrTurnDiverged: the turn function differs from its records. See DivergenceError.
 	ErrTurnDiverged = errors.New("the turn differs from its records")
 	// ErrConcurrentEffect: a second effect began while one was running. Use Batch.
 	ErrConcurrentEffect = errors.New("an effect is running: use Batch for several effects at a time")
@@ -48,7 +47,7 @@ var (
 	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown")
 	// ErrNoReview: an unsafe_once effect has no review.
 	ErrNoReview = errors.New("an unsafe_once effect needs a review")
-	// ErrAborted: somebody aborted the turn.
+	// ErrAborted: the turn was aborted.
 	ErrAborted = errors.New("the turn was aborted")
 	// ErrLimit: the turn reached a limit. It ends with the stop reason limit.
 	ErrLimit = errors.New("the turn reached a limit")
@@ -142,7 +141,7 @@ type EffectError struct {
 
 func (e *EffectError) Error() string { return fmt.Sprintf("effect %q: %s", e.Name, e.Message) }
 
-// Is reports whether the code stands for target.
+// Is reports whether Code is the code of target.
 func (e *EffectError) Is(target error) bool {
 	switch e.Code {
 	case codeDenied:

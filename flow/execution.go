@@ -31,7 +31,7 @@ type turn struct {
 
 	// The fields below are guarded by r.mu.
 
-	// view is the states of the session where the replay has come to. It is nil when the
+	// view has the states of the session at the newest record that the replay has reached. It is nil when the
 	// turn is live: then the runner has the states.
 	view   *projection.Live
 	folded int // how many of rec.events are folded into view
@@ -74,7 +74,7 @@ func (r *runner) newTurn(ctx context.Context, rec *records) (*turn, error) {
 // replaySet are the states that a turn function can ask for.
 var replaySet = projection.Of("flow:replay", projection.History(), projection.Custom(), projection.Artifacts())
 
-// states are the states where the turn has come to.
+// states are the states at the newest record that the turn has reached.
 func (t *turn) states() projection.States {
 	if t.view != nil {
 		return t.view
@@ -82,7 +82,7 @@ func (t *turn) states() projection.States {
 	return t.r.live
 }
 
-// replaying reports whether the log has records that the turn has not come to. The
+// replaying reports whether the log has records that the turn has not reached. The
 // caller holds r.mu.
 func (t *turn) replaying() bool { return t.next < t.rec.steps }
 

@@ -23,9 +23,9 @@ const (
 	StatusRunning Status = "running"
 	// StatusHibernated: the turn waits for reviews or for the next Start.
 	StatusHibernated Status = "hibernated"
-	// StatusWaiting: the turn waits for an event outside or for a time.
+	// StatusWaiting: the turn waits for a signal or a time.
 	StatusWaiting Status = "waiting"
-	// StatusExpired: a turn is open and nobody runs it. The next Start continues it.
+	// StatusExpired: a turn is open and has no runner. The next Start or Serve continues it.
 	StatusExpired Status = "expired"
 	// StatusFailed, StatusAborted and StatusFinished: how the last turn ended.
 	StatusFailed   Status = "failed"
@@ -33,7 +33,8 @@ const (
 	StatusFinished Status = "finished"
 )
 
-// RunInfo is what a session does.
+// RunInfo is the state of the runs of a session: its status, runner, and open reviews,
+// waits and effects.
 type RunInfo struct {
 	Session string
 	Status  Status
@@ -50,7 +51,7 @@ type RunInfo struct {
 	Due time.Time
 }
 
-// Info describes what a session does.
+// Info returns the status of a session, its runner, and the reasons why it waits.
 func Info(ctx context.Context, log *eventlog.Log, session string) (RunInfo, error) {
 	l, err := projection.LoadSet(ctx, log, session, infoSet)
 	if err != nil {

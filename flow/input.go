@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Input is what begins a turn, or steers a running one.
+// Input begins a turn, or steers a running one.
 type Input struct {
 	// ID identifies the input: an input that is sent twice is stored once. Send makes one
 	// if it is empty.

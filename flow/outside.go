@@ -24,12 +24,13 @@ type Answer struct {
 	Effect   string
 	Digest   event.Digest
 	Decision event.Decision
-	// Arguments are what the effect is to run with, if it is approved with other arguments.
+	// Arguments replace the arguments of the effect, if the decision is event.Approved; nil
+	// keeps them.
 	Arguments jsontext.Value
 	// Value is the result of the effect, if the decision is event.Answered.
 	Value any
-	// By is the person who decided, and Reason why. A denied tool call tells the model the
-	// reason.
+	// By is the person who decided, and Reason why. The model gets the reason of a denied
+	// tool call.
 	By, Reason string
 }
 

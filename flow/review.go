@@ -21,7 +21,7 @@ type Review struct {
 	Detail any
 	// Expires is how long an answer is accepted; 0 is for ever.
 	Expires time.Duration
-	// Lapse says what happens after that; empty is event.LapseWait: the turn asks anew.
+	// Lapse decides what follows after that; empty is event.LapseWait: the turn asks anew.
 	Lapse event.Lapse
 }
 

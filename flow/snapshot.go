@@ -28,7 +28,7 @@ type Snapshot[S any] struct {
 }
 
 // Snapshot reads a snapshot. For the snapshot that is reserved for a turn (Turn.SnapshotID,
-// Conn.Detach) it tells the status of the turn, and the content is the state at the newest
+// Conn.Detach) it returns the status of the turn, and the content is the state at the newest
 // event of the turn. The error is projection.ErrSnapshotNotFound if the session has
 // neither.
 func (a *Agent[S]) Snapshot(ctx context.Context, ref Ref) (Snapshot[S], error) {

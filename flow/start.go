@@ -54,10 +54,10 @@ func FromState[S any](c Content[S]) Start {
 // StartOptions are the options of one Start. They are not recorded.
 type StartOptions struct {
 	Checkpoint Checkpoint
-	// Answers answer open reviews and waits before the turn continues.
+	// Answers answer open reviews before the turn continues.
 	Answers []Answer
-	// TakeOver takes the session from a runner that is alive, for example from a stopped
-	// process. That runner cannot append any more.
+	// TakeOver claims the session also if its runner is alive, for example in a stopped
+	// process. The old runner cannot append any more; its effect may still run.
 	TakeOver bool
 	// Retry continues the turn that failed last, with its id and its finished effects.
 	Retry bool

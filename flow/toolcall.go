@@ -15,7 +15,7 @@ type Tool struct {
 	Name, Description string
 	// Parameters is the JSON Schema of the arguments, an object; nil means no arguments.
 	Parameters jsontext.Value
-	// Class says what happens to a call that was interrupted; idempotent if empty.
+	// Class decides whether an interrupted call runs again; idempotent if empty.
 	Class event.EffectClass
 	// Retry says how often a failed call is tried. The zero Retry is once.
 	Retry Retry
@@ -54,7 +54,7 @@ func (t *turn) tools(ctx context.Context, tools []Tool, calls []event.Part) erro
 	return err
 }
 
-// unknownTool tells the model that a tool does not exist.
+// unknownTool is the result of a call of a tool that does not exist.
 func unknownTool(name string) Tool {
 	return Tool{Name: name, Class: event.EffectPure, Run: func(context.Context, event.Part) ([]event.Part, error) {
 		return nil, fmt.Errorf("there is no tool named %q", name)

@@ -79,7 +79,8 @@ func (t *Turn[S]) History() ([]projection.Entry, error) {
 	return entries, err
 }
 
-// Add adds messages to the history. The error is a broken rule of package event.
+// Add adds messages to the history. It returns an error if a message breaks a rule of
+// package event.
 func (t *Turn[S]) Add(messages ...event.Message) error {
 	events := make([]event.Event, len(messages))
 	for i, m := range messages {
@@ -127,21 +128,20 @@ func (t *Turn[S]) Stop(reason string) {
 	t.t.stopReason = reason
 }
 
-// Now is the time of the newest record that the turn has come to: the same time whenever
-// the turn is run.
+// Now is the time of the newest record that the turn has reached: the same time in each
+// execution.
 func (t *Turn[S]) Now() time.Time {
 	t.t.r.mu.Lock()
 	defer t.t.r.mu.Unlock()
 	return t.t.point.time
 }
 
-// NewID is an id that is the same whenever the turn is run. Each call returns another
-// one.
+// NewID returns a new id. The n-th call returns the same id in each execution of the turn.
 func (t *Turn[S]) NewID() string { return t.t.newID() }
 
-// Patched reports whether the turn runs with the change of that name. It is true for a
-// turn that comes here for the first time, and is recorded. It is false for a turn that
-// older code took past this place.
+// Patched reports whether the turn runs with the change of that name. It is true, and
+// recorded, if the turn reaches this place for the first time. It is false if older code
+// has passed this place.
 func (t *Turn[S]) Patched(name string) (bool, error) { return t.t.patched(name) }
 
 // NewWait begins to wait for something outside. The wait is durable when NewWait returns,

@@ -30,8 +30,9 @@ type decision struct {
 }
 
 const aboutReviews = `The review may be left out if exactly one is open; the beginning of its id is enough.
-logtool runs lists the open reviews. The first answer to a review counts. The agent
-continues when all reviews of the step are answered.`
+logtool runs lists the open reviews. The first answer to a review counts. When all
+reviews of the step are answered, an agent that runs continues at once; otherwise the
+turn continues when the agent starts.`
 
 func (a *app) approveCommand() *cobra.Command {
 	x := decision{answer: flow.Answer{Decision: event.Approved}}

@@ -37,16 +37,16 @@ func (a *app) runsCommand() *cobra.Command {
 		Long: `List the sessions that agents of package flow ran, and the sessions with inputs for
 them; newest activity first. --all lists the other sessions too.
 
-STATUS is new (no turn began), running, hibernated (the turn waits for an answer),
-waiting (for something outside, or for a time), expired (the turn is open and nobody
-runs it; the agent continues it when it starts), failed, aborted or finished. RUNNER
-is the process that runs the turn. WAITS FOR lists what is open, with the beginnings
-of ids:
+STATUS is new (no turn began), running, hibernated (the turn waits for an answer, or
+for the agent to start), waiting (for a signal or a time), expired (the turn is open
+and has no runner; the agent continues it when it starts), failed, aborted or finished.
+RUNNER is the process that runs the turn. WAITS FOR lists the reasons, with the
+beginnings of ids:
   review TOOL ID    logtool approve, deny or answer
   wait NAME ID      logtool resolve
   outcome NAME ID   the effect began and has no result: logtool reconcile
   retry NAME        the next attempt after an error
-  input ID          the agent has not taken this input
+  input ID          no turn has begun with this input yet
   the agent to start`,
 		Example: "  logtool runs --status hibernated,waiting",
 		Args:    between(0, -1),

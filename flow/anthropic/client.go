@@ -48,7 +48,7 @@ type Client struct {
 	// Silence is the longest wait for the next bytes of an answer; 10 minutes if 0. The
 	// call then fails, and is worth another attempt.
 	Silence time.Duration
-	// Now returns the time; time.Now if nil. It serves servers that give the time of the
+	// Now returns the time; time.Now if nil. It is used if a server gives the time of the
 	// next attempt as a date.
 	Now func() time.Time
 }
@@ -65,13 +65,13 @@ var stops = map[string]string{
 // arguments of calls while they arrive. Generate does not try again after an error.
 //
 // Parameters of the request are added to the body and may replace any member of it but
-// model, messages, system and stream; null removes a member. Their tools follow the tools
-// of the request: the server's own tools are named there. Without max_tokens, MaxTokens
-// counts.
+// model, messages, system and stream; null removes a member. The tools among them,
+// for example the server's own tools, are added after the tools of the request. If
+// max_tokens is absent, it is MaxTokens.
 //
-// The stop reason is stop, length, blocked, tool_calls, or another word of the server,
-// for example pause_turn. Where it is not the server's word, that word is the member
-// stop_reason of the message's Extra. Thinking keeps its signature.
+// The stop reason is stop, length, blocked or tool_calls, if the server's word means one
+// of them; else it is the server's word, for example pause_turn. A replaced word is
+// stop_reason in the message's Extra. Thinking keeps its signature.
 //
 // Errors are a *flow.ModelError, also if the answer breaks off, the error of ctx, or
 // errors of Request.Blob.

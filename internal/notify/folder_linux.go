@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileEvents are the reports of a file, folderEvents those that name none.
+// fileEvents are the reports about a file, folderEvents the reports about the folder.
 const (
 	fileEvents   = unix.IN_MODIFY | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
 	folderEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF

@@ -1,6 +1,6 @@
-// Package notify implements eventlog.Notifier for the stores. A Hub passes changes of
-// this process on, and polls the storage for changes of other processes while somebody
-// listens.
+// Package notify implements eventlog.Notifier for the stores. A Hub publishes the
+// changes of this process, and polls the storage for changes of other processes while it
+// has a listener.
 package notify
 
 import (
