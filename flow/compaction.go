@@ -48,7 +48,7 @@ func (t *turn) compact(ctx context.Context, m Model, r Request, keep int) error 
 	return nil
 }
 
-// canCompact returns an error if there is nothing to compact where the turn has come to.
+// canCompact returns an error if the turn has nothing to compact.
 func (t *turn) canCompact(keep int) error {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()

@@ -89,7 +89,8 @@ func (w *world) ran(ctx context.Context, name string) {
 	w.runs[name][run.Key]++
 }
 
-// look compares what the turn sees at a place with what it saw there before.
+// look compares the state and the history at a place of the turn function with the values
+// of the first execution.
 func (w *world) look(tn *flow.Turn[notes], place string) {
 	state, err := tn.State()
 	messages, err2 := tn.Messages()

@@ -106,8 +106,8 @@ func (h *Hibernated) Error() string {
 	return fmt.Sprintf("session %q hibernates: %s", h.Ref.Session, what)
 }
 
-// DivergenceError says where a turn function does not do what its records say. Nothing
-// ran. It matches ErrTurnDiverged.
+// DivergenceError reports that a turn function differs from its records, and at which
+// effect. Nothing ran. It matches ErrTurnDiverged.
 type DivergenceError struct {
 	Session string
 	Turn    ulid.ULID
@@ -180,8 +180,8 @@ func (e *TurnError) Error() string {
 
 func (e *TurnError) Unwrap() error { return e.Err }
 
-// errAgain ends an execution that decided on what is no longer true. The turn is run
-// again.
+// errAgain ends an execution that made a decision from an outdated state. The turn is
+// run again.
 var errAgain = errors.New("the turn is run again")
 
 // leaveOpen reports whether a turn stays open after an error of its function.

@@ -20,7 +20,7 @@ import (
 )
 
 // turn is one execution of a turn function. It begins as a replay: while the log has
-// records, effects give what is recorded. Then it is live: effects run and are recorded.
+// records, effects return the recorded results. Then it is live: effects run and are recorded.
 type turn struct {
 	r      *runner
 	rec    *records
@@ -86,8 +86,8 @@ func (t *turn) states() projection.States {
 // caller holds r.mu.
 func (t *turn) replaying() bool { return t.next < t.rec.steps }
 
-// advance folds the recorded events up to seq, and forgets what the turn function did
-// since the last record: it is in the log.
+// advance folds the recorded events up to seq, and drops the changes of the turn function
+// since the last record: they are in the log.
 func (t *turn) advance(ctx context.Context, seq int64) error {
 	t.pending = nil
 	for t.view != nil && t.folded < len(t.rec.events) && t.rec.events[t.folded].Seq <= seq {
@@ -99,8 +99,8 @@ func (t *turn) advance(ctx context.Context, seq int64) error {
 	return t.loadState()
 }
 
-// dropReplayed forgets what the turn function did since the last record, if the log has
-// it already with the next one.
+// dropReplayed drops the changes of the turn function since the last record, if the log
+// has them already with the next record.
 func (t *turn) dropReplayed() {
 	if t.replaying() {
 		t.pending = nil
@@ -232,14 +232,14 @@ func (t *turn) key(ordinal string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// artifacts returns the artifacts where the turn has come to.
+// recorded returns the artifacts at the newest record that the turn has reached.
 func (t *turn) recorded() []projection.RecordedArtifact {
 	list, _ := projection.State(t.states(), projection.Artifacts())
 	return list.Items
 }
 
-// entries are the effective history where the turn has come to, with the messages that
-// are not appended yet. The caller holds r.mu.
+// entries are the effective history at the newest record that the turn has reached, with
+// the messages that are not appended yet. The caller holds r.mu.
 func (t *turn) entries() ([]projection.Entry, error) {
 	h, _ := projection.State(t.states(), projection.History())
 	entries, err := t.r.rendering.Messages(h, t.r.options.Render)
@@ -278,7 +278,7 @@ func entriesOf(c event.Compaction) (entries []projection.Entry) {
 // elapsed is how long the turn has run, without hibernations. The caller holds r.mu.
 func (t *turn) elapsed() time.Duration { return t.rec.spent.busy + t.r.now().Sub(t.started) }
 
-// spentNow is what the turn has used so far.
+// spentNow is the usage of the turn so far.
 func (t *turn) spentNow() spent { return t.rec.spent }
 
 // checkLimits returns ErrLimit if the turn may not make another call. The caller holds

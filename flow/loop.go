@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// work is what the loop does next.
+// work is the next step of the loop.
 type work struct {
 	kind  workKind
 	turn  *projection.PathTurn // to run
@@ -368,7 +368,7 @@ func (r *runner) endCompleted(ctx context.Context, t *turn, reason string) error
 	return err
 }
 
-// endAborted keeps what the turn said. Calls without a result are interrupted.
+// endAborted keeps the messages of the turn. Calls without a result are interrupted.
 func (r *runner) endAborted(ctx context.Context, t *turn) error {
 	return r.complete(ctx, t.rec, t, event.TurnCompletion{Status: event.TurnStatusAborted, StopReason: "aborted", Error: t.aborted.Reason})
 }

@@ -29,7 +29,7 @@ func (t *Turn[S]) Model(ctx context.Context, m Model, r Request) (event.Message,
 	return t.t.model(ctx, m, r)
 }
 
-// modelArguments are what the record of a model call is compared by.
+// modelArguments are compared with the record of a model call.
 type modelArguments struct {
 	Model      string         `json:"model,omitzero"`
 	Parameters jsontext.Value `json:"parameters,omitzero"`
@@ -104,7 +104,7 @@ func (c *modelCall) started(string) []event.Event {
 	return []event.Event{event.New(s)}
 }
 
-// complete fills in what the request lacks: the history, and a reader of blobs. The caller
+// complete fills in the history and a reader of blobs, if the request lacks them. The caller
 // holds r.mu.
 func (c *modelCall) complete() {
 	if c.begun {
@@ -233,8 +233,8 @@ func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ tim
 	return []event.Event{answer, e}
 }
 
-// steer takes the inputs that ask to steer the running turn into the history, unless the
-// next call of a model is recorded.
+// steer adds the inputs that steer the running turn to the history, unless the next call
+// of a model is recorded.
 func (t *turn) steer(ctx context.Context) error {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()

@@ -38,7 +38,7 @@ type records struct {
 	point point
 }
 
-// record is what the log has of one ordinal.
+// record has the events of one ordinal.
 type record struct {
 	ordinal string
 	intent  *event.EffectIntent // the newest intent
@@ -53,7 +53,7 @@ type record struct {
 	wait      *waitRecord
 }
 
-// top is what the log has of one step of the turn: of an effect, a wait or a batch.
+// top describes the records of one step of the turn: of an effect, a wait or a batch.
 type top struct {
 	size    int   // the number of effects that a batch began with; 0 if it is not known
 	reached int64 // the seq of the newest record, with the hibernation before the step
@@ -75,7 +75,7 @@ type waitRecord struct {
 	resolved *event.Wait
 }
 
-// point is a place in the log that a turn has come to.
+// point is a place in the log that a turn has reached.
 type point struct {
 	seq  int64
 	id   ulid.ULID
@@ -371,7 +371,7 @@ func (r *records) outcome(x *record) (events []event.Event) {
 	return events
 }
 
-// spent is what a turn has used so far.
+// spent is the usage of a turn so far.
 type spent struct {
 	calls int // of models
 	usage event.Usage

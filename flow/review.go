@@ -83,7 +83,7 @@ func givenAnswer(x *effect) *event.ApprovalResolution {
 	return x.rec.review.answer
 }
 
-// reviewState is what the log says about the review of an effect.
+// reviewState is the state of the review of an effect in the log.
 type reviewState int
 
 const (

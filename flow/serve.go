@@ -54,7 +54,7 @@ type server struct {
 	changed map[string]bool // to look at; "" is all sessions
 }
 
-// known is what the server knows about a session at a version.
+// known describes a session at a version, as the server saw it last.
 type known struct {
 	version uint64
 	due     time.Time         // when a timer ends; zero is never
@@ -227,7 +227,7 @@ func (v *server) start(ctx context.Context, session string) {
 	})
 }
 
-// finished forgets what is known of a session, so that it is looked at again. A session
+// finished drops the description of a session, so that look reads the session again. A session
 // that stopped with an error is left alone until it changes.
 func (v *server) finished(ctx context.Context, session string, err error) {
 	version, failed := uint64(0), error(nil)

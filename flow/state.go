@@ -14,7 +14,7 @@ import (
 
 // state is the custom state of a turn.
 type state struct {
-	// doc is the state where the turn function has come to. committed is the state in the
+	// doc is the state that the turn function sees. committed is the state in the
 	// log, of version.
 	doc, committed jsontext.Value
 	version        int
@@ -22,8 +22,8 @@ type state struct {
 	streamed       bool
 }
 
-// loadState sets the state to the state of the log where the turn has come to. The
-// caller holds r.mu.
+// loadState sets the state to the state at the newest record that the turn has reached.
+// The caller holds r.mu.
 func (t *turn) loadState() error {
 	states, _ := projection.State(t.states(), projection.Custom())
 	custom := states.Get(t.r.name)

@@ -29,7 +29,7 @@ type Ref struct {
 // signed (HMAC-SHA256); without one it is not.
 func (r Ref) Token(key []byte) (string, error) { return encodeToken("snapshot", r, key) }
 
-// ParseToken decodes a token of Ref.Token. With a key it takes signed tokens only. The
+// ParseToken decodes a token of Ref.Token. With a key it accepts signed tokens only. The
 // error is ErrToken, ErrSignature or a *event.VersionError.
 func ParseToken(token string, key []byte) (Ref, error) {
 	var r Ref

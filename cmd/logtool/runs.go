@@ -40,8 +40,8 @@ them; newest activity first. --all lists the other sessions too.
 STATUS is new (no turn began), running, hibernated (the turn waits for an answer, or
 for the agent to start), waiting (for a signal or a time), expired (the turn is open
 and has no runner; the agent continues it when it starts), failed, aborted or finished.
-RUNNER is the process that runs the turn. WAITS FOR lists the reasons, with the
-beginnings of ids:
+RUNNER is the living process that has the session, also between two turns. WAITS FOR
+lists open reviews, waits, effects and inputs, with the beginnings of ids:
   review TOOL ID    logtool approve, deny or answer
   wait NAME ID      logtool resolve
   outcome NAME ID   the effect began and has no result: logtool reconcile

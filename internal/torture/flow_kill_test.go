@@ -48,8 +48,8 @@ func agentJob(ctx context.Context, b backend, j job) error {
 	return err
 }
 
-// converse runs the agent with a connection. It sends all inputs up to that of the newest
-// turn again.
+// converse runs the agent with a connection. It sends all inputs again, up to the
+// input of the newest turn.
 func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
 	c, err := a.Start(ctx, flow.Session(agentSession))
 	if err != nil {
