@@ -160,6 +160,13 @@ func orNull(v jsontext.Value) jsontext.Value {
 	return v
 }
 
+// refuse ends the execution because a record is of another kind. Nobody can continue with
+// it, so Options.Resume is not asked.
+func (t *turn) refuse(seq int64, ordinal, recorded, got string) error {
+	return t.stopLocked(&DivergenceError{Session: t.r.session, Turn: t.rec.turn, Seq: seq, Ordinal: ordinal, Member: "kind",
+		Recorded: recorded, Got: got, RecordedVersion: t.rec.start.Version})
+}
+
 // diverge asks Options.Resume about a difference. Without it, the difference ends the
 // execution.
 func (t *turn) diverge(seq int64, ordinal, member, recorded, got string) error {

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -515,4 +516,40 @@ func TestATurnFunctionEndsTheContextOfAnEffect(t *testing.T) {
 			t.Fatal(err, ran)
 		}
 	})
+}
+
+func TestAnInputOfAFailedTurnIsPostedAgain(t *testing.T) {
+	ran := 0
+	a := &flow.Agent[notes]{Name: "a", Log: openLog(t), Turn: func(context.Context, *flow.Turn[notes]) error {
+		if ran++; ran == 1 {
+			runtime.Goexit()
+		}
+		return nil
+	}}
+	in := flow.Text("go")
+	in.ID = "x"
+	var failed *flow.TurnError
+	if _, err := a.Run(t.Context(), flow.Session("s"), in); !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := flow.Post(t.Context(), a.Log, "s", in); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Run(t.Context(), flow.Session("s")); err != nil || ran != 2 {
+			t.Fatal(err, ran)
+		}
+	}
+}
+
+func TestACallThatIsNotInTheHistory(t *testing.T) {
+	s := newShop(t, nil)
+	tool := s.tool(nil)
+	tool.Class = ""
+	s.agent.Turn = func(ctx context.Context, tn *flow.Turn[notes]) error {
+		return tn.Tools(ctx, []flow.Tool{tool}, []event.Part{event.ToolCall("c", "pay", nil)})
+	}
+	if _, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("x")); !errors.Is(err, flow.ErrNotOpen) || s.runs() != 0 {
+		t.Fatal(err, s.runs())
+	}
 }

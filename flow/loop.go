@@ -271,18 +271,27 @@ func (r *runner) consume(ctx context.Context, rec *records, h *Hibernated) error
 	return r.appendEvents(ctx, event.New(event.TurnResumption{TurnID: rec.turn, CursorID: h.Cursor.ID, SnapshotID: h.Ref.Snapshot}))
 }
 
-// execute calls the turn function. A panic is an error.
-func (t *turn) execute() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = newPanic(p)
-		}
-	}()
+// execute calls the turn function in a goroutine of its own. A panic, or the end of the
+// goroutine, is an error.
+func (t *turn) execute() error {
 	if t.aborted != nil {
 		return ErrAborted
 	}
-	return t.r.run(t.ctx, t)
+	result := make(chan error, 1)
+	go func() {
+		err := errGoexit
+		defer func() {
+			if p := recover(); p != nil {
+				err = newPanic(p)
+			}
+			result <- err
+		}()
+		err = t.r.run(t.ctx, t)
+	}()
+	return <-result
 }
+
+var errGoexit = errors.New("the turn function ended its goroutine")
 
 // endTurn appends the end of a turn, unless it stays open. The caller holds r.mu.
 func (r *runner) endTurn(ctx context.Context, t *turn, failed error) error {

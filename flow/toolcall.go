@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
 )
 
 // Tool is a function that a model may call.
@@ -40,6 +41,9 @@ func (t *turn) tools(ctx context.Context, tools []Tool, calls []event.Part) erro
 	if len(calls) == 0 {
 		return nil
 	}
+	if err := t.checkOpen(calls); err != nil {
+		return err
+	}
 	specs := make([]spec, len(calls))
 	for i, call := range calls {
 		c := &toolCall{turn: t, call: call, tool: unknownTool(call.Name)}
@@ -52,6 +56,33 @@ func (t *turn) tools(ctx context.Context, tools []Tool, calls []event.Part) erro
 	}
 	_, err := t.batch(ctx, true, 0, specs)
 	return err
+}
+
+// checkOpen returns an error if the history does not have one of the calls, or has its
+// result. Nothing has run then.
+func (t *turn) checkOpen(calls []event.Part) error {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	if t.rec.step(t.next) {
+		return nil // recorded
+	}
+	open := map[string]bool{}
+	path, _ := projection.State(t.r.live, projection.Calls())
+	for _, c := range path.Calls {
+		open[c.CallID] = true
+	}
+	for i := range t.pending {
+		m, _, err := event.Decode[event.Message](&t.pending[i])
+		for _, p := range m.ToolCalls() {
+			open[p.CallID] = err == nil
+		}
+	}
+	for _, c := range calls {
+		if !open[c.CallID] {
+			return fmt.Errorf("call %q of tool %q: %w", c.CallID, c.Name, ErrNotOpen)
+		}
+	}
+	return nil
 }
 
 // unknownTool is the result of a call of a tool that does not exist.

@@ -40,11 +40,13 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 	ordinal := strconv.Itoa(t.next)
 	x := t.rec.at[ordinal]
 	if x != nil && x.intent != nil {
-		return Pending{}, t.diverge(x.intended, ordinal, "kind", x.intent.Kind, kindWait)
+		return Pending{}, t.refuse(x.intended, ordinal, x.intent.Kind, kindWait)
 	}
 	if x != nil && x.wait != nil {
 		if name := x.wait.start.Reason; name != o.Name {
-			return Pending{}, t.diverge(x.wait.seq, ordinal, "name", name, o.Name)
+			if err := t.diverge(x.wait.seq, ordinal, "name", name, o.Name); err != nil {
+				return Pending{}, err
+			}
 		}
 		if err := t.advance(ctx, t.rec.reached(t.next)); err != nil {
 			return Pending{}, t.stopLocked(err)
@@ -127,12 +129,12 @@ func (t *turn) compareWait(x *effect, p Pending) error {
 	}
 	if x.rec.intent == nil {
 		if x.rec.wait != nil {
-			return t.diverge(x.rec.wait.seq, x.ordinal, "kind", "new "+kindWait, kindWait)
+			return t.refuse(x.rec.wait.seq, x.ordinal, "new "+kindWait, kindWait)
 		}
 		return nil
 	}
 	if x.rec.intent.Kind != kindWait {
-		return t.diverge(x.rec.intended, x.ordinal, "kind", x.rec.intent.Kind, kindWait)
+		return t.refuse(x.rec.intended, x.ordinal, x.rec.intent.Kind, kindWait)
 	}
 	if err := t.compare(x); err != nil {
 		return err

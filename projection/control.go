@@ -33,9 +33,6 @@ type ControlState struct {
 	Done      []DoneEffect   `json:"done,omitzero"`
 	// Inbox are the posted inputs that no message and no turn has taken, in order.
 	Inbox []PostedInput `json:"inbox,omitzero"`
-	// Inputs are the ids of the newest taken inputs, up to 256, oldest first. An input
-	// with one of these ids is a repeat and does not reach Inbox.
-	Inputs []string `json:"inputs,omitzero"`
 	// Children are the child runs that have not ended, in order.
 	Children []OpenChild `json:"children,omitzero"`
 	// Ended are the newest events that end turns, and Resumed the newest consumed

@@ -2,7 +2,6 @@ package projection
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/convlog/convlog/event"
 )
@@ -16,9 +15,6 @@ type PostedInput struct {
 	Steer bool `json:"steer,omitzero"`
 }
 
-// inputLimit is the largest number of taken inputs in a state.
-const inputLimit = 256
-
 func (p *PostedInput) lookupKey() (string, int64) { return p.InputID, p.Seq }
 
 // post folds an external_input. A repeated input is void.
@@ -27,7 +23,7 @@ func (s *ControlState) post(e *event.Event) error {
 	if err != nil || p.InputID == "" || len(p.Messages) == 0 {
 		return err
 	}
-	if !slices.Contains(s.Inputs, p.InputID) && !s.inbox.has(&s.Inbox, p.InputID) {
+	if !s.inbox.has(&s.Inbox, p.InputID) {
 		s.inbox.add(&s.Inbox, PostedInput{Seq: e.Seq, InputID: p.InputID, Steer: p.Steer})
 	}
 	return nil
@@ -49,11 +45,9 @@ func (s *ControlState) takeMessage(e *event.Event) error {
 	return err
 }
 
-// take removes an input from the inbox, and remembers its id.
+// take removes an input from the inbox.
 func (s *ControlState) take(id string) {
-	if id == "" || slices.Contains(s.Inputs, id) {
-		return
+	if id != "" {
+		s.inbox.remove(&s.Inbox, id)
 	}
-	s.inbox.remove(&s.Inbox, id)
-	s.Inputs = newest(append(s.Inputs, id), inputLimit)
 }

@@ -221,7 +221,7 @@ func TestRulesOfTurns(t *testing.T) {
 			do(p.Garden, posts("a"), event.Message{Role: event.User, InputID: "a", Parts: []event.Part{event.Text("so")}})
 		}, "turn"},
 		{"an input on a branch", func(p *plan) { do(p.Garden, posts("a"), event.TurnStart{InputID: "a"}, event.HeadMove{To: 1}) }, "turn"},
-		{"an input that was taken before", func(p *plan) { do(p.Garden, event.TurnStart{InputID: "a"}, posts("a"), posts("b")) }, "turn, input b"},
+		{"an input that was taken before", func(p *plan) { do(p.Garden, event.TurnStart{InputID: "a"}, posts("a"), posts("b")) }, "turn, input a, input b"},
 		{"an input without messages", func(p *plan) { do(p.Garden, event.External{InputID: "a", Kind: "tick"}) }, "turn"},
 		{"an input without an id", func(p *plan) { do(p.Garden, event.External{Messages: []event.Message{{Role: event.User}}}) }, "turn"},
 	} {
