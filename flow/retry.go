@@ -33,8 +33,6 @@ func (x *effect) retryDelay(err error) (time.Duration, bool) {
 		return 0, false
 	case x.attempt >= max(r.Attempts, 1), advised && advice.Permanent():
 		return 0, false
-	case x.class == event.EffectUnsafeOnce: // its approval is for one attempt
-		return 0, false
 	case r.If != nil && !r.If(err):
 		return 0, false
 	}

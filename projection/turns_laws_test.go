@@ -146,7 +146,6 @@ func (w *plain) claim(g *garden.Garden, name string, lineage []event.Event) {
 }
 
 func (w *plain) inbox(g *garden.Garden, name string, lineage []event.Event) {
-	named := map[string]bool{}
 	posted := map[string]int64{}
 	for i := range lineage {
 		e := &lineage[i]
@@ -162,9 +161,8 @@ func (w *plain) inbox(g *garden.Garden, name string, lineage []event.Event) {
 		switch {
 		case p.InputID == "":
 		case t != event.ExternalInput:
-			named[p.InputID] = true
 			delete(posted, p.InputID)
-		case len(p.Messages) > 0 && !named[p.InputID] && posted[p.InputID] == 0:
+		case len(p.Messages) > 0 && posted[p.InputID] == 0:
 			posted[p.InputID] = e.Seq
 		}
 	}
