@@ -109,7 +109,7 @@ func hibernatedOf(session string, p *projection.Pending) *Hibernated {
 	for _, a := range p.Approvals {
 		if a.TurnID == h.Turn {
 			h.Reviews = append(h.Reviews, a)
-			if !a.ExpiresAt.IsZero() { // an answer at the last instant is in time
+			if !a.ExpiresAt.IsZero() && a.Lapse.Known() != event.LapseWait { // an answer at the last instant is in time
 				h.Until = earliest(h.Until, a.ExpiresAt.Add(time.Nanosecond))
 			}
 		}
