@@ -21,7 +21,8 @@ type Review struct {
 	Detail any
 	// Expires is how long an answer is accepted; 0 is for ever.
 	Expires time.Duration
-	// Lapse decides what follows after that; empty is event.LapseWait: the turn asks anew.
+	// Lapse decides what follows after that; empty is event.LapseWait: the next Start asks
+	// anew.
 	Lapse event.Lapse
 }
 
