@@ -60,7 +60,11 @@ func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
 		return err
 	}
 	for n := range min(info.NextTurn, turns) {
-		if err := c.Send(inputOf(n)); err != nil && ctx.Err() == nil {
+		err := c.Send(inputOf(n))
+		if errors.Is(err, flow.ErrClosed) { // the runner stopped before: its error says why
+			break
+		}
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
