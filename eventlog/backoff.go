@@ -23,10 +23,5 @@ func (b *backoff) wait(ctx context.Context, took time.Duration) {
 		return
 	}
 	longest := min(max(took, time.Microsecond)<<min(b.lost-2, 10), maxWait)
-	timer := time.NewTimer(rand.N(longest))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause(ctx, rand.N(longest))
 }

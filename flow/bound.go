@@ -2,8 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -27,7 +25,7 @@ func resume(ctx context.Context, log *eventlog.Log, session string, set projecti
 
 // appendDurable appends events to the session, bounded.
 func (r *runner) appendDurable(ctx context.Context, events ...event.Event) error {
-	return untilKnown(ctx, func() error {
+	return eventlog.UntilKnown(ctx, func() error {
 		return bounded(ctx, func() error {
 			head, err := r.live.AppendDurable(ctx, events...)
 			if err == nil {
@@ -36,26 +34,6 @@ func (r *runner) appendDurable(ctx context.Context, events ...event.Event) error
 			return err
 		})
 	})
-}
-
-// The tries of an append with an unknown outcome.
-const (
-	maxUnknown   = 6
-	unknownDelay = 50 * time.Millisecond
-)
-
-// untilKnown calls try, which appends, again while the outcome is unknown. The same events
-// are stored once.
-func untilKnown(ctx context.Context, try func() error) error {
-	for n := 1; ; n++ {
-		err := try()
-		if !errors.Is(err, eventlog.ErrUnknownOutcome) || n == maxUnknown {
-			return err
-		}
-		if sleep(ctx, time.Duration(n-1)*unknownDelay) != nil {
-			return err
-		}
-	}
 }
 
 // pending is the pending work of the session, bounded.

@@ -94,7 +94,7 @@ func (s *settings) begin(ctx context.Context, from Start, o StartOptions) (*runn
 		return nil, Resumed{}, err
 	}
 	events = append(events, r.claimed())
-	err := untilKnown(ctx, func() error {
+	err := eventlog.UntilKnown(ctx, func() error {
 		return bounded(ctx, func() error {
 			_, err := s.log.Append(ctx, from.session, eventlog.New().Durable(), events...)
 			return err

@@ -244,7 +244,7 @@ func change(ctx context.Context, log *eventlog.Log, session string, decide func(
 			return l.Head, err
 		}
 		var head event.Head
-		err = untilKnown(ctx, func() error {
+		err = eventlog.UntilKnown(ctx, func() error {
 			head, err = log.Append(ctx, session, eventlog.At(l.Head).Durable(), events...)
 			return err
 		})

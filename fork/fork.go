@@ -87,7 +87,7 @@ func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts ...
 		Label: o.Label, Reason: o.Reason, Child: o.Child})
 	o.stamp(&e)
 	id := sessionID(o.ID, o.NewID)
-	head, err := appendWithRetry(eventlog.WithMetadata(ctx, o.Metadata), log, id, eventlog.New(), e)
+	head, err := appendUntilKnown(eventlog.WithMetadata(ctx, o.Metadata), log, id, eventlog.New(), e)
 	if errors.Is(err, eventlog.ErrConflict) {
 		err = fmt.Errorf("%q: %w", id, eventlog.ErrExists)
 	}
@@ -97,17 +97,11 @@ func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts ...
 	return Child{ID: id, Head: head, Parent: parent, Seq: at.Seq}, nil
 }
 
-// maxTries is how often an append is tried while its outcome is unknown.
-const maxTries = 3
-
-// appendWithRetry appends events, again if the outcome is unknown. The log stores
-// them once.
-func appendWithRetry(ctx context.Context, log *eventlog.Log, session string, expect eventlog.Expect, events ...event.Event) (head event.Head, err error) {
-	for range maxTries {
+// appendUntilKnown appends events, again if the outcome is unknown.
+func appendUntilKnown(ctx context.Context, log *eventlog.Log, session string, expect eventlog.Expect, events ...event.Event) (head event.Head, err error) {
+	err = eventlog.UntilKnown(ctx, func() error {
 		head, err = log.Append(ctx, session, expect, events...)
-		if !errors.Is(err, eventlog.ErrUnknownOutcome) || ctx.Err() != nil {
-			break
-		}
-	}
+		return err
+	})
 	return head, err
 }

@@ -99,7 +99,7 @@ func tryMove(ctx context.Context, log *eventlog.Log, session string, o RewindOpt
 	if err != nil {
 		return Moved{}, err
 	}
-	moved, err := appendWithRetry(ctx, log, session, eventlog.At(head), event.New(event.HeadMove{To: to, Label: o.Label, Reason: o.Reason}))
+	moved, err := appendUntilKnown(ctx, log, session, eventlog.At(head), event.New(event.HeadMove{To: to, Label: o.Label, Reason: o.Reason}))
 	return Moved{Session: session, Head: moved, From: head.Seq, To: to, Open: found.calls}, err
 }
 
