@@ -127,6 +127,7 @@ var table = map[string]room{
 		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
 	"internal/pgtest":   {modules: []string{"github.com/jackc/pgx/v5"}},
+	"internal/natstest": {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}},
 	"internal/tcpproxy": {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},

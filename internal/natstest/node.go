@@ -1,0 +1,250 @@
+package natstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/convlog/convlog/internal/tcpproxy"
+)
+
+// Node is a server. Its files outlive Kill.
+type Node struct {
+	Name string // the name that JetStream has for it
+
+	cluster         *Cluster
+	port, routePort int
+	clients         *tcpproxy.Proxy
+	routes          map[*Node]*tcpproxy.Proxy // from this node to the others
+
+	mu      sync.Mutex
+	inside  *server.Server // of a node in this process that runs
+	process *exec.Cmd      // of another node that runs
+	ended   chan struct{}  // closed after the end of the process
+}
+
+func (n *Node) folder() string { return filepath.Join(n.cluster.folder, n.Name) }
+
+func (n *Node) config() string { return n.folder() + ".conf" }
+
+// writeConfig writes the configuration of a node into a file.
+func (n *Node) writeConfig() error {
+	opts := n.cluster.opts
+	var b strings.Builder
+	fmt.Fprintf(&b, "server_name: %s\n", n.Name)
+	fmt.Fprintf(&b, "listen: 127.0.0.1:%d\n", n.port)
+	if n.clients != nil {
+		fmt.Fprintf(&b, "client_advertise: %q\n", n.clients.Addr())
+	}
+	fmt.Fprintf(&b, "jetstream {\n\tstore_dir: %q\n%s\n}\n", n.folder(), opts.JetStream)
+	if opts.Nodes > 1 {
+		fmt.Fprintf(&b, "cluster {\n\tname: natstest\n\tlisten: 127.0.0.1:%d\n", n.routePort)
+		if opts.Proxied {
+			// Nodes learn addresses from each other. Nothing listens at this one, so all
+			// routes pass through the proxies.
+			b.WriteString("\tadvertise: \"127.0.0.1:1\"\n")
+		}
+		fmt.Fprintf(&b, "\troutes: [%s]\n}\n", strings.Join(n.routeURLs(), ", "))
+	}
+	fmt.Fprintln(&b, opts.Settings)
+	return os.WriteFile(n.config(), []byte(b.String()), 0o600)
+}
+
+// routeURLs are the addresses of the other nodes.
+func (n *Node) routeURLs() []string {
+	var urls []string
+	for _, other := range n.cluster.Nodes {
+		switch {
+		case other == n:
+		case n.routes != nil:
+			urls = append(urls, fmt.Sprintf("%q", "nats://"+n.routes[other].Addr()))
+		default:
+			urls = append(urls, fmt.Sprintf("%q", "nats://"+other.routeAddr()))
+		}
+	}
+	return urls
+}
+
+func (n *Node) addr() string      { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+func (n *Node) routeAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.routePort) }
+
+// URL is the address of the node for clients: its proxy if there is one.
+func (n *Node) URL() string {
+	if n.clients != nil {
+		return "nats://" + n.clients.Addr()
+	}
+	return "nats://" + n.addr()
+}
+
+// Folder is the folder with the files of JetStream.
+func (n *Node) Folder() string { return filepath.Join(n.folder(), "jetstream") }
+
+func (n *Node) running() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.inside != nil || n.process != nil
+}
+
+// Start starts a killed node again, and waits until it takes connections.
+func (n *Node) Start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	return until(ctx, func(context.Context) error {
+		if !n.running() {
+			if err := n.launch(); err != nil {
+				return err
+			}
+		}
+		return n.wait(ctx)
+	})
+}
+
+func (n *Node) launch() error {
+	if n.cluster.opts.Processes {
+		return n.launchProcess()
+	}
+	opts, err := nodeOptions(n.config())
+	if err != nil {
+		return err
+	}
+	opts.NoLog, opts.NoSigs, opts.DontListen = true, true, !n.cluster.opts.Listen
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	s.Start()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.inside = s
+	return nil
+}
+
+// nodeOptions reads a configuration.
+func nodeOptions(file string) (*server.Options, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	opts := new(server.Options)
+	return opts, opts.ProcessConfigString(string(text))
+}
+
+// wait waits until the node takes connections. A node that cannot is killed.
+func (n *Node) wait(ctx context.Context) error {
+	n.mu.Lock()
+	s, ended := n.inside, n.ended
+	n.mu.Unlock()
+	if s != nil {
+		if s.ReadyForConnections(startTime) {
+			return nil
+		}
+		return errors.Join(fmt.Errorf("node %s takes no connections", n.Name), n.Kill())
+	}
+	return until(ctx, func(ctx context.Context) error {
+		select {
+		case <-ended:
+			return n.report()
+		default:
+		}
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", n.addr())
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
+}
+
+// Kill kills a node without a farewell, and waits for its end. A node in this process
+// shuts down: it stores what it has in memory, and says farewell.
+func (n *Node) Kill() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.inside != nil {
+		n.inside.Shutdown()
+		n.inside.WaitForShutdown()
+		n.inside = nil
+		return nil
+	}
+	if n.process == nil {
+		return fmt.Errorf("node %s does not run", n.Name)
+	}
+	err := n.process.Process.Kill()
+	<-n.ended
+	n.process = nil
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// Pause stops the process of a node with SIGSTOP, so that its connections stay open.
+func (n *Node) Pause() error { return n.signal(syscall.SIGSTOP) }
+
+// Continue continues the process of a node after Pause.
+func (n *Node) Continue() error { return n.signal(syscall.SIGCONT) }
+
+func (n *Node) signal(s syscall.Signal) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return fmt.Errorf("node %s is no process", n.Name)
+	}
+	return n.process.Process.Signal(s)
+}
+
+// InProcessConn connects to a node of this process without a network. It is for
+// nats.InProcessServer.
+func (n *Node) InProcessConn() (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.inside == nil {
+		return nil, fmt.Errorf("node %s does not run in this process", n.Name)
+	}
+	return n.inside.InProcessConn()
+}
+
+// leaderOf returns the name of the node that leads a stream, as this node knows it.
+func (n *Node) leaderOf(ctx context.Context, stream string) (string, error) {
+	nc, err := nats.Connect("nats://"+n.addr(), append([]nats.Option{nats.Timeout(brief), nats.NoReconnect()}, n.cluster.opts.Client...)...)
+	if err != nil {
+		return "", err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return "", err
+	}
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return "", err
+	}
+	if info := s.CachedInfo(); info.Cluster != nil {
+		return info.Cluster.Leader, nil
+	}
+	return n.Name, nil
+}
+
+// freePorts returns ports of the loopback interface that are free now, all different.
+func freePorts(count int) (ports []int, err error) {
+	for range count {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
