@@ -46,6 +46,7 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 	a := appending{store: s, session: session, expect: expect, events: events}
 	err := a.run(ctx, durable)
 	if err == nil && len(events) > 0 {
+		s.history.noteAppended(session, events[len(events)-1].Head())
 		s.publish(session)
 	}
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
