@@ -25,11 +25,9 @@ func (e logEngine) Usable(ctx context.Context, session string) error {
 
 func (e logEngine) Ready(ctx context.Context) error { return e.log.usable(ctx) }
 
-func (e logEngine) LockStore(ctx context.Context, exclusive bool) (context.Context, func(), error) {
-	return e.log.lockStore(ctx, exclusive)
+func (e logEngine) Locked(ctx context.Context, exclusive bool, fn func(ctx context.Context) error) error {
+	return e.log.locked(ctx, exclusive, fn)
 }
-
-func (e logEngine) LockLost(locked context.Context, err error) error { return lockLost(locked, err) }
 
 func (e logEngine) Append(ctx context.Context, session string, after event.Head, durable bool, events ...event.Event) (stored []event.Event, err error) {
 	expect := At(after)

@@ -37,6 +37,9 @@ var (
 	// ErrLockLost: the store lock ended before its holder released it, for example
 	// because the connection to a server broke. Another process may have the lock.
 	ErrLockLost = errors.New("store lock lost")
+	// ErrRolledBack: the store lacks events that it had acknowledged. See
+	// RolledBackError.
+	ErrRolledBack = errors.New("the store was rolled back")
 	// ErrCorrupt: stored bytes are damaged. See CorruptError.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrNotRegular: a file of the store is a named pipe, a device, a folder or another
@@ -109,6 +112,23 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 
 // Unwrap is the cause.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
+
+// RolledBackError names a head that the store has acknowledged or returned, and does not
+// have any more: a server failed over to a standby that lacks the newest events, or was
+// restored from a backup. Every later call on the store returns this error, so that no
+// append continues the session without the lost events. Restore the events, or open the
+// store again to continue with the stored ones. It matches ErrRolledBack.
+type RolledBackError struct {
+	Session string
+	Head    event.Head
+}
+
+func (e *RolledBackError) Error() string {
+	return fmt.Sprintf("%v: session %q: event %d with hash %v is not stored any more", ErrRolledBack, e.Session, e.Head.Seq, e.Head.Hash)
+}
+
+// Is matches ErrRolledBack.
+func (e *RolledBackError) Is(target error) bool { return target == ErrRolledBack }
 
 // CorruptError locates damage. It matches ErrCorrupt.
 type CorruptError struct {

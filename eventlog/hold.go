@@ -24,7 +24,12 @@ func (l *Log) Hold(ctx context.Context, fn func(ctx context.Context) error) erro
 	if fn == nil {
 		return fmt.Errorf("%w: the function of Hold", event.ErrNilArgument)
 	}
-	locked, unlock, err := l.lockStore(ctx, false)
+	return l.locked(ctx, false, fn)
+}
+
+// locked runs fn under the store lock.
+func (l *Log) locked(ctx context.Context, exclusive bool, fn func(ctx context.Context) error) error {
+	locked, unlock, err := l.lockStore(ctx, exclusive)
 	if err != nil {
 		return err
 	}
@@ -32,14 +37,30 @@ func (l *Log) Hold(ctx context.Context, fn func(ctx context.Context) error) erro
 	return lockLost(locked, fn(locked))
 }
 
-// lockLost is err, or the reason why the lock of the context was lost, if that ended the
-// work: the caller has not canceled anything.
+// lockLost is err, or a lockLostError if the work ended because its lock was lost.
 func lockLost(locked context.Context, err error) error {
 	if cause := context.Cause(locked); errors.Is(err, context.Canceled) && errors.Is(cause, ErrLockLost) {
-		return cause
+		return &lockLostError{cause, err}
 	}
 	return err
 }
+
+// lockLostError is the error of work whose lock was lost. It matches all that err
+// matches, except context.Canceled: the caller has canceled nothing.
+type lockLostError struct {
+	cause error // why the lock was lost
+	err   error // of the work
+}
+
+func (e *lockLostError) Error() string { return fmt.Sprintf("%v: %v", e.cause, e.err) }
+
+func (e *lockLostError) Unwrap() error { return e.cause }
+
+func (e *lockLostError) Is(target error) bool {
+	return target != context.Canceled && errors.Is(e.err, target)
+}
+
+func (e *lockLostError) As(target any) bool { return errors.As(e.err, target) }
 
 type storeLockKey struct{}
 

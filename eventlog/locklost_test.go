@@ -11,6 +11,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // losing is a store that loses each lock as soon as its holder has it.
@@ -26,11 +29,30 @@ func (s losing) Lock(ctx context.Context, exclusive bool) (context.Context, func
 	return lost, unlock, nil
 }
 
+// damaged returns a log with a damaged session "s".
+func damaged(t *testing.T) *eventlog.Log {
+	m := memory.New()
+	l := eventlog.Open(m)
+	_, err := l.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"), event.UserMessage("two"))
+	if err == nil {
+		err = m.Damage("s", func(lines []string) []string { return lines[1:] })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // Work that ends because its lock was lost says so. It does not look like work that its
 // caller canceled.
 func TestLockLost(t *testing.T) {
 	m := memory.New()
-	if _, err := eventlog.Open(m.Handle()).Append(t.Context(), "s", eventlog.New(), event.UserMessage("hello")); err != nil {
+	sound := eventlog.Open(m.Handle())
+	if _, err := sound.Append(t.Context(), "s", eventlog.New(), event.UserMessage("hello")); err != nil {
+		t.Fatal(err)
+	}
+	unfinished := memory.New()
+	if err := unfinished.SetErasing(t.Context(), []event.Digest{event.DigestOf([]byte("body"))}); err != nil {
 		t.Fatal(err)
 	}
 	l := eventlog.Open(losing{m}, eventlog.Options{SpillOver: 10})
@@ -52,6 +74,34 @@ func TestLockLost(t *testing.T) {
 		"collect": func() error {
 			_, err := erase.Collect(t.Context(), l)
 			return err
+		},
+		"adopt": func() error {
+			_, err := transfer.Adopt(t.Context(), l, "s", sound.Store().Read(t.Context(), "s", eventlog.Span{}))
+			return err
+		},
+		"convert": func() error {
+			for _, err := range transfer.Convert(t.Context(), eventlog.Open(memory.New()), l) {
+				return err
+			}
+			return nil
+		},
+		"repair": func() error {
+			_, err := repair.Session(t.Context(), l, "s")
+			return err
+		},
+		"repair into another log": func() error {
+			_, err := repair.Session(t.Context(), damaged(t), "s", repair.Options{Into: l})
+			return err
+		},
+		"repair in place": func() error {
+			_, err := repair.Session(t.Context(), l, "s", repair.Options{InPlace: true})
+			return err
+		},
+		"verify": func() error {
+			for _, err := range verify.Store(t.Context(), eventlog.Open(losing{unfinished})) {
+				return err
+			}
+			return nil
 		},
 	} {
 		if err := work(); !errors.Is(err, eventlog.ErrLockLost) || errors.Is(err, context.Canceled) {

@@ -39,13 +39,10 @@ type Engine interface {
 	// Ready is Usable for a call without a session.
 	Ready(ctx context.Context) error
 
-	// LockStore takes the store lock. locked ends if the lock is lost. Methods of the
-	// log that get locked do not take the lock again.
-	LockStore(ctx context.Context, exclusive bool) (locked context.Context, unlock func(), err error)
-
-	// LockLost returns eventlog.ErrLockLost instead of err, if err comes from the end of
-	// the context locked of a lost lock.
-	LockLost(locked context.Context, err error) error
+	// Locked runs fn under the store lock. The context of fn ends if the lock is lost;
+	// then the error is eventlog.ErrLockLost. Methods of the log that get the context of
+	// fn do not take the lock again.
+	Locked(ctx context.Context, exclusive bool, fn func(ctx context.Context) error) error
 
 	// Append is Log.Append at an expected head, durable under any sync policy if durable
 	// is true. It returns the stored events, with data and upcast.

@@ -47,7 +47,7 @@ func Start(args []string) (*Server, error) {
 
 // DSN is the DSN of the server's database.
 func (s *Server) DSN() string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+	return Hosts(s)
 }
 
 // create makes the folder and the cluster.
@@ -56,7 +56,7 @@ func (s *Server) create() error {
 	if err != nil {
 		return err
 	}
-	if s.folder, err = s.newFolder(); err != nil {
+	if err := s.newFolder(); err != nil {
 		return err
 	}
 	cmd := exec.Command(initdb, "--pgdata", s.folder+"/data", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=SQL_ASCII", "--locale=C")
@@ -70,12 +70,12 @@ func (s *Server) create() error {
 
 // newFolder makes a folder of the user that runs the server. PostgreSQL refuses to run
 // as root.
-func (s *Server) newFolder() (string, error) {
+func (s *Server) newFolder() error {
 	parent := os.TempDir()
 	if os.Geteuid() == 0 {
 		account, err := user.Lookup("postgres")
 		if err != nil {
-			return "", fmt.Errorf("PostgreSQL does not run as root, and the user postgres is missing: %w", err)
+			return fmt.Errorf("PostgreSQL does not run as root, and the user postgres is missing: %w", err)
 		}
 		uid, _ := strconv.Atoi(account.Uid)
 		gid, _ := strconv.Atoi(account.Gid)
@@ -84,11 +84,11 @@ func (s *Server) newFolder() (string, error) {
 			parent = "/tmp"
 		}
 	}
-	folder, err := os.MkdirTemp(parent, "pgtest-")
-	if err == nil && s.as != nil {
-		err = os.Chown(folder, int(s.as.Uid), int(s.as.Gid))
+	var err error
+	if s.folder, err = os.MkdirTemp(parent, "pgtest-"); err == nil && s.as != nil {
+		err = os.Chown(s.folder, int(s.as.Uid), int(s.as.Gid))
 	}
-	return folder, err
+	return err
 }
 
 // openToAll reports whether every user may pass a folder and its parents.
@@ -213,11 +213,16 @@ func (s *Server) Kill() error {
 // forget ends the supervisor of a server that has ended.
 func (s *Server) forget() error {
 	_, err := s.alive.Write([]byte("\n"))
-	return errors.Join(err, s.alive.Close(), s.supervisor.Wait())
+	err = errors.Join(err, s.alive.Close(), s.supervisor.Wait())
+	s.supervisor = nil
+	return err
 }
 
-// Stop stops the server and removes its data.
+// Stop stops the server, if it runs, and removes its data.
 func (s *Server) Stop() error {
+	if s.supervisor == nil {
+		return os.RemoveAll(s.folder)
+	}
 	return errors.Join(s.alive.Close(), s.supervisor.Wait())
 }
 

@@ -40,11 +40,13 @@ const (
 )
 
 // Append implements eventlog.Store. An append that names blobs checks in its transaction
-// that they are stored, and that no erasure is running.
+// that they are stored, and that no erasure is running. An append under a store lock
+// checks that the lock is still held.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	a := appending{store: s, session: session, expect: expect, events: events}
 	err := a.run(ctx, durable)
 	if err == nil && len(events) > 0 {
+		s.history.noteAppended(session, events[len(events)-1].Head())
 		s.publish(session)
 	}
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
@@ -72,9 +74,11 @@ func (a *appending) run(ctx context.Context, durable bool) error {
 	}
 	for try := 1; ; try++ {
 		changed := int64(0)
-		if blobs := a.blobs(); len(blobs) > 0 {
-			changed, err = a.withBlobs(ctx, blobs)
-		} else if len(a.events) > 0 {
+		switch blobs := a.blobs(); {
+		case len(a.events) == 0:
+		case len(blobs) > 0 || a.store.lockIn(ctx) != nil:
+			changed, err = a.checked(ctx, blobs)
+		default:
 			changed, err = a.alone(ctx, durable)
 		}
 		if err != nil || changed > 0 {
@@ -142,8 +146,9 @@ func execDurably(ctx context.Context, conn *pgx.Conn, query string, args []any) 
 	return tag, err
 }
 
-// withBlobs runs the statement in a transaction that checks the blobs first.
-func (a *appending) withBlobs(ctx context.Context, blobs [][]byte) (changed int64, err error) {
+// checked runs the statement in a transaction that checks the store lock and the blobs
+// first.
+func (a *appending) checked(ctx context.Context, blobs [][]byte) (changed int64, err error) {
 	err = a.store.transact(ctx, a.unknown, func(t transaction) (err error) {
 		if err := t.checkBlobs(blobs); err != nil {
 			return err

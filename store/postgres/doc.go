@@ -28,6 +28,7 @@
 //	read.go      reads fetch pages
 //	lock.go      the store lock is an advisory lock, and a fence for holders that lost it
 //	lease.go     leases are rows with an end, by the clock of the server
+//	failover.go  a new primary has the events that the old one had acknowledged
 //	changes.go   LISTEN and NOTIFY
 //	failure.go   what an error of the driver means for the caller
 package postgres

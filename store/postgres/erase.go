@@ -54,6 +54,9 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		return a.failure(err)
 	})
 	if err == nil {
+		if len(add) > 0 {
+			s.history.noteAppended(session, add[len(add)-1].Head())
+		}
 		s.publish(session)
 		err = s.vacuum(ctx)
 	}
@@ -123,6 +126,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 	if err != nil {
 		return fmt.Errorf("remove session %q: %w", session, err)
 	}
+	s.history.forget(session)
 	s.publish(session)
 	return s.vacuum(ctx)
 }

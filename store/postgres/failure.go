@@ -41,6 +41,8 @@ func (s *Store) failure(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case s.history.lost.Load() != nil:
+		return s.history.lost.Load()
 	case errors.As(err, &server) && server.Code == codeReadOnly && !s.options.ReadOnly && len(s.hosts()) > 1:
 		if pool := s.conns.Load(); pool != nil {
 			pool.Reset() // the next connections find the new primary

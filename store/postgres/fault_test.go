@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,10 +14,8 @@ import (
 	"github.com/convlog/convlog/internal/pgtest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/internal/tcpproxy"
-	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/store/storetest"
-	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -193,95 +190,4 @@ func TestUnavailable(t *testing.T) {
 	}
 	proxy.Refuse(false)
 	wantEvents(t, fresh, "s", 1)
-}
-
-// A holder of the store lock that was cut off stops: its context ends, and its writes
-// fail although they reach the server on other connections.
-func TestLockLost(t *testing.T) {
-	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
-	first, second := openLog(t, dsn), openLog(t, direct)
-	head, err := first.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, exclusive := range []bool{true, false} {
-		locked, unlock, err := first.Store().(*postgres.Store).Lock(t.Context(), exclusive)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proxy.Cut()
-		<-locked.Done()
-		if cause := context.Cause(locked); !errors.Is(cause, eventlog.ErrLockLost) {
-			t.Errorf("the cause is %v, want ErrLockLost", cause)
-		}
-		// The other process gets the lock. The first one has not noticed its loss yet.
-		_, release, err := second.Store().(*postgres.Store).Lock(t.Context(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		deaf := context.WithoutCancel(locked)
-		_ = first.Ping(t.Context()) // finds the broken connections
-		if err := first.Store().(eventlog.Eraser).RemoveSession(deaf, "s", head); !errors.Is(err, eventlog.ErrLockLost) {
-			t.Errorf("remove: got error %v, want ErrLockLost", err)
-		}
-		if _, _, err := first.Store().(eventlog.Blobs).PutBlob(deaf, strings.NewReader("body")); !errors.Is(err, eventlog.ErrLockLost) {
-			t.Errorf("put blob: got error %v, want ErrLockLost", err)
-		}
-		release()
-		unlock()
-	}
-	wantEvents(t, second, "s", 1)
-}
-
-// needing returns the first event of session "s", as a log stores it. It needs a blob.
-func needing(t testing.TB, body string, d event.Digest) []event.Event {
-	t.Helper()
-	log := eventlog.Open(memory.New())
-	e := event.UserMessage("needs the body")
-	_, err := log.PutBlob(t.Context(), strings.NewReader(body))
-	if err == nil {
-		err = e.AddBlobs(d)
-	}
-	if err == nil {
-		_, err = log.Append(t.Context(), "s", eventlog.New(), e)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for e := range log.Read(t.Context(), "s", eventlog.All()) {
-		return []event.Event{e}
-	}
-	return nil
-}
-
-// A blob is collected while the writer of the blob is cut off. Its append then fails.
-func TestBlobOfALostLock(t *testing.T) {
-	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
-	first, second := openLog(t, dsn), openLog(t, direct)
-	err := first.Hold(t.Context(), func(ctx context.Context) error {
-		ref, err := first.PutBlob(ctx, strings.NewReader("a body"))
-		if err != nil {
-			return err
-		}
-		proxy.Cut()
-		<-ctx.Done()
-		if _, err := erase.Collect(t.Context(), second, erase.CollectOptions{Grace: -1}); err != nil {
-			return err
-		}
-		store := first.Store()
-		_ = first.Ping(t.Context()) // finds the broken connections
-		sealed := needing(t, "a body", ref.Blob)
-		if err := store.Append(t.Context(), "s", event.Head{}, sealed, false); !errors.Is(err, eventlog.ErrBlobNotFound) {
-			t.Errorf("append: got error %v, want ErrBlobNotFound", err)
-		}
-		if err := store.Append(context.WithoutCancel(ctx), "s", event.Head{}, sealed, false); !errors.Is(err, eventlog.ErrLockLost) {
-			t.Errorf("append under the lost lock: got error %v, want ErrLockLost", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
 }

@@ -238,9 +238,9 @@ func (ls *locks) close() {
 	}
 }
 
-// lock is the store lock of the transaction's context; nil if the context has none.
-func (t transaction) lock() *lock {
-	l, _ := t.ctx.Value(lockKey{t.store}).(*lock)
+// lockIn is the store lock of a context; nil if the context has none.
+func (s *Store) lockIn(ctx context.Context) *lock {
+	l, _ := ctx.Value(lockKey{s}).(*lock)
 	return l
 }
 
@@ -248,7 +248,7 @@ func (t transaction) lock() *lock {
 // lock that has ended, and another process erases since. Until the transaction ends, no
 // other process gets the exclusive lock.
 func (t transaction) checkFence() error {
-	l := t.lock()
+	l := t.store.lockIn(t.ctx)
 	if l == nil {
 		return nil
 	}
@@ -267,7 +267,7 @@ var errErasing = errors.New("an erasure is running")
 // ends, no erasure begins. A transaction under a store lock has passed checkFence, and
 // repairs append events with missing blobs.
 func (t transaction) checkBlobs(blobs [][]byte) error {
-	if t.lock() != nil {
+	if t.store.lockIn(t.ctx) != nil {
 		return nil
 	}
 	var epoch int64

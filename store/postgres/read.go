@@ -155,6 +155,7 @@ func (c *cursor) start(ctx context.Context, r eventlog.Span) (page, error) {
 	if err := c.row.check(c.session); err != nil {
 		return page{}, err
 	}
+	c.store.history.noteRead(c.session, c.row.head)
 	c.from, c.to = max(c.row.first, c.from), min(c.row.head.Seq, c.to)
 	c.restrict(r.Limit)
 	p.due = c.next()

@@ -132,6 +132,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	if err != nil && !errors.As(err, &outcome) {
 		return "", fmt.Errorf("replace session %q: %w", session, err)
 	}
+	s.history.forget(session)
 	s.publish(session)
 	return copied, err
 }

@@ -27,6 +27,7 @@ type Store struct {
 
 	locks   locks
 	leases  leases
+	history history
 	changes *notify.Hub
 	sender  sender
 }
@@ -70,6 +71,7 @@ func New(dsn string, opts ...Options) (*Store, error) {
 		return nil, err
 	}
 	s.lifetime, s.cancel = context.WithCancel(context.Background())
+	s.config.AfterConnect = s.checkHistory
 	s.locks.store, s.sender.store = s, s
 	s.leases.store, s.leases.held = s, make(map[string]*lease)
 	_, _ = rand.Read(s.leases.owner[:]) // it never fails
@@ -132,10 +134,14 @@ func (s *Store) writer(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, s.failure(err)
 }
 
-// usable is the error of a call on a closed store, or with an ended context.
+// usable is the error of a call on a closed store, after a rollback of the server, or
+// with an ended context.
 func (s *Store) usable(ctx context.Context) error {
 	if s.lifetime.Err() != nil {
 		return eventlog.ErrClosed
+	}
+	if lost := s.history.lost.Load(); lost != nil {
+		return lost
 	}
 	return ctx.Err()
 }

@@ -67,13 +67,23 @@ func versionOf(session string, hash []byte, revision int64) (uint64, error) {
 
 // Sync implements eventlog.Syncer.
 func (s *Store) Sync(ctx context.Context, session string) error {
-	if _, err := s.writable(ctx); err != nil {
-		return fmt.Errorf("sync session %q: %w", session, err)
+	return wrap(fmt.Sprintf("sync session %q", session), s.sync(ctx, session))
+}
+
+func (s *Store) sync(ctx context.Context, session string) error {
+	conn, err := s.writer(ctx)
+	if err != nil {
+		return err
 	}
+	defer conn.Release()
+	warned := warningsOf(conn.Conn())
 	var setting string
-	found, err := s.one(ctx, []any{&setting}, syncAll, []byte(session))
-	if err == nil && !found {
-		err = eventlog.ErrNotFound
+	found, err := s.scan(conn.QueryRow(ctx, syncAll, []byte(session)), []any{&setting})
+	switch {
+	case err == nil && !found:
+		return eventlog.ErrNotFound
+	case err == nil && warned.unreplicated():
+		return errUnreplicated
 	}
-	return wrap(fmt.Sprintf("sync session %q", session), err)
+	return err
 }

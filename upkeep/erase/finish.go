@@ -29,12 +29,7 @@ func Finish(ctx context.Context, log *eventlog.Log) error {
 	if err != nil || unfinished.Done() {
 		return err
 	}
-	ctx, unlock, err := engine.Of(log).LockStore(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return engine.Of(log).LockLost(ctx, finish(ctx, log))
+	return engine.Of(log).Locked(ctx, true, func(ctx context.Context) error { return finish(ctx, log) })
 }
 
 // erasing is the record of an interrupted erasure. A store that erases nothing has none.

@@ -71,20 +71,18 @@ func Collect(ctx context.Context, log *eventlog.Log, opts ...CollectOptions) (Ga
 	if err := log.Ping(ctx); err != nil {
 		return Garbage{}, err
 	}
-	ctx, unlock, err := c.engine.LockStore(ctx, !c.opts.DryRun)
-	if err != nil {
-		return Garbage{}, err
-	}
-	defer unlock()
-	if !c.opts.DryRun {
-		if err := finish(ctx, log); err != nil {
-			return Garbage{}, fmt.Errorf("collect garbage: %w", c.engine.LockLost(ctx, err))
+	err := c.engine.Locked(ctx, !c.opts.DryRun, func(ctx context.Context) error {
+		if !c.opts.DryRun {
+			if err := finish(ctx, log); err != nil {
+				return err
+			}
 		}
+		return c.run(ctx)
+	})
+	if err != nil {
+		err = fmt.Errorf("collect garbage: %w", err)
 	}
-	if err := c.run(ctx); err != nil {
-		return c.garbage, fmt.Errorf("collect garbage: %w", c.engine.LockLost(ctx, err))
-	}
-	return c.garbage, nil
+	return c.garbage, err
 }
 
 type collection struct {

@@ -107,19 +107,16 @@ func newRedaction(log *eventlog.Log, opts []RedactOptions) (*redaction, error) {
 
 // locked finishes an interrupted erasure and calls fn, under the store lock.
 func (r *redaction) locked(ctx context.Context, fn func(ctx context.Context) error) (Redaction, error) {
-	ctx, unlock, err := r.engine.LockStore(ctx, !r.opts.DryRun)
-	if err != nil {
-		return Redaction{}, err
-	}
-	defer unlock()
-	if !r.opts.DryRun {
-		if err := finish(ctx, r.log); err != nil {
-			return Redaction{}, r.engine.LockLost(ctx, err)
+	err := r.engine.Locked(ctx, !r.opts.DryRun, func(ctx context.Context) error {
+		if !r.opts.DryRun {
+			if err := finish(ctx, r.log); err != nil {
+				return err
+			}
 		}
-	}
-	err = fn(ctx)
+		return fn(ctx)
+	})
 	if err != nil && !errors.Is(err, ErrUnfinished) {
-		return Redaction{}, r.engine.LockLost(ctx, err)
+		return Redaction{}, err
 	}
 	return r.plan.report, err
 }

@@ -36,7 +36,7 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 // RemoveEach is Remove for several sessions, in the order of the list: a session after its
 // forks. It lists the sessions of the store once. It calls done after each removal, and
 // ends with the first error. RemoveEach holds the exclusive store lock until it returns.
-func RemoveEach(ctx context.Context, log *eventlog.Log, sessions []string, done func(session string) error, opts ...RemoveOptions) (err error) {
+func RemoveEach(ctx context.Context, log *eventlog.Log, sessions []string, done func(session string) error, opts ...RemoveOptions) error {
 	if len(sessions) == 0 {
 		return nil
 	}
@@ -46,12 +46,11 @@ func RemoveEach(ctx context.Context, log *eventlog.Log, sessions []string, done 
 			return err
 		}
 	}
-	ctx, unlock, err := e.LockStore(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	defer func() { err = e.LockLost(ctx, err) }()
+	return e.Locked(ctx, true, func(ctx context.Context) error { return removeEach(ctx, log, sessions, done, opts) })
+}
+
+// removeEach is RemoveEach under the store lock.
+func removeEach(ctx context.Context, log *eventlog.Log, sessions []string, done func(session string) error, opts []RemoveOptions) error {
 	if err := finish(ctx, log); err != nil {
 		return err
 	}

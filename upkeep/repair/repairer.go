@@ -38,14 +38,20 @@ func newRepairer(log *eventlog.Log, opts Options) *repairer {
 
 func (r *repairer) run(ctx context.Context, session string) error {
 	r.report.Session = session
-	if r.into == r.log {
-		locked, unlock, err := r.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		ctx = locked
+	return r.locked(ctx, r.into == r.log, func(ctx context.Context) error { return r.repair(ctx, session) })
+}
+
+// locked runs fn under the store lock of the log that is written to, if fn needs the
+// lock and writes.
+func (r *repairer) locked(ctx context.Context, needed bool, fn func(ctx context.Context) error) error {
+	if !needed || r.opts.DryRun {
+		return fn(ctx)
 	}
+	return engine.Of(r.into).Locked(ctx, r.opts.InPlace, fn)
+}
+
+// repair finds the damage of a session, and repairs it.
+func (r *repairer) repair(ctx context.Context, session string) error {
 	torn, err := r.findTorn(ctx, session)
 	if err != nil {
 		return err
@@ -95,14 +101,6 @@ func (r *repairer) readable(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// lock takes the store lock of the log that is written to.
-func (r *repairer) lock(ctx context.Context) (held context.Context, unlock func(), err error) {
-	if r.opts.DryRun {
-		return ctx, func() {}, nil
-	}
-	return engine.Of(r.into).LockStore(ctx, r.opts.InPlace)
 }
 
 // findTorn is the session's torn tail, if it holds nothing that was acknowledged.
@@ -158,20 +156,17 @@ func (r *repairer) examine(ctx context.Context, session string, torn eventlog.To
 	return r.checkParent(ctx)
 }
 
-// rescue writes the salvaged session.
+// rescue reports the damage, and writes the salvaged session.
 func (r *repairer) rescue(ctx context.Context, torn eventlog.TornTail) error {
 	if r.report.Action, r.report.Torn = Salvage, r.salvage.torn; torn.Bytes > 0 {
 		r.report.Torn = torn
 	}
 	r.report.Kept, r.report.Lost, r.report.Ignored = int64(len(r.chosen)), r.lost, r.ignored
-	if r.into != r.log {
-		locked, unlock, err := r.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		ctx = locked
-	}
+	return r.locked(ctx, r.into != r.log, r.write)
+}
+
+// write writes the salvaged session.
+func (r *repairer) write(ctx context.Context) error {
 	as, err := r.chooseName(ctx)
 	if err != nil {
 		return err

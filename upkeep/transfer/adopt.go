@@ -58,23 +58,13 @@ func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adop
 		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) { events(ctx, yield) }, opts)
 		return err
 	}
-	err := log.Hold(ctx, func(ctx context.Context) error { return try(ctx) })
+	err := log.Hold(ctx, try)
 	var order *RedactionError
 	if follows != nil && errors.As(err, &order) {
 		opts.Redact = erase.Adopted{Log: log, Follows: follows}
-		err = alone(ctx, log, try)
+		err = engine.Of(log).Locked(ctx, true, try)
 	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
-}
-
-// alone calls fn under the exclusive store lock.
-func alone(ctx context.Context, log *eventlog.Log, fn func(ctx context.Context) error) error {
-	ctx, unlock, err := engine.Of(log).LockStore(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return fn(ctx)
 }
 
 // ofSession names the session in err, unless err names it already.

@@ -275,12 +275,11 @@ func unfinishedErasure(ctx context.Context, log *eventlog.Log) (d eventlog.Defec
 	if err != nil || unfinished.Done() {
 		return d, err
 	}
-	lockCtx, unlock, err := engine.Of(log).LockStore(ctx, false)
-	switch {
-	case err == nil:
-		defer unlock()
-		unfinished, err = eraser.Erasing(lockCtx)
-	case errors.Is(err, eventlog.ErrReadOnly):
+	err = engine.Of(log).Locked(ctx, false, func(ctx context.Context) (err error) {
+		unfinished, err = eraser.Erasing(ctx)
+		return err
+	})
+	if errors.Is(err, eventlog.ErrReadOnly) {
 		err = nil // nothing can be running
 	}
 	if err != nil || unfinished.Done() {

@@ -47,15 +47,13 @@ func Events(ctx context.Context, log *eventlog.Log, session string, events iter.
 		return Result{}, err
 	}
 	a.opts = opts
-	ctx, unlock, err := a.engine.LockStore(ctx, false)
+	err = a.engine.Locked(ctx, false, func(ctx context.Context) error {
+		if err := a.verify(ctx); err != nil {
+			return err
+		}
+		return a.store(ctx)
+	})
 	if err != nil {
-		return Result{}, err
-	}
-	defer unlock()
-	if err := a.verify(ctx); err != nil {
-		return Result{}, err
-	}
-	if err := a.store(ctx); err != nil {
 		return Result{}, err
 	}
 	return Result{Read: a.read, Stored: a.stored, Head: a.head}, nil
