@@ -178,6 +178,9 @@ func decodeStrictly(data jsontext.Value, payload any) error {
 	if data.Kind() == jsontext.KindNull {
 		return errNoObject
 	}
+	if m, ok := payload.(*Message); ok { // it has no ULIDs
+		return UnmarshalMessage(data, m)
+	}
 	return json.Unmarshal(data, payload, strictIDs)
 }
 

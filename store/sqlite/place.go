@@ -56,7 +56,7 @@ func same(path string, inode uint64) error {
 	return nil // another error says nothing about the file that is open
 }
 
-func inodeAt(path string) (uint64, error) {
+func statInode(path string) (uint64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, err
