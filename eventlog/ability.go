@@ -220,6 +220,13 @@ func As[T any](s Store) (T, bool) {
 		if ability, ok := s.(T); ok {
 			return ability, true
 		}
+		if split, ok := s.(interface{ abilities() []any }); ok {
+			for _, part := range split.abilities() {
+				if ability, ok := part.(T); ok {
+					return ability, true
+				}
+			}
+		}
 		wrapper, ok := s.(interface{ Unwrap() Store })
 		if !ok {
 			break

@@ -275,7 +275,7 @@ func (t transaction) checkBlobs(blobs [][]byte) error {
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %w", eventlog.ErrLockLost, errErasing)
 	}
-	if err != nil {
+	if err != nil || eventlog.BlobsElsewhere(t.ctx) {
 		return err
 	}
 	var missing []byte

@@ -1,0 +1,66 @@
+package logtest
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// A store with blobs in another store keeps all promises.
+func TestWithBlobs(t *testing.T) {
+	for name, open := range map[string]storetest.Opener{"jsonl and sqlite": jsonlAndSqlite, "memory and memory": memoryAndMemory} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("store", func(t *testing.T) { storetest.Run(t, open) })
+			t.Run("log", func(t *testing.T) { Run(t, open) })
+		})
+	}
+}
+
+// With lines in sqlite and blobs in jsonl, erasures leave no bytes, and a search finds text
+// in blobs.
+func TestWithBlobsOfFiles(t *testing.T) {
+	var some []group
+	for _, g := range groups() {
+		if slices.Contains([]string{"redact", "remove", "search", "garbage"}, g.Name) {
+			some = append(some, g)
+		}
+	}
+	suite.RunGroups(t, sqliteAndJSONL, some, newEnv)
+}
+
+func jsonlAndSqlite(t testing.TB) storetest.Harness {
+	dir := t.TempDir()
+	lines, blobs := filepath.Join(dir, "s"), filepath.Join(dir, "s-blobs.db")
+	return storetest.Harness{
+		Path: lines,
+		Open: func() (eventlog.Store, error) { return eventlog.WithBlobs(jsonl.New(lines), sqlite.New(blobs)) },
+		OpenReadOnly: func() (eventlog.Store, error) {
+			return eventlog.WithBlobs(jsonl.New(lines, jsonl.Options{ReadOnly: true}), sqlite.New(blobs, sqlite.Options{ReadOnly: true}))
+		},
+	}
+}
+
+func sqliteAndJSONL(t testing.TB) storetest.Harness {
+	dir := t.TempDir()
+	lines, blobs := filepath.Join(dir, "s.db"), filepath.Join(dir, "s.db-blobs")
+	return storetest.Harness{
+		Path: lines,
+		Open: func() (eventlog.Store, error) { return eventlog.WithBlobs(sqlite.New(lines), jsonl.New(blobs)) },
+	}
+}
+
+func memoryAndMemory(testing.TB) storetest.Harness {
+	lines, blobs := memory.New(), memory.New()
+	return storetest.Harness{
+		Open:         func() (eventlog.Store, error) { return eventlog.WithBlobs(lines.Handle(), blobs.Handle()) },
+		OpenReadOnly: func() (eventlog.Store, error) { return eventlog.WithBlobs(lines.ReadOnly(), blobs.ReadOnly()) },
+		Damage:       lines.Damage,
+	}
+}
