@@ -159,7 +159,7 @@ var table = map[string]room{
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
-	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/pgtest", "projection", "runlog", "upkeep/..."}},
+	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 

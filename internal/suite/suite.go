@@ -29,7 +29,7 @@ type Harness struct {
 	// erasures through the log only.
 	Holds func(text string) (where string)
 	// Latency is the time of a round trip to the server of the store. Promises about large
-	// numbers then use smaller ones, and waits are longer.
+	// numbers then use smaller ones, waits are longer, and promises are tested in parallel.
 	Latency time.Duration
 	// Damage edits the stored lines of a session, like a failing disk: edit receives the
 	// raw lines, including newlines, and returns the lines to store. No handle is open.
@@ -105,15 +105,27 @@ type Group[T any] struct {
 // RunGroups tests every promise as a subtest of t. newEnv makes the environment of a
 // promise. Promises with missing capabilities are skipped.
 func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(*Env) T) {
-	has := capabilities(t, open(t))
+	h := open(t)
+	has := capabilities(t, h)
 	for _, g := range groups {
 		t.Run(g.Name, func(t *testing.T) {
+			parallelIf(t, h.Latency > 0)
 			for _, c := range g.Cases {
 				if !slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
-					t.Run(c.Name, func(t *testing.T) { c.Check(t, open, caseTimeout, newEnv) })
+					t.Run(c.Name, func(t *testing.T) {
+						parallelIf(t, h.Latency > 0)
+						c.Check(t, open, caseTimeout, newEnv)
+					})
 				}
 			}
 		})
+	}
+}
+
+// parallelIf runs a test in parallel with others if they mostly wait.
+func parallelIf(t *testing.T, waits bool) {
+	if waits {
+		t.Parallel()
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package tcpproxy is a network between the clients and the server of a test. It delays
-// bytes, cuts connections, and swallows answers.
+// bytes, holds them back, cuts connections, and swallows answers.
 package tcpproxy
 
 import (
@@ -17,8 +17,9 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	delay   time.Duration
-	refuse  bool // new connections are closed at once
-	swallow bool // bytes of the server are dropped
+	refuse  bool          // new connections are closed at once
+	swallow bool          // bytes of the server are dropped
+	stalled chan struct{} // closed when bytes pass again; nil while they pass
 	conns   map[net.Conn]struct{}
 }
 
@@ -52,6 +53,20 @@ func (p *Proxy) Swallow(on bool) {
 	p.swallow = on
 }
 
+// Stall holds all bytes back, in both directions, like a network that is parted, or
+// stops to do so. Then the bytes pass.
+func (p *Proxy) Stall(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case on && p.stalled == nil:
+		p.stalled = make(chan struct{})
+	case !on && p.stalled != nil:
+		close(p.stalled)
+		p.stalled = nil
+	}
+}
+
 // Refuse closes new connections at once, or stops to do so.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
@@ -71,6 +86,7 @@ func (p *Proxy) Cut() {
 // Close ends the proxy and its connections.
 func (p *Proxy) Close() error {
 	p.Refuse(true)
+	p.Stall(false)
 	err := p.listen.Close()
 	p.Cut()
 	p.done.Wait()
@@ -138,9 +154,15 @@ func (p *Proxy) pass(from, to net.Conn, answers bool) {
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		delay, drop := p.delay, answers && p.swallow
+		delay, stalled := p.delay, p.stalled
 		p.mu.Unlock()
 		time.Sleep(delay)
+		if stalled != nil {
+			<-stalled
+		}
+		p.mu.Lock()
+		drop := answers && p.swallow
+		p.mu.Unlock()
 		if n > 0 && !drop {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return

@@ -2,7 +2,9 @@ package torture
 
 import (
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 )
 
 // group is several processes that write to one store. Its ledger records their reports.
@@ -10,6 +12,7 @@ type group struct {
 	*fixture
 	ledger  *ledger
 	job     job // the job of each member
+	writers int // of each member
 	members []*member
 	killed  int
 	inStep  int // how many were killed during a step
@@ -21,35 +24,42 @@ type group struct {
 // member is a process of a group.
 type member struct {
 	*child
-	writer int
-	tries  chan struct{} // has an element after the member begins or ends a step
+	writers []int
+	tries   chan struct{} // has an element after a writer begins or ends a step
 }
 
-// startGroup starts n processes with the given job.
-func (s *fixture) startGroup(n int, orders job) *group {
-	c := &group{fixture: s, ledger: newLedger(s.seed), job: orders}
-	for writer := range n {
-		c.members = append(c.members, c.launch(writer))
+// startGroup starts n processes with the given job, a writer each.
+func (s *fixture) startGroup(n int, orders job) *group { return s.startGroups(n, 1, orders) }
+
+// startGroups starts n processes with the given job and several writers each.
+func (s *fixture) startGroups(n, writers int, orders job) *group {
+	c := &group{fixture: s, ledger: newLedger(s.seed), job: orders, writers: writers}
+	for i := range n {
+		c.members = append(c.members, c.launch(i))
 	}
 	return c
 }
 
-// launch starts a writer that continues after its last acknowledged step.
-func (c *group) launch(writer int) *member {
-	m := &member{writer: writer, tries: make(chan struct{}, 1)}
+// launch starts member i, whose writers continue after their last acknowledged steps.
+func (c *group) launch(i int) *member {
+	m := &member{tries: make(chan struct{}, 1)}
 	j := c.job
-	j.Do, j.Writer, j.From = "write", writer, c.ledger.next(writer)
+	j.Do, j.Writer = "write", i*c.writers
+	for w := range c.writers {
+		m.writers = append(m.writers, j.Writer+w)
+		j.Steps = append(j.Steps, c.ledger.next(j.Writer+w))
+	}
 	m.child = c.start(j, func(line string) { c.handle(m, line) })
 	return m
 }
 
 func (c *group) handle(m *member, line string) {
 	var verb string
-	var n int
+	var n, writer int
 	var seq int64
-	_, err := fmt.Sscan(line, &verb, &n, &seq)
+	_, err := fmt.Sscan(line, &verb, &n, &seq, &writer)
 	if err == nil {
-		err = c.ledger.record(m.writer, verb, n, seq)
+		err = c.ledger.record(writer, verb, n, seq)
 	}
 	if err != nil {
 		c.mu.Lock()
@@ -72,9 +82,17 @@ func (c *group) waitBusy(m *member) {
 	select {
 	case <-m.tries:
 	case <-m.silent:
-		c.Fatalf("writer %d ended by itself: %v", m.writer, m.kill())
+		c.Fatalf("writers %d ended by themselves: %v", m.writers, m.kill())
 	case <-c.ctx.Done():
-		c.Fatalf("writer %d does nothing", m.writer)
+		c.Fatalf("writers %d do nothing", m.writers)
+	}
+}
+
+// waitAcknowledged waits until one more step is acknowledged.
+func (c *group) waitAcknowledged() {
+	c.Helper()
+	for before := c.ledger.events(); c.ledger.events() == before; time.Sleep(time.Millisecond) {
+		c.must(c.ctx.Err())
 	}
 }
 
@@ -82,17 +100,17 @@ func (c *group) waitBusy(m *member) {
 func (c *group) replace(i int) {
 	c.Helper()
 	c.kill(i)
-	c.members[i] = c.launch(c.members[i].writer)
+	c.members[i] = c.launch(i)
 }
 
 // kill kills a member.
 func (c *group) kill(i int) {
 	c.Helper()
 	if err := c.members[i].kill(); err != nil {
-		c.Fatalf("writer %d: %v", c.members[i].writer, err)
+		c.Fatalf("writers %d: %v", c.members[i].writers, err)
 	}
 	c.killed++
-	if c.ledger.inStep(c.members[i].writer) {
+	if slices.ContainsFunc(c.members[i].writers, c.ledger.inStep) {
 		c.inStep++
 	}
 }
@@ -100,8 +118,8 @@ func (c *group) kill(i int) {
 // relaunch starts all members again.
 func (c *group) relaunch() {
 	c.Helper()
-	for i, m := range c.members {
-		c.members[i] = c.launch(m.writer)
+	for i := range c.members {
+		c.members[i] = c.launch(i)
 	}
 }
 
@@ -134,15 +152,15 @@ func (c *group) check(atRest bool) {
 	}
 }
 
-// takeOver runs in this process, for each killed member, its interrupted step and one
-// more.
+// takeOver runs in this process, for each writer of the killed members, its interrupted
+// step and one more.
 func (c *group) takeOver() {
 	c.Helper()
 	log := c.backend.log(c.dir)
-	for _, m := range c.members {
-		next := c.ledger.next(m.writer)
-		w := writer{log: log, seed: c.seed, name: m.writer, report: func(verb string, n int, seq int64) {
-			c.must(c.ledger.record(m.writer, verb, n, seq))
+	for name := range len(c.members) * c.writers {
+		next := c.ledger.next(name)
+		w := writer{log: log, seed: c.seed, name: name, report: func(verb string, n int, seq int64) {
+			c.must(c.ledger.record(name, verb, n, seq))
 		}}
 		c.must(w.run(c.ctx, next, next+2))
 	}

@@ -1,13 +1,16 @@
 package torture
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
+	"github.com/convlog/convlog/internal/tcpproxy"
 	"github.com/convlog/convlog/store/postgres"
 )
 
@@ -59,23 +62,33 @@ func TestProcessesPostgres(t *testing.T) {
 	t.Logf("%d processes, %d events acknowledged, none lost", groupSize+1, c.ledger.events())
 }
 
-// The server is killed at any moment while processes write, and starts again. Every
-// acknowledged step is stored once; a retry stores the others once.
-func TestKillServer(t *testing.T) {
-	server, err := pgtest.Start(nil)
+// startServer starts a server that stops at the end of the test.
+func startServer(t *testing.T, start func() (*pgtest.Server, error)) *pgtest.Server {
+	t.Helper()
+	server, err := start()
 	pgtest.Need(t, err)
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	s := newServerFixture(t, server.DSN())
-	c := s.startGroup(groupSize, job{})
-	for n := range max(*killsFlag/8, 2) {
-		c.waitBusy(c.members[n%groupSize])
+	return server
+}
+
+func private() (*pgtest.Server, error) { return pgtest.Start(nil) }
+
+// writersPerProcess is how many writers each process has that writes to a server.
+const writersPerProcess = 4
+
+// endure lets processes write while incidents happen. After each incident, all of them
+// continue, and the store has every acknowledged step once.
+func endure(t *testing.T, s *fixture, incidents ...func(c *group)) {
+	t.Helper()
+	c := s.startGroups(groupSize, writersPerProcess, job{})
+	for _, incident := range incidents {
+		c.waitBusy(c.members[c.random.IntN(groupSize)])
 		c.waitRandom(100 * time.Millisecond)
-		s.must(server.Kill())
-		s.must(server.Run())
+		incident(c)
 		for _, m := range c.members {
 			c.waitBusy(m)
 		}
@@ -86,4 +99,64 @@ func TestKillServer(t *testing.T) {
 		t.Error("no event was acknowledged")
 	}
 	t.Logf("%d events acknowledged, none lost", c.ledger.events())
+}
+
+// The server is killed at any moment while processes write, and starts again. Every
+// acknowledged step is stored once; a retry stores the others once.
+func TestKillServer(t *testing.T) {
+	server := startServer(t, private)
+	s := newServerFixture(t, server.DSN())
+	restart := func(*group) {
+		s.must(server.Kill())
+		s.must(server.Run())
+	}
+	endure(t, s, slices.Repeat([]func(*group){restart}, max(*killsFlag/8, 2))...)
+}
+
+// The primary is killed while processes write, and its synchronous standby is promoted.
+func TestPromoteStandby(t *testing.T) {
+	primary := startServer(t, private)
+	standby := startServer(t, primary.Standby)
+	s := newServerFixture(t, pgtest.Hosts(primary, standby))
+	s.must(primary.Synchronous())
+	endure(t, s, func(c *group) {
+		s.must(primary.Kill())
+		s.must(standby.Promote())
+		promoted := time.Now()
+		c.waitAcknowledged()
+		t.Logf("the first step was acknowledged %v after the promotion", time.Since(promoted).Round(time.Millisecond))
+	})
+}
+
+// The network between the processes and the server breaks in several ways.
+func TestBrokenNetwork(t *testing.T) {
+	server := startServer(t, private)
+	at, err := url.Parse(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := tcpproxy.New(at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	at.Host = proxy.Addr()
+	s := newServerFixture(t, at.String())
+	wait := func() { time.Sleep(time.Duration(s.random.IntN(50)) * time.Millisecond) }
+	cut := func(*group) { proxy.Cut() }
+	swallow := func(*group) { // answers are lost after the commit
+		proxy.Swallow(true)
+		wait()
+		proxy.Cut()
+		proxy.Swallow(false)
+	}
+	part := func(*group) {
+		proxy.Stall(true)
+		wait()
+		if s.random.IntN(2) == 0 {
+			proxy.Cut()
+		}
+		proxy.Stall(false)
+	}
+	endure(t, s, slices.Repeat([]func(*group){cut, swallow, part}, max(*killsFlag/16, 2))...)
 }

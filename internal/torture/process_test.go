@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/convlog/convlog/internal/suite"
 )
 
 // jobVariable is the environment variable with the job of a child process, as JSON.
@@ -23,8 +25,9 @@ type job struct {
 	Backend string
 	Dir     string
 	Seed    uint64
-	Writer  int           // write: number of the writer
-	From    int           // write: first step
+	Writer  int           // write: number of the first writer
+	Steps   []int         // write: first step of each writer
+	From    int           // flush: first number
 	To      int           // write: step to stop before; 0 is never; lease, many: number of leases or sessions; agent: number of turns
 	Pause   time.Duration // write: pause between two steps
 	Levels  int           // agent, runner: levels of children below the session
@@ -77,10 +80,21 @@ func runJob(text string) error {
 	return err
 }
 
+// writeJob runs the writers of a process over one log. An error of a writer ends all.
 func writeJob(ctx context.Context, b backend, j job) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	log := b.log(j.Dir)
-	w := writer{log: log, seed: j.Seed, name: j.Writer, pause: j.Pause, report: report}
-	return errors.Join(w.run(ctx, j.From, j.To), log.Close())
+	errs := suite.Concurrently(len(j.Steps), func(i int) error {
+		w := writer{log: log, seed: j.Seed, name: j.Writer + i, pause: j.Pause}
+		w.report = func(verb string, n int, seq int64) { fmt.Printf("%s %d %d %d\n", verb, n, seq, w.name) }
+		err := w.run(ctx, j.Steps[i], j.To)
+		if err != nil {
+			cancel()
+		}
+		return err
+	})
+	return errors.Join(errors.Join(errs...), log.Close())
 }
 
 // report prints a line for the parent, in one write.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,13 +58,13 @@ func wantEvents(t testing.TB, log *eventlog.Log, session string, n int64) {
 	}
 }
 
-// A server 2 ms away keeps every promise.
+// A server 10 ms away keeps every promise.
 func TestDistant(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
 		proxy, dsn := behind(t, pgtest.DSN(t))
-		proxy.Delay(time.Millisecond)
+		proxy.Delay(5 * time.Millisecond)
 		h := harness(dsn)
-		h.Latency = 2 * time.Millisecond
+		h.Latency = 10 * time.Millisecond
 		return h
 	})
 }
@@ -190,4 +192,74 @@ func TestUnavailable(t *testing.T) {
 	}
 	proxy.Refuse(false)
 	wantEvents(t, fresh, "s", 1)
+}
+
+// A network that is parted holds no caller longer than its context. Afterwards the log
+// continues.
+func TestParted(t *testing.T) {
+	direct := pgtest.DSN(t)
+	proxy, dsn := behind(t, direct)
+	log, fresh := openLog(t, dsn), openLog(t, dsn)
+	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := log.Store().(*postgres.Store)
+	appendOne := func(l *eventlog.Log, x eventlog.Expect) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := l.Append(ctx, "s", x, event.UserMessage("two"))
+			return err
+		}
+	}
+	for name, use := range map[string]func(ctx context.Context) error{
+		"append":            appendOne(log, eventlog.Any()),
+		"durable append":    appendOne(log, eventlog.Any().Durable()),
+		"another log":       appendOne(fresh, eventlog.Any()),
+		"head":              func(ctx context.Context) error { _, err := log.Head(ctx, "s"); return err },
+		"list":              func(ctx context.Context) error { return firstError(log.Sessions(ctx)) },
+		"read":              func(ctx context.Context) error { return firstError(log.Read(ctx, "s", eventlog.All())) },
+		"changes":           func(ctx context.Context) error { return firstError(store.Changes(ctx)) },
+		"watch":             func(ctx context.Context) error { return firstError(log.Watch(ctx, "s", 1)) },
+		"put blob":          func(ctx context.Context) error { _, err := log.PutBlob(ctx, strings.NewReader("body")); return err },
+		"lease":             func(ctx context.Context) error { _, err := store.Lease(ctx, "x"); return err },
+		"sync":              func(ctx context.Context) error { return store.Sync(ctx, "s") },
+		"hold":              func(ctx context.Context) error { return log.Hold(ctx, func(context.Context) error { return nil }) },
+		"remove":            func(ctx context.Context) error { return store.RemoveSession(ctx, "s", head) },
+		"an exclusive lock": func(ctx context.Context) error { _, _, err := store.Lock(ctx, true); return err },
+	} {
+		proxy.Stall(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := use(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got error %v, want an exceeded deadline", name, err)
+		}
+		cancel()
+		proxy.Cut() // the server never gets the bytes
+		proxy.Stall(false)
+	}
+	// The lock is taken before the network is parted.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = log.Hold(ctx, func(ctx context.Context) error {
+		proxy.Stall(true)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a held lock: got error %v, want an exceeded deadline", err)
+	}
+	proxy.Stall(false)
+	if err := untilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
+		t.Error(err)
+	}
+	wantEvents(t, fresh, "s", 2)
+}
+
+// firstError iterates until an error.
+func firstError[T any](items iter.Seq2[T, error]) error {
+	for _, err := range items {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -59,7 +59,11 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 	held, lost := context.WithCancelCause(context.WithValue(ctx, lockKey{s}, l))
 	l.watch(lost)
 	return held, sync.OnceFunc(func() {
-		l.release()
+		if ctx.Err() != nil {
+			go l.release() // the server may be out of reach, and the caller waits no longer
+		} else {
+			l.release()
+		}
 		lost(context.Canceled)
 	}), nil
 }

@@ -176,9 +176,9 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, version int, da
 	if err != nil {
 		return s.failure(err)
 	}
-	err = s.migrateIn(transaction{s, ctx, tx}, database)
-	if err != nil {
-		_ = tx.Rollback(context.WithoutCancel(ctx))
+	t := transaction{s, ctx, tx}
+	if err = s.migrateIn(t, database); err != nil {
+		t.rollback()
 	} else {
 		err = s.failure(tx.Commit(ctx))
 	}

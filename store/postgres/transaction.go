@@ -56,8 +56,7 @@ func (s *Store) transact(ctx context.Context, unknown func(cause error) error, f
 		err = fn(t)
 	}
 	if err != nil {
-		// With an ended context, the rollback would close the connection.
-		_ = tx.Rollback(context.WithoutCancel(ctx))
+		t.rollback()
 		return err
 	}
 	warned := warningsOf(conn.Conn())
@@ -69,6 +68,14 @@ func (s *Store) transact(ctx context.Context, unknown func(cause error) error, f
 		return s.failure(err)
 	}
 	return unknown(s.failure(err))
+}
+
+// rollback ends a transaction that wrote nothing. With an ended context it would close
+// the connection.
+func (t transaction) rollback() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), unlockTime)
+	defer cancel()
+	_ = t.tx.Rollback(ctx)
 }
 
 // itself is the unknown outcome of a write that can be repeated without harm.
