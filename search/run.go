@@ -6,10 +6,8 @@ import (
 	"iter"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -224,38 +222,6 @@ func (s *search) within(ctx context.Context, session string, to int64) iter.Seq2
 		return s.index.Search(ctx, s.matcher.terms, session, to)
 	}
 	return s.all(ctx, session, to)
-}
-
-// all are all events of one session up to a seq, or of all sessions.
-func (s *search) all(ctx context.Context, session string, to int64) iter.Seq2[eventlog.Candidates, error] {
-	return func(yield func(eventlog.Candidates, error) bool) {
-		sessions := []eventlog.Activity{{Session: session}}
-		if session == "" {
-			var err error
-			if sessions, err = s.sessions(ctx); err != nil {
-				yield(eventlog.Candidates{}, err)
-				return
-			}
-		}
-		for _, one := range sessions {
-			events := s.log.Store().Read(ctx, one.Session, eventlog.Span{To: to, Backward: true, Transient: true})
-			if !yield(eventlog.Candidates{Session: one.Session, Events: events}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// sessions lists all sessions by their last activity.
-func (s *search) sessions(ctx context.Context) (sessions []eventlog.Activity, err error) {
-	for info, err := range s.log.Sessions(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		sessions = append(sessions, eventlog.Activity{Session: info.ID, Last: info.Last.Timestamp.Truncate(time.Microsecond)})
-	}
-	slices.SortFunc(sessions, eventlog.ByActivity)
-	return sessions, nil
 }
 
 // examine searches a session, and returns how many events it examined. It ends when

@@ -201,20 +201,24 @@ func NonEmpty(members []Member) jsontext.Value {
 func Lookup(object jsontext.Value, name string) (value jsontext.Value, ok bool, err error) {
 	s := takeSplitter()
 	defer s.release()
-	found := s.find(object, name)
-	if found == (span{}) {
-		members, err := Members(object)
-		value, ok = Value(members, name)
-		return value, ok, err
+	found, missing := s.find(object, name)
+	switch {
+	case found != (span{}):
+		return object[found.from:found.to:found.to], true, nil
+	case missing:
+		return nil, false, nil
 	}
-	return object[found.from:found.to:found.to], true, nil
+	members, err := Members(object)
+	value, ok = Value(members, name)
+	return value, ok, err
 }
 
-// find returns the position of a member's value, or the zero span.
-func (s *scanner) find(object []byte, name string) (found span) {
+// find returns the position of a member's value. missing is true if the object is
+// well-formed and has no such member.
+func (s *scanner) find(object []byte, name string) (found span, missing bool) {
 	s.reset(object)
 	s.space()
-	s.object(func(n span) bool {
+	missing = s.object(func(n span) bool {
 		from := s.at
 		if !s.value() {
 			return false
@@ -224,6 +228,6 @@ func (s *scanner) find(object []byte, name string) (found span) {
 			return false
 		}
 		return true
-	})
-	return found
+	}) && s.done()
+	return found, missing
 }

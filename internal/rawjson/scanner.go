@@ -12,7 +12,7 @@ import (
 // If a method returns false, the text may still be valid, and a decoder must decide.
 // The zero value is ready for one goroutine.
 //
-// checkValue, first, splitObject, splitArray and unquote scan a whole text. The other
+// checkValue, first, splitObject and splitArray scan a whole text. The other
 // methods scan one token or value; their results hold only if done also returns true.
 type scanner struct {
 	// allowSpace allows white space between tokens.
@@ -79,20 +79,6 @@ func (s *scanner) splitArray(array []byte, each func(value span)) (sure bool) {
 		each(span{from, s.at})
 		return true
 	}) && s.done()
-}
-
-// unquote returns the text of a JSON string.
-func (s *scanner) unquote(value []byte) (text string, sure bool) {
-	s.reset(value)
-	content, escapes, ok := s.stringSpan()
-	if !ok || s.at != len(value) || !printable(value) {
-		return "", false
-	}
-	b := value[content.from:content.to]
-	if escapes {
-		return string(appendUnescaped(nil, b)), true
-	}
-	return string(b), true
 }
 
 // reset starts to scan a text.

@@ -93,7 +93,7 @@ func TestNamesAndValues(t *testing.T) {
 }
 
 func TestUnquote(t *testing.T) {
-	var s scanner
+	var s splitter
 	for text, want := range map[string]string{
 		`""`:                          "",
 		`"plain"`:                     "plain",
@@ -132,7 +132,7 @@ func compare(t *testing.T, text []byte) {
 			t.Errorf("first(%q) is %q, want %q: %v", text, value, want, err)
 		}
 	}
-	if got, sure := loose.unquote(text); sure {
+	if got, sure := (&splitter{scanner: loose}).unquote(text); sure {
 		want, err := jsontext.AppendUnquote(nil, text)
 		if err != nil || got != string(want) {
 			t.Errorf("unquote(%q) is %q, want %q: %v", text, got, want, err)

@@ -50,3 +50,13 @@ func (s *splitter) name(b []byte) string {
 	}
 	return *cached
 }
+
+// unquote returns the text of a JSON string.
+func (s *splitter) unquote(value []byte) (text string, sure bool) {
+	s.reset(value)
+	content, sure := Cursor{s}.Text()
+	if !sure || s.at != len(value) || !printable(value) {
+		return "", false
+	}
+	return string(content), true
+}

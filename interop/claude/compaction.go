@@ -61,6 +61,9 @@ func (f *facts) clears() bool { return f.startsAfterClear() || f.opening().clear
 // startsAfterClear reports whether the record is of a hook that /clear starts.
 func (f *facts) startsAfterClear() bool {
 	for _, hook := range []jsontext.Value{f.Data, f.Attachment} {
+		if len(hook) == 0 {
+			continue
+		}
 		if name, ok, err := rawjson.Lookup(hook, "hookName"); ok && err == nil {
 			if text, _ := rawjson.Text(name); text == "SessionStart:clear" {
 				return true

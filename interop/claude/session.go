@@ -169,7 +169,7 @@ func (s *session) indexRoot(f *facts, m *event.Message, e *event.Event) {
 
 // clearsAll reports whether the record is the first of a new conversation in the session.
 func (s *session) clearsAll(f *facts) bool {
-	return s.spoken && f.clears() && (s.rooted || f.HasNullParent)
+	return s.spoken && (s.rooted || f.HasNullParent) && f.clears()
 }
 
 // indexMove indexes the head_moved at seq.
