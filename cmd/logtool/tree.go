@@ -138,7 +138,10 @@ func readTitles(ctx context.Context, log *eventlog.Log, nodes []*treeNode) error
 	for i, t := range nodes {
 		rows[i] = &sessionRow{ID: t.node.ID}
 	}
-	if err := readNames(ctx, log, rows, nil); err != nil {
+	if err := each(ctx, rows, func() {}, func(row *sessionRow) error {
+		row.Title = readName(ctx, log, row.ID)
+		return nil
+	}); err != nil {
 		return err
 	}
 	for i, t := range nodes {
@@ -156,7 +159,7 @@ func readAbout(ctx context.Context, log *eventlog.Log, session string) string {
 		if err != nil {
 			break
 		}
-		return newSessionRow(eventlog.SessionInfo{ID: session, First: e, Last: e}).about
+		return newSessionRow(eventlog.SessionInfo{ID: session, First: e, Last: e}, programs{}).about()
 	}
 	return ""
 }
