@@ -153,6 +153,20 @@ type (
 		Versions(ctx context.Context, sessions []string) (map[string]uint64, error)
 	}
 
+	// Cataloger keeps a row for each session: bytes that a program derives from the
+	// events, so that it need not read them again (runlog.Catalog). A row may be lost at
+	// any time. Rewrite, RemoveSession and Replace erase the row of their session, in the
+	// same durable operation.
+	Cataloger interface {
+		// CatalogRows returns the rows of those sessions that have one. A row may be damaged,
+		// and older than the session's head.
+		CatalogRows(ctx context.Context, sessions []string) (map[string][]byte, error)
+		// PutCatalogRows replaces rows. It leaves out each row whose session has another
+		// Version now, so that erased content cannot come back. The caller holds the store
+		// lock, shared or exclusively.
+		PutCatalogRows(ctx context.Context, rows []CatalogRow) error
+	}
+
 	// Limiter bounds the appends of a store. A store without it takes appends of 4 MiB.
 	Limiter interface {
 		// MaxAppend returns the largest append that the store takes: the bytes of its
@@ -235,6 +249,15 @@ func As[T any](s Store) (T, bool) {
 	}
 	var none T
 	return none, false
+}
+
+// CatalogRow is a row for a Cataloger to keep.
+type CatalogRow struct {
+	Session string
+	// At is the Version of the session before the events were read.
+	At uint64
+	// Data has no format for the store.
+	Data []byte
 }
 
 // BlobInfo describes a stored blob.

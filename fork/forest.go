@@ -54,9 +54,10 @@ type Node struct {
 // Info is an eventlog.SessionInfo without the events, so that a forest of many sessions
 // is small.
 type Info struct {
-	// First and Last identify the session's own first and last events. They are zero if
-	// the session cannot be read.
-	First, Last event.Head
+	// First is the seq of the session's own first event, and Last identifies its last one.
+	// They are zero if the session cannot be read.
+	First int64
+	Last  event.Head
 	// Active is the time of the last event.
 	Active time.Time
 	// Bytes is the size of the session's lines.
@@ -70,11 +71,11 @@ func (i Info) Events() int64 {
 	if i.Last.Seq == 0 {
 		return 0
 	}
-	return i.Last.Seq - i.First.Seq + 1
+	return i.Last.Seq - i.First + 1
 }
 
 func infoOf(i *eventlog.SessionInfo) Info {
-	return Info{First: i.First.Head(), Last: i.Last.Head(), Active: i.Last.Timestamp, Bytes: i.Bytes, Err: i.Err}
+	return Info{First: i.First.Seq, Last: i.Last.Head(), Active: i.Last.Timestamp, Bytes: i.Bytes, Err: i.Err}
 }
 
 // Forks are the sessions forked from n. They need n: it cannot be removed before
@@ -120,7 +121,7 @@ type Forest struct {
 	// Roots are the nodes without a parent in the store, ordered by ID.
 	Roots []*Node
 
-	nodes map[string]*Node
+	nodes []*Node // by ID
 }
 
 // Tree lists all sessions of a log with their parents, forks, runs and copies. It
@@ -128,21 +129,18 @@ type Forest struct {
 // a root, with the error in its Info. A session that is its own ancestor is a root
 // too, with a *eventlog.CorruptError that matches eventlog.ErrCycle.
 func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
-	f := &Forest{nodes: map[string]*Node{}}
-	var order []*Node
+	f := &Forest{}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("tree: %w", err)
 		}
-		n := NodeOf(info)
-		f.nodes[n.ID] = n
-		order = append(order, n)
+		f.nodes = append(f.nodes, NodeOf(info))
 	}
-	for _, n := range order {
+	for _, n := range f.nodes {
 		f.link(n)
 	}
-	f.cutCycles(order)
-	for _, n := range order {
+	f.cutCycles()
+	for _, n := range f.nodes {
 		slices.SortStableFunc(n.Down, func(a, b *Node) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) })
 	}
 	return f, nil
@@ -181,18 +179,18 @@ func (f *Forest) link(n *Node) {
 		f.Roots = append(f.Roots, n)
 		return
 	}
-	up := f.nodes[n.Parent]
+	up := f.Node(n.Parent)
 	if up == nil {
 		n.Missing = true
 		f.Roots = append(f.Roots, n)
 		return
 	}
-	n.Up = up
+	n.Up, n.Parent = up, up.ID // one text in memory
 	up.Down = append(up.Down, n)
 }
 
 // cutCycles makes one node of each cycle a root.
-func (f *Forest) cutCycles(order []*Node) {
+func (f *Forest) cutCycles() {
 	reached := map[*Node]bool{}
 	reach := func(n *Node) {
 		for stack := []*Node{n}; len(stack) > 0; {
@@ -205,14 +203,14 @@ func (f *Forest) cutCycles(order []*Node) {
 	for _, n := range f.Roots {
 		reach(n)
 	}
-	for _, n := range order {
+	for _, n := range f.nodes {
 		if reached[n] {
 			continue
 		}
 		n = onCycle(n)
 		n.Up.Down = slices.DeleteFunc(n.Up.Down, func(d *Node) bool { return d == n })
 		n.Up = nil
-		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First.Seq, Cause: eventlog.ErrCycle}
+		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First, Cause: eventlog.ErrCycle}
 		f.Roots = append(f.Roots, n)
 		reach(n)
 	}
@@ -228,7 +226,13 @@ func onCycle(n *Node) *Node {
 }
 
 // Node is the node of a session; nil if the store does not have it.
-func (f *Forest) Node(id string) *Node { return f.nodes[id] }
+func (f *Forest) Node(id string) *Node {
+	i, found := slices.BinarySearchFunc(f.nodes, id, func(n *Node, id string) int { return cmp.Compare(n.ID, id) })
+	if !found {
+		return nil
+	}
+	return f.nodes[i]
+}
 
 // All yields every node with its depth, parents before children.
 func (f *Forest) All() iter.Seq2[int, *Node] {

@@ -77,17 +77,11 @@ type StatsOptions struct {
 // LoadStats reads a session's own events and counts them. At most one StatsOptions is
 // used. Load lists the errors.
 func LoadStats(ctx context.Context, log *eventlog.Log, session string, opts ...StatsOptions) (Stats, error) {
-	c := counter{
-		groups: map[string]bool{}, tools: map[string]string{}, turns: map[*foundTurn]bool{},
-		parent: parentMeter{ctx: ctx, log: log, session: session},
-	}
+	var o StatsOptions
 	if len(opts) > 0 {
-		c.StatsOptions = opts[0]
+		o = opts[0]
 	}
-	if c.Days == nil {
-		c.Days = time.UTC
-	}
-	c.guess.prices = c.Prices
+	c := newCounter(ctx, log, session, o)
 	for e, err := range log.Read(ctx, session, eventlog.All().Own().Transient()) {
 		if err == nil {
 			err = c.read(e.Effective())
@@ -131,6 +125,17 @@ type counter struct {
 	tools  map[string]string // by call id
 	finder turnFinder
 	turns  map[*foundTurn]bool // counted turns; true while a turn_started can take the exchange over
+}
+
+func newCounter(ctx context.Context, log *eventlog.Log, session string, opts StatsOptions) counter {
+	if opts.Days == nil {
+		opts.Days = time.UTC
+	}
+	return counter{
+		StatsOptions: opts, guess: estimator{prices: opts.Prices},
+		groups: map[string]bool{}, tools: map[string]string{}, turns: map[*foundTurn]bool{},
+		parent: parentMeter{ctx: ctx, log: log, session: session},
+	}
 }
 
 func (c *counter) read(e *event.Event) error {

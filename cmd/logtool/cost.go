@@ -144,41 +144,39 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log, args []string, c *co
 	if err != nil {
 		return err
 	}
-	all, left, err := c.load(ctx, a, log, ids)
-	if err != nil {
-		return err
-	}
 	if c.by != "" {
-		err = a.printGroups(ctx, log, c, all, func(p *printer, heading string, groups []group) {
+		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, groups []group) {
 			var rows []spendRow
 			for _, g := range groups {
 				rows = append(rows, spendRow{g.Name, g.Spend})
 			}
 			p.spends(heading, rows)
 		})
-	} else {
-		err = a.printCosts(c, all)
 	}
-	return cmp.Or(err, leftOut(left))
+	var spends []runlog.SessionSpend
+	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *runlog.Stats) {
+		spends = append(spends, runlog.SessionSpend{Session: row.ID, Own: s.Total.Spend})
+	})
+	if err != nil {
+		return err
+	}
+	return cmp.Or(a.printCosts(c, spends), leftOut(n.left))
 }
 
-func (a *app) printCosts(c *countFlags, all []counted) error {
-	var spends []runlog.SessionSpend
-	for _, s := range all {
-		spends = append(spends, runlog.SessionSpend{Session: s.ID, Own: s.stats.Total.Spend})
-	}
+func (a *app) printCosts(c *countFlags, spends []runlog.SessionSpend) error {
 	slices.SortFunc(spends, func(x, y runlog.SessionSpend) int {
 		return cmp.Or(byCost(x.Own, y.Own), cmp.Compare(x.Session, y.Session))
 	})
 	return printRows(a, spends, func(p *printer) {
 		short := shortener(p, c.ids)
-		var rows []spendRow
+		t := newSpendTable("SESSION")
 		var sum projection.Spend
 		for _, s := range spends {
-			rows = append(rows, spendRow{short(s.Session), s.Own})
+			t.addSpend(short(s.Session), s.Own)
 			sum = sum.Add(s.Own)
 		}
-		p.spends("SESSION", append(rows, spendRow{"all " + count(len(rows), "session"), sum}))
+		t.addSpend("all "+count(len(spends), "session"), sum)
+		p.spendTable(t)
 		p.legend(c.table, sum)
 	})
 }
@@ -244,20 +242,37 @@ func (p *printer) legend(table *prices.Table, s projection.Spend) {
 
 // spends prints a table of costs.
 func (p *printer) spends(heading string, rows []spendRow) {
-	t := table{
+	t := newSpendTable(heading)
+	for _, r := range rows {
+		t.addSpend(r.name, r.Spend)
+	}
+	p.spendTable(t)
+}
+
+// spendTable is a table of costs.
+type spendTable struct {
+	table
+	estimated bool
+}
+
+func newSpendTable(heading string) *spendTable {
+	return &spendTable{table: table{
 		heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""},
 		right:   []int{1, 2, 3, 4, 5, 6, 7},
 		drop:    []string{"CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
-	}
-	estimated := false
-	for _, r := range rows {
-		u := r.Usage
-		estimated = estimated || r.Estimated > 0
-		t.rows = append(t.rows, []string{r.name, price(r.Cost), guess(r.Spend), thousands(u.InputTokens), thousands(u.CacheReadTokens),
-			thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(r.Responses), noPrice(r.Spend)})
-	}
-	if !estimated {
+	}}
+}
+
+func (t *spendTable) addSpend(name string, s projection.Spend) {
+	u := s.Usage
+	t.estimated = t.estimated || s.Estimated > 0
+	t.add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
+		thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(s.Responses), noPrice(s)})
+}
+
+func (p *printer) spendTable(t *spendTable) {
+	if !t.estimated {
 		t.remove("ESTIMATE")
 	}
-	p.print(t)
+	p.print(t.table)
 }

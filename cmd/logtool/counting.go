@@ -61,6 +61,7 @@ func (c *countFlags) check(now time.Time) error {
 	if c.by != "" && !slices.Contains(groupings, c.by) {
 		return usagef("--by is one of %s, not %q", strings.Join(groupings, ", "), c.by)
 	}
+	c.byTree = c.by == byTree
 	if err := c.filter.check(now); err != nil || c.prices == noPrices {
 		return err
 	}
@@ -81,51 +82,52 @@ func (c *countFlags) check(now time.Time) error {
 	return nil
 }
 
-// counted is a session with its counts.
-type counted struct {
-	*sessionRow
-	stats runlog.Stats
+// counts is the result of counting sessions.
+type counts struct {
+	sessions int           // that were counted
+	left     []*sessionRow // unreadable sessions, with their errors
 }
 
-// load counts the sessions that the filter selects; ids restricts them, unless it is nil.
-// With a time or a model, sessions without a part in it are left out. It is an error if
-// none is left. left are the unreadable sessions, with their errors.
-func (c *countFlags) load(ctx context.Context, a *app, log *eventlog.Log, ids []string) (all []counted, left []*sessionRow, err error) {
+// count calls use with the counts of each session that the filter selects; ids restricts
+// them, unless it is nil. With a time or a model, sessions without a part in it are left
+// out. It is an error if none is left.
+func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids []string, use func(*sessionRow, *runlog.Stats)) (n counts, err error) {
 	rows, err := c.sessions(ctx, a, log, ids)
 	if err != nil {
-		return nil, nil, err
-	}
-	stats := make(map[string]*runlog.Stats, len(rows))
-	for _, row := range rows {
-		stats[row.ID] = &runlog.Stats{}
-		if row.err != nil {
-			row.fail(fmt.Errorf("count session %q: %w", row.ID, row.err))
-		}
+		return n, err
 	}
 	opts := runlog.StatsOptions{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table}
-	err = each(ctx, rows, a.progress, func(row *sessionRow) error {
-		s, err := runlog.LoadStats(ctx, log, row.ID, opts)
-		*stats[row.ID] = s
-		return err
-	})
+	catalog := a.catalog(log, runlog.CatalogOptions{StatsOptions: opts})
+	defer catalog.Flush(ctx)
+	step := a.progress.steps(len(rows))
+	defer a.progress.say(nil)
 	for _, row := range rows {
-		s := stats[row.ID]
-		switch {
-		case row.Error != "":
-			left = append(left, row)
-		case c.isSet() && s.Total.Events == 0, c.model != "" && len(s.ByModel) == 0:
-		default:
-			all = append(all, counted{row, *s})
+		if row.err != nil {
+			row.err = fmt.Errorf("count session %q: %w", row.ID, row.err)
 		}
 	}
-	switch {
-	case err != nil:
-	case len(ids) == 1 && len(left) == 1:
-		err = left[0].err
-	case c.isSet() && len(all)+len(left) == 0:
-		err = c.nothing(rows)
+	all := len(rows)
+	for batch := range slices.Chunk(rows, rowBatch) {
+		err := eachSummary(ctx, catalog, batch, step, func(row *sessionRow, s *runlog.Summary) {
+			if c.isSet() && s.Total.Events == 0 || c.model != "" && len(s.ByModel) == 0 {
+				return
+			}
+			n.sessions++
+			use(row, &s.Stats)
+		})
+		if err != nil {
+			return n, err
+		}
+		n.left = append(n.left, slices.DeleteFunc(batch, func(row *sessionRow) bool { return row.err == nil })...)
+		clear(batch) // counted rows need no memory
 	}
-	return all, left, err
+	switch {
+	case len(ids) == 1 && len(n.left) == 1:
+		return n, n.left[0].err
+	case c.isSet() && n.sessions+len(n.left) == 0:
+		return n, c.nothing(all, nil)
+	}
+	return n, nil
 }
 
 // leftOut is the error for sessions that cannot be read.
@@ -142,53 +144,46 @@ type group struct {
 	runlog.Tally `json:",inline"`
 }
 
-// groups are the counts of sessions by the value of --by: days and weeks in order, all
-// others with the most expensive first.
-func (c *countFlags) groups(ctx context.Context, log *eventlog.Log, all []counted) ([]group, error) {
-	roots := map[string]string{}
-	if c.by == byTree {
-		rows, err := sessionRows(ctx, log)
-		if err != nil {
-			return nil, err
-		}
-		roots = rootsOf(rows)
+// grouped sums counts by the value of --by.
+type grouped map[string]runlog.Tally
+
+func (g grouped) add(parts map[string]runlog.Tally) {
+	for name, t := range parts {
+		g[name] = g[name].Add(t)
 	}
-	sums := map[string]runlog.Tally{}
-	for i := range all {
-		for name, t := range c.split(&all[i], roots) {
-			sums[name] = sums[name].Add(t)
-		}
-	}
+}
+
+// groups are the sums: days and weeks in order, all others with the most expensive first.
+func (c *countFlags) groups(sums grouped) (groups []group) {
 	names := slices.Sorted(maps.Keys(sums))
 	if c.by != byDay && c.by != byWeek {
 		slices.SortStableFunc(names, func(x, y string) int { return byCost(sums[x].Spend, sums[y].Spend) })
 	}
-	var groups []group
 	for _, name := range names {
 		groups = append(groups, group{name, sums[name]})
 	}
-	return groups, nil
+	return groups
 }
 
 // split is the counts of one session by name.
-func (c *countFlags) split(s *counted, roots map[string]string) map[string]runlog.Tally {
+func (c *countFlags) split(row *sessionRow, s *runlog.Stats) map[string]runlog.Tally {
 	switch c.by {
 	case byDay:
-		return s.stats.ByDay
+		return s.ByDay
 	case byWeek:
-		return weeks(s.stats.ByDay)
+		return weeks(s.ByDay)
 	case byModel:
 		models := map[string]runlog.Tally{}
-		for model, spend := range s.stats.ByModel {
+		for model, spend := range s.ByModel {
 			models[model] = runlog.Tally{Sessions: 1, Spend: spend}
 		}
 		return models
 	case bySource:
-		return s.stats.BySource
+		return s.BySource
 	case byFolder:
-		return map[string]runlog.Tally{s.CWD: s.stats.Total}
+		return map[string]runlog.Tally{row.CWD: s.Total}
 	}
-	return map[string]runlog.Tally{cmp.Or(roots[s.ID], s.ID): s.stats.Total}
+	return map[string]runlog.Tally{cmp.Or(c.roots[row.ID], row.ID): s.Total}
 }
 
 // weeks are the tallies of the days by week, as 2006-W01. A session counts once in each.
@@ -210,22 +205,20 @@ func weeks(days map[string]runlog.Tally) map[string]runlog.Tally {
 
 // rootsOf is the first ancestor of each session in the store: the root of its tree.
 func rootsOf(rows []*sessionRow) map[string]string {
-	parents := map[string]string{}
+	roots := make(map[string]string, len(rows))
 	for _, row := range rows {
-		parents[row.ID] = ""
-	}
-	for _, row := range rows {
-		if _, stored := parents[row.Parent]; stored && row.Kind != fork.KindRoot {
-			parents[row.ID] = row.Parent
+		root := row
+		for n := len(rows); n > 0; n-- { // a damaged store may have a cycle
+			parent := rowOf(rows, root.Parent)
+			if parent == nil || root.Kind == fork.KindRoot {
+				break
+			}
+			if root = parent; roots[root.ID] != "" {
+				root = rowOf(rows, roots[root.ID])
+				break
+			}
 		}
-	}
-	roots := map[string]string{}
-	for id := range parents {
-		root := id
-		for n := len(rows); n > 0 && parents[root] != ""; n-- { // a damaged store may have a cycle
-			root = parents[root]
-		}
-		roots[id] = root
+		roots[row.ID] = root.ID
 	}
 	return roots
 }
@@ -245,13 +238,16 @@ func (c *countFlags) groupName(name string, short func(id string) string) string
 	return "no folder named"
 }
 
-// printGroups prints the table of --by. with adds the columns of stats.
-func (a *app) printGroups(ctx context.Context, log *eventlog.Log, c *countFlags, all []counted, print func(p *printer, heading string, rows []group)) error {
-	groups, err := c.groups(ctx, log, all)
+// byGroup counts sessions and prints the table of --by. print adds the columns of the
+// command.
+func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids []string, print func(p *printer, heading string, rows []group)) error {
+	sums := grouped{}
+	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *runlog.Stats) { sums.add(c.split(row, s)) })
 	if err != nil {
 		return err
 	}
-	return printRows(a, groups, func(p *printer) {
+	groups := c.groups(sums)
+	err = printRows(a, groups, func(p *printer) {
 		short := shortener(p, c.ids)
 		named := make([]group, 0, len(groups)+1)
 		sum := group{Name: "all"}
@@ -259,10 +255,11 @@ func (a *app) printGroups(ctx context.Context, log *eventlog.Log, c *countFlags,
 			sum.Tally = sum.Tally.Add(g.Tally)
 			named = append(named, group{c.groupName(g.Name, short), g.Tally})
 		}
-		sum.Sessions = len(all)
+		sum.Sessions = n.sessions
 		print(p, strings.ToUpper(c.by), append(named, sum))
 		p.legend(c.table, sum.Spend)
 	})
+	return cmp.Or(err, leftOut(n.left))
 }
 
 // shortener abbreviates ids on a terminal. ids are all ids of the store, sorted.

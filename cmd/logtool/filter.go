@@ -21,7 +21,11 @@ type filter struct {
 
 	from, to time.Time // of since and until; zero is no bound
 
-	ids []string // of all sessions of the store, sorted; set by sessions
+	// Set by sessions: the ids of all sessions of the store, sorted, and, if byTree is
+	// set, the root of each session's tree.
+	ids    []string
+	byTree bool
+	roots  map[string]string
 }
 
 // noSource is the --source of sessions that were not imported.
@@ -102,16 +106,17 @@ func (f *filter) modelFilter() func(string) bool {
 	return f.hasModel
 }
 
-// sessionRows are all sessions of the log, with their sources, folders and parents.
+// sessionRows are all sessions of the log by id, with their sources, folders and parents.
 func sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) {
 	var all []*sessionRow
+	shared := programs{}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, newSessionRow(info))
+		all = append(all, newSessionRow(info, shared))
 	}
-	relate(all)
+	relate(all, shared)
 	return all, ctx.Err()
 }
 
@@ -123,33 +128,40 @@ func (f *filter) sessions(ctx context.Context, a *app, log *eventlog.Log, ids []
 		return nil, err
 	}
 	f.ids = idsOf(all)
+	if f.byTree {
+		f.roots = rootsOf(all)
+	}
 	if ids != nil {
 		all = slices.DeleteFunc(all, func(row *sessionRow) bool { return !slices.Contains(ids, row.ID) })
 	}
-	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.Error == "" && !f.overlaps(row) })
+	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err == nil && !f.overlaps(row) })
 	if f.source != "" {
-		if err := readSources(ctx, log, rows, a.progress); err != nil {
+		x := reading{app: a, log: log, catalog: a.catalog(log, anySummary())}
+		err := x.sources(ctx, rows)
+		x.catalog.Flush(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.Error == "" && !f.hasOrigin(row) })
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err == nil && !f.hasOrigin(row) })
 	if len(rows) == 0 && f.isSet() {
-		return nil, f.nothing(all)
+		return nil, f.nothing(len(all), all)
 	}
 	return rows, nil
 }
 
-// nothing is the error if none of the sessions fits; nil if there are none.
-func (f *filter) nothing(all []*sessionRow) error {
-	if len(all) == 0 {
+// nothing is the error if none of n sessions fits; nil if n is 0. rows are the sessions,
+// for --source.
+func (f *filter) nothing(n int, rows []*sessionRow) error {
+	if n == 0 {
 		return nil
 	}
-	return &nothingError{sessions: len(all), sources: f.sources(all)}
+	return &nothingError{sessions: n, sources: f.sources(rows)}
 }
 
 // sources lists the known sources for the error of --source.
 func (f *filter) sources(rows []*sessionRow) string {
-	if f.source == "" {
+	if f.source == "" || len(rows) == 0 {
 		return ""
 	}
 	var all []string

@@ -96,56 +96,81 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	if err != nil {
 		return err
 	}
-	rows, err := l.choose(ctx, a, log, all)
+	x := reading{app: a, log: log, catalog: a.catalog(log, anySummary())}
+	defer x.catalog.Flush(ctx)
+	rows, err := l.choose(ctx, &x, all)
 	if err != nil {
 		return err
 	}
 	if len(rows) == 0 {
-		if err := l.nothing(all); err != nil {
+		if err := l.nothing(len(all), all); err != nil {
 			return err
 		}
 	}
-	if err := printRows(a, rows, func(p *printer) { p.sessions(rows, idsOf(all), l.long) }); err != nil {
-		return err
-	}
 	if len(all) == 0 {
-		a.note("no sessions yet: `logtool import` lists transcripts to import, or name another store with --store")
+		defer a.note("no sessions yet: `logtool import` lists transcripts to import, or name another store with --store")
 	}
-	return listError(rows)
+	ids := idsOf(all)
+	clear(all) // printed rows need no memory
+	return l.print(ctx, &x, rows, ids)
 }
 
 // choose filters and orders the sessions. It reads no more of them than the filters
-// and the columns need.
-func (l *listing) choose(ctx context.Context, a *app, log *eventlog.Log, all []*sessionRow) ([]*sessionRow, error) {
-	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.Error == "" && !l.mayMatch(row) })
-	tallies := l.model != "" || l.sort == sortCost || l.long && l.text != ""
-	if tallies {
-		if err := readTallies(ctx, log, rows, a.progress); err != nil {
-			return nil, err
-		}
+// need.
+func (l *listing) choose(ctx context.Context, x *reading, all []*sessionRow) (rows []*sessionRow, err error) {
+	rows = slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err == nil && !l.mayMatch(row) })
+	switch {
+	case l.model != "" || l.sort == sortCost || l.long && l.text != "":
+		err = x.summaries(ctx, rows)
+	case l.source != "":
+		err = x.sources(ctx, rows)
 	}
-	if l.source != "" && !tallies {
-		if err := readSources(ctx, log, rows, a.progress); err != nil {
-			return nil, err
-		}
+	if err == nil && l.text != "" {
+		err = x.names(ctx, rows)
 	}
-	if l.text != "" && !tallies {
-		if err := readNames(ctx, log, rows, a.progress); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.Error == "" && !l.matches(row) })
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err == nil && !l.matches(row) })
 	l.order(rows)
 	if l.limit > 0 && len(rows) > l.limit {
 		rows = rows[:l.limit]
 	}
-	switch {
-	case l.long:
-		return rows, readTallies(ctx, log, rows, a.progress)
-	case l.text != "":
-		return rows, nil
+	return rows, nil
+}
+
+// print reads the columns of the sessions, and prints them. ids are all ids of the store,
+// sorted. It forgets each row that it has printed.
+func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids []string) error {
+	p := x.app.printer()
+	t := p.sessions(l.long)
+	damaged := 0
+	x.begin(len(rows))
+	for batch := range slices.Chunk(rows, rowBatch) {
+		read := x.names
+		if l.long {
+			read = x.summaries
+		}
+		if err := read(ctx, batch); err != nil {
+			return err
+		}
+		for i, row := range batch {
+			if row.err != nil {
+				damaged++
+			}
+			if !x.app.json {
+				t.add(row.cells(p, ids, l.long))
+			} else if err := p.value(row.json()); err != nil {
+				return err
+			}
+			batch[i] = nil
+		}
 	}
-	return rows, readNames(ctx, log, rows, a.progress)
+	x.end()
+	if !x.app.json {
+		p.print(t)
+	}
+	return cmp.Or(p.flush(), unreadable(damaged))
 }
 
 // mayMatch rejects sessions that need not be read.
@@ -155,21 +180,10 @@ func (l *listing) mayMatch(row *sessionRow) bool {
 
 // matches decides on a session once the columns that the filters need are filled.
 func (l *listing) matches(row *sessionRow) bool {
-	if !l.hasOrigin(row) || !containsFold(row.name()+" "+row.Title+" "+row.about, l.text) {
+	if !l.hasOrigin(row) || !containsFold(row.name()+" "+row.Title+" "+row.about(), l.text) {
 		return false
 	}
 	return l.model == "" || row.tally != nil && slices.ContainsFunc(row.Models, l.hasModel)
-}
-
-// listError counts the sessions that cannot be read.
-func listError(rows []*sessionRow) error {
-	damaged := 0
-	for _, row := range rows {
-		if row.Error != "" {
-			damaged++
-		}
-	}
-	return unreadable(damaged)
 }
 
 // unreadable is the error for n sessions that cannot be read; nil for none.
@@ -196,10 +210,9 @@ func (l *listing) order(rows []*sessionRow) {
 	})
 }
 
-// sessions prints the table of ls; ids are all ids of the store, sorted. On a terminal, ids
-// are short, and the table has the source and the folder.
-func (p *printer) sessions(rows []*sessionRow, ids []string, long bool) {
-	t := table{heading: []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, right: []int{1}}
+// sessions is the table of ls. On a terminal it has the source and the folder.
+func (p *printer) sessions(long bool) table {
+	t := table{heading: []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, right: []int{1}, keep: "TITLE"}
 	switch {
 	case long:
 		t.heading = []string{"ID", "SOURCE", "EVENTS", "ORPHANED", "TURNS", "MESSAGES", "FORKS", "OUTPUT", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
@@ -209,22 +222,20 @@ func (p *printer) sessions(rows []*sessionRow, ids []string, long bool) {
 		t.heading = []string{"ID", "SOURCE", "FOLDER", "EVENTS", "LAST ACTIVITY", "TITLE"}
 		t.right, t.drop = []int{3}, []string{"EVENTS", "FOLDER", "SOURCE"}
 	}
-	for _, row := range rows {
-		t.rows = append(t.rows, row.cells(p, ids, long))
-	}
-	t.keep = "TITLE"
-	p.print(t)
+	return t
 }
 
+// cells are the cells of a row. ids are all ids of the store, sorted: on a terminal, ids
+// are short.
 func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 	title := row.name()
-	if row.Error != "" {
-		title = "unreadable: " + clean(onOneLine(row.Error))
+	if row.err != nil {
+		title = "unreadable: " + clean(onOneLine(row.err.Error()))
 	}
 	id, source := clean(row.ID), cmp.Or(clean(row.Source), "-")
 	if p.terminal {
 		id = clean(abbreviate(row.ID, ids))
-		if row.Kind == fork.KindFork && row.Title == "" && !row.Missing { // about has the parent
+		if row.Kind == fork.KindFork && row.Title == "" && !row.Missing { // the description names the parent
 			title = strings.Replace(title, clean(row.Parent), clean(abbreviate(row.Parent, ids)), 1)
 		}
 	}
@@ -238,7 +249,7 @@ func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 	if t := row.tally; t != nil {
 		orphaned, turns, messages, output = thousands(t.Orphaned), thousands(t.Turns), thousands(t.Messages), thousands(t.Usage.OutputTokens)
 	}
-	return []string{id, source, thousands(row.Events), orphaned, turns, messages, thousands(row.Forks),
+	return []string{id, source, thousands(row.Events), orphaned, turns, messages, thousands(int64(row.Forks)),
 		output, priced(row.spend()), size(row.Bytes), p.when(row.Last), row.from(ids), title}
 }
 

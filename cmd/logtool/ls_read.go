@@ -8,110 +8,128 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/runlog"
 )
 
+// rowBatch is the number of sessions that are read together.
+const rowBatch = 256
+
 // each runs f for the readable rows, in parallel. An error becomes the error of the row.
-func each(ctx context.Context, rows []*sessionRow, p *progress, f func(*sessionRow) error) error {
-	step := p.steps(len(rows))
-	defer p.say(nil)
+func each(ctx context.Context, rows []*sessionRow, step func(), f func(*sessionRow) error) error {
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, row := range rows {
-		if row.Error != "" {
+		if row.err != nil {
 			continue
 		}
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			if ctx.Err() != nil {
-				return
+			if ctx.Err() == nil {
+				if err := f(row); err != nil {
+					row.err = err
+				}
+				step()
 			}
-			if err := f(row); err != nil {
-				row.fail(err)
-			}
-			step()
 		})
 	}
 	all.Wait()
 	return ctx.Err()
 }
 
-// readTallies reads the sessions of rows that have no tally yet.
-func readTallies(ctx context.Context, log *eventlog.Log, rows []*sessionRow, p *progress) error {
-	return each(ctx, rows, p, func(row *sessionRow) error {
-		if row.tally != nil {
-			return nil
+// eachSummary calls use with the summary of each readable row, in the order of the rows.
+// An error becomes the error of the row.
+func eachSummary(ctx context.Context, c *runlog.Catalog, rows []*sessionRow, step func(), use func(*sessionRow, *runlog.Summary)) error {
+	for batch := range slices.Chunk(rows, rowBatch) {
+		var sessions []runlog.Listed
+		for _, row := range batch {
+			if row.err == nil {
+				sessions = append(sessions, runlog.Listed{Session: row.ID, Head: row.Head})
+			}
 		}
-		stats, err := runlog.LoadStats(ctx, log, row.ID)
+		all, err := c.Load(ctx, sessions)
 		if err != nil {
 			return err
 		}
-		t := stats.Total
-		row.tally = &tally{
-			Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced,
-			Models: slices.Sorted(maps.Keys(stats.ByModel)),
-		}
-		row.Orphaned, err = row.readEvents(ctx, log)
-		return err
-	})
-}
-
-// readSources reads the sessions of rows without a source in the first event.
-func readSources(ctx context.Context, log *eventlog.Log, rows []*sessionRow, p *progress) error {
-	return each(ctx, rows, p, func(row *sessionRow) (err error) {
-		if !row.begun {
-			_, err = row.readEvents(ctx, log)
-		}
-		return err
-	})
-}
-
-// readNames finds names for the sessions of rows that were not read.
-func readNames(ctx context.Context, log *eventlog.Log, rows []*sessionRow, p *progress) error {
-	return each(ctx, rows, p, func(row *sessionRow) error {
-		if row.tally == nil {
-			row.Title = readName(ctx, log, row.ID)
-		}
-		return nil
-	})
-}
-
-// readEvents reads the session's own events for its title and source, and counts
-// the orphaned events.
-func (row *sessionRow) readEvents(ctx context.Context, log *eventlog.Log) (orphaned int64, err error) {
-	var n sessionName
-	var tree event.Tree
-	var scoped []int64 // seqs of the events that count on a path only
-	var last int64
-	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own().Transient()) {
-		if err == nil {
-			err = tree.Add(&e)
-		}
-		if err != nil {
-			return 0, err
-		}
-		n.add(&e)
-		if s, ok, err := event.Decode[event.Session](&e); ok && err == nil {
-			row.Agent = cmp.Or(s.Agent, row.Agent)
-			row.Source, row.CWD = cmp.Or(s.Source.Format, row.Source), cmp.Or(s.CWD, row.CWD)
-		}
-		if last = e.Seq; e.Type.Scope() == event.PathScope {
-			scoped = append(scoped, e.Seq)
+		for _, row := range batch {
+			if row.err != nil {
+				continue
+			}
+			if row.err = all[0].Err; row.err == nil {
+				use(row, &all[0].Summary)
+			}
+			all = all[1:]
+			step()
 		}
 	}
-	row.Title = n.name()
-	path := tree.Path(last)
-	for _, seq := range scoped {
-		if !path.Has(seq) {
-			orphaned++
-		}
+	return nil
+}
+
+// reading reads the sessions of rows for a command.
+type reading struct {
+	app     *app
+	log     *eventlog.Log
+	catalog *runlog.Catalog
+	step    func()
+}
+
+// begin makes the progress line count to n sessions, until end.
+func (x *reading) begin(n int) { x.step = x.app.progress.steps(n) }
+
+func (x *reading) end() {
+	x.app.progress.say(nil)
+	x.step = nil
+}
+
+// counting runs f and counts rows, unless an outer call counts.
+func (x *reading) counting(rows []*sessionRow, f func() error) error {
+	if x.step == nil {
+		x.begin(len(rows))
+		defer x.end()
 	}
-	return orphaned, nil
+	return f()
+}
+
+// summaries fills the rows that have no tally yet.
+func (x *reading) summaries(ctx context.Context, rows []*sessionRow) error {
+	unread := slices.DeleteFunc(slices.Clone(rows), func(row *sessionRow) bool { return row.tally != nil })
+	return x.counting(unread, func() error { return eachSummary(ctx, x.catalog, unread, x.step, (*sessionRow).fill) })
+}
+
+// sources finds the sources of rows without one in the first event.
+func (x *reading) sources(ctx context.Context, rows []*sessionRow) error {
+	later := slices.DeleteFunc(slices.Clone(rows), func(row *sessionRow) bool { return row.begun })
+	return x.counting(later, func() error { return eachSummary(ctx, x.catalog, later, x.step, (*sessionRow).locate) })
+}
+
+// names finds names for the rows without a tally.
+func (x *reading) names(ctx context.Context, rows []*sessionRow) error {
+	return x.counting(rows, func() error {
+		return each(ctx, rows, x.step, func(row *sessionRow) error {
+			if row.tally == nil {
+				row.Title = readName(ctx, x.log, row.ID)
+			}
+			return nil
+		})
+	})
+}
+
+// fill takes the columns of ls --long from a summary.
+func (row *sessionRow) fill(s *runlog.Summary) {
+	t := &s.Total
+	row.tally = &tally{
+		Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Orphaned: s.Orphaned,
+		Models: slices.Sorted(maps.Keys(s.ByModel)),
+	}
+	row.Title = cmp.Or(onOneLine(s.Title), onOneLine(s.Input))
+	row.locate(s)
+}
+
+// locate takes the program from a summary.
+func (row *sessionRow) locate(s *runlog.Summary) {
+	row.program = &program{cmp.Or(s.Source, row.Source), cmp.Or(s.Agent, row.Agent), cmp.Or(s.CWD, row.CWD)}
 }
 
 // sessionName collects the name of a session from its events.
@@ -129,20 +147,8 @@ func (n *sessionName) add(e *event.Event) {
 		n.title = cmp.Or(onOneLine(s.Title), n.title)
 	}
 	if n.text == "" {
-		n.text = inputText(e)
+		n.text = onOneLine(runlog.InputText(e))
 	}
-}
-
-// inputText is the text of a user message or an external input; else empty.
-func inputText(e *event.Event) string {
-	if m, ok, err := event.Decode[event.Message](e); ok && err == nil && m.Role == event.User && !e.IsContext() {
-		return onOneLine(m.Text())
-	}
-	var text string
-	if x, ok, err := event.Decode[event.External](e); ok && err == nil && json.Unmarshal(x.Value, &text) == nil {
-		return onOneLine(text)
-	}
-	return ""
 }
 
 // nameEvents is how many events readName reads at each end of a session.

@@ -109,7 +109,7 @@ func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Nod
 		switch {
 		case chosen[n.ID]:
 			order = append(order, n)
-		case n.Info.First.Seq == 0:
+		case n.Info.First == 0:
 			unread = append(unread, n.ID)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/sqlite"
@@ -104,12 +105,72 @@ func TestListingReadsTheEnds(t *testing.T) {
 				}
 			}
 			store.events = 0
-			if err := a.ls(t.Context(), log, &listing{long: true, sort: "id"}); err != nil || store.events != 2*sessions*long { // the counts, and the titles
+			if err := a.ls(t.Context(), log, &listing{long: true, sort: "id"}); err != nil || store.events != sessions*long {
 				t.Errorf("--long: %d events (%v)", store.events, err)
 			}
 		})
 	}
 }
+
+// ls --long, stats, cost and tree --long read a session once, and once more after an
+// append.
+func TestListingsReadWhatChanged(t *testing.T) {
+	const sessions, long = 300, 5
+	for name, open := range map[string]func(dir string) (string, eventlog.Store){
+		"jsonl":  func(dir string) (string, eventlog.Store) { return dir, jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"sqlite": func(dir string) (string, eventlog.Store) { return dir + "/s.db", sqlite.New(dir + "/s.db") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &app{out: io.Discard, getenv: func(string) string { return "" }, now: time.Now}
+			var inner eventlog.Store
+			a.store, inner = open(t.TempDir())
+			store := &counting{Store: inner}
+			log := eventlog.Open(store)
+			defer func() { _ = log.Close() }()
+			add := func(session string, n int) {
+				t.Helper()
+				var events []event.Event
+				for range n {
+					events = append(events, event.UserMessage("hello"))
+				}
+				if _, err := log.Append(t.Context(), session, eventlog.Any(), events...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range sessions {
+				add(fmt.Sprint("s", i), long)
+			}
+			commands := map[string]func() error{
+				"ls --long":   func() error { return a.ls(t.Context(), log, &listing{long: true, sort: "cost"}) },
+				"stats":       func() error { return a.stats(t.Context(), log, nil, 0, builtinPrices()) },
+				"cost":        func() error { return a.costs(t.Context(), log, nil, builtinPrices()) },
+				"tree --long": func() error { return a.tree(t.Context(), log, nil, true, "json") },
+			}
+			readNothing := func(when string) {
+				t.Helper()
+				for command, run := range commands {
+					store.events = 0
+					if err := run(); err != nil || store.events > 0 {
+						t.Errorf("%s, %s: %d events (%v)", command, when, store.events, err)
+					}
+				}
+			}
+			if err := commands["ls --long"](); err != nil {
+				t.Fatal(err)
+			}
+			readNothing("again")
+			add("s7", 2)
+			store.events = 0
+			if err := commands["stats"](); err != nil || store.events != long+2 {
+				t.Errorf("stats after an append: %d events (%v), want %d", store.events, err, long+2)
+			}
+			readNothing("after stats")
+		})
+	}
+}
+
+// builtinPrices are the flags of stats and cost without any.
+func builtinPrices() *countFlags { return &countFlags{table: prices.Builtin()} }
 
 // readName reads the ends of a session only. The newest title counts, else the first
 // text.

@@ -92,16 +92,18 @@ func (a *app) completeSession(n int) cobra.CompletionFunc {
 // an unreadable store: the command reports it.
 func (a *app) completeSessions(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var rows []*sessionRow
+	shared := programs{}
 	err := a.reading(func(log *eventlog.Log) error {
 		for info, err := range log.Sessions(cmd.Context()) {
 			if err != nil {
 				return err
 			}
 			if strings.HasPrefix(info.ID, typed) && info.Err == nil {
-				rows = append(rows, newSessionRow(info))
+				rows = append(rows, newSessionRow(info, shared))
 			}
 		}
-		return readNames(cmd.Context(), log, rows, a.progress)
+		x := reading{app: a, log: log}
+		return x.names(cmd.Context(), rows)
 	})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

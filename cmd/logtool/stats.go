@@ -55,23 +55,19 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 	if err != nil {
 		return err
 	}
-	all, left, err := c.load(ctx, a, log, ids)
-	if err != nil {
-		return err
-	}
 	if c.by != "" {
-		err = a.printGroups(ctx, log, c, all, func(p *printer, heading string, groups []group) { p.tallies(heading, groups) })
-		return cmp.Or(err, leftOut(left))
+		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, groups []group) { p.tallies(heading, groups) })
 	}
 	var sum runlog.Stats
-	for _, s := range all {
-		sum.Add(s.stats)
+	n, err := c.count(ctx, a, log, ids, func(_ *sessionRow, s *runlog.Stats) { sum.Add(*s) })
+	if err != nil {
+		return err
 	}
 	err = a.answer(sum, func(p *printer) {
 		p.stats(&sum, days)
 		p.legend(c.table, sum.Total.Spend)
 	})
-	return cmp.Or(err, leftOut(left))
+	return cmp.Or(err, leftOut(n.left))
 }
 
 // stats prints a table by source, by model, by tool and by day.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -12,9 +13,10 @@ import (
 type table struct {
 	heading []string
 	rows    [][]string
-	right   []int    // the columns that align right
-	drop    []string // headings of columns that a narrow terminal does not get, the first one first
-	keep    string   // heading of the column that gets most of the width; may be empty
+	many    packedRows // after rows: the rows that add added
+	right   []int      // the columns that align right
+	drop    []string   // headings of columns that a narrow terminal does not get, the first one first
+	keep    string     // heading of the column that gets most of the width; may be empty
 }
 
 // The widths of columns.
@@ -39,8 +41,26 @@ func (p *printer) print(t table) {
 		width = t.fit(p.width)
 	}
 	p.printf("%s\n", p.paint(dim, t.line(t.heading, width)))
-	for _, row := range t.rows {
+	for row := range t.all() {
+		if p.width > 0 {
+			row = t.cut(row, width)
+		}
 		p.printf("%s\n", t.line(row, width))
+	}
+}
+
+// add adds a row. A table of many rows needs less memory with add than with rows.
+func (t *table) add(row []string) { t.many.add(row) }
+
+// all yields every row. A row is valid until the next one.
+func (t *table) all() iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for _, row := range t.rows {
+			if !yield(row) {
+				return
+			}
+		}
+		t.many.all(yield)
 	}
 }
 
@@ -56,6 +76,7 @@ func (t *table) remove(heading string) {
 		rows[n] = slices.Delete(slices.Clone(row), i, i+1)
 	}
 	t.rows = rows
+	t.many.remove(i)
 	var right []int
 	for _, n := range t.right {
 		switch {
@@ -72,7 +93,7 @@ func (t *table) remove(heading string) {
 // mostColumn asks for.
 func (t *table) widths(wide func(n int) int) []int {
 	width := make([]int, len(t.heading))
-	for _, row := range append([][]string{t.heading}, t.rows...) {
+	widen := func(row []string) {
 		for i, cell := range row {
 			n := columns(cell)
 			if n > mostColumn {
@@ -80,6 +101,10 @@ func (t *table) widths(wide func(n int) int) []int {
 			}
 			width[i] = max(width[i], n)
 		}
+	}
+	widen(t.heading)
+	for row := range t.all() {
+		widen(row)
 	}
 	return width
 }
@@ -104,7 +129,6 @@ func (t *table) fit(most int) []int {
 			if over > 0 { // cut even an id
 				width[0] = max(min(width[0], leastColumn), width[0]-over)
 			}
-			t.cut(width)
 			return width
 		}
 		t.remove(drop[0])
@@ -151,17 +175,15 @@ func (t *table) isName(column int) bool {
 	return !slices.Contains(t.right, column)
 }
 
-// cut shortens the cells that are wider than their column.
-func (t *table) cut(width []int) {
-	for n, row := range t.rows {
-		row = slices.Clone(row)
-		for i, cell := range row {
-			if (t.isName(i) || i == 0) && columns(cell) > width[i] {
-				row[i] = shorten(t.heading[i], cell, width[i])
-			}
+// cut shortens the cells of a row that are wider than their column.
+func (t *table) cut(row []string, width []int) []string {
+	row = slices.Clone(row)
+	for i, cell := range row {
+		if (t.isName(i) || i == 0) && columns(cell) > width[i] {
+			row[i] = shorten(t.heading[i], cell, width[i])
 		}
-		t.rows[n] = row
 	}
+	return row
 }
 
 // shorten shortens a cell. The end of a folder tells more than its beginning.

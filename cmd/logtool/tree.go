@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/runlog"
 )
 
 func (a *app) treeCommand() *cobra.Command {
@@ -50,11 +53,13 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 	if err != nil {
 		return err
 	}
-	var g drawing
-	for _, n := range forest.All() {
-		g.ids = append(g.ids, n.ID)
+	g := drawing{reading: reading{app: a, log: log}, printer: a.printer()}
+	if g.terminal {
+		for _, n := range forest.All() {
+			g.ids = append(g.ids, n.ID)
+		}
+		slices.Sort(g.ids)
 	}
-	slices.Sort(g.ids)
 	roots := forest.Roots
 	if len(args) > 0 {
 		if g.marked, err = resolve(ctx, log, args[0]); err != nil {
@@ -66,88 +71,121 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		}
 		roots, long = []*fork.Node{n}, true
 	}
-	if long && len(args) == 0 {
-		a.progress.readsAll()
-	}
-	for _, n := range roots {
-		top, err := newTreeNode(ctx, log, n, long)
-		if err != nil {
-			return err
+	if long {
+		g.catalog = a.catalog(log, anySummary())
+		defer g.catalog.Flush(ctx)
+		if len(args) == 0 {
+			a.progress.readsAll()
 		}
-		g.roots = append(g.roots, top)
 	}
-	if err := g.name(ctx, log, a.progress); err != nil {
-		return err
-	}
-	p := a.printer()
-	switch format {
-	case "json":
-		err = g.json(p)
-	case "dot":
-		g.dot(p)
-	case "mermaid":
-		g.mermaid(p)
-	default:
-		g.draw(p)
-	}
-	if err != nil {
-		return err
-	}
-	return p.flush()
+	return cmp.Or(g.trees(ctx, roots, format), g.flush())
 }
 
-// drawing is the trees to draw.
+// drawing draws trees.
 type drawing struct {
-	roots  []*treeNode
-	ids    []string // of all sessions of the store, sorted
+	reading
+	*printer
+	ids    []string // of all sessions of the store, sorted; empty without a terminal
 	marked string   // the session that the user named
 }
 
-// name finds the titles of the sessions.
-func (g *drawing) name(ctx context.Context, log *eventlog.Log, p *progress) error {
-	var all []*treeNode
-	var add func([]*treeNode)
-	add = func(nodes []*treeNode) {
-		for _, t := range nodes {
-			if t.branch == nil && t.node.Info.Err == nil {
-				all = append(all, t)
-			}
-			add(t.children)
+// treeFormat prints trees one by one.
+type treeFormat struct {
+	begin, end func()
+	tree       func(*treeNode) error
+}
+
+// trees reads and prints some trees at a time, so that it needs no memory for all.
+func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) error {
+	f := g.format(format)
+	sessions := 0
+	for _, n := range roots {
+		for range n.Walk() {
+			sessions++
 		}
 	}
-	add(g.roots)
-	step := p.steps(len(all))
-	defer p.say(nil)
-	for nodes := range slices.Chunk(all, nameBatch) {
-		if err := readTitles(ctx, log, nodes); err != nil {
+	g.begin(sessions)
+	defer g.end()
+	f.begin()
+	for len(roots) > 0 {
+		var batch []*fork.Node
+		trees := 0
+		for trees < len(roots) && len(batch) < rowBatch {
+			for _, n := range roots[trees].Walk() {
+				batch = append(batch, n)
+			}
+			trees++
+		}
+		about, err := g.describe(ctx, batch)
+		if err != nil {
 			return err
 		}
-		for range nodes {
-			step()
+		for _, n := range roots[:trees] {
+			if err := f.tree(newTreeNode(n, about)); err != nil {
+				return err
+			}
 		}
+		roots = roots[trees:]
 	}
+	f.end()
 	return nil
 }
 
-// nameBatch is the number of sessions whose names are read together.
-const nameBatch = 1000
+// description is the part of a node that is read from its session.
+type description struct {
+	title    string
+	about    string        // of a session without a title
+	branches []fork.Branch // that the session's own rewinds orphaned
+	err      error         // of reading the session
+}
 
-// readTitles finds the titles of some sessions.
-func readTitles(ctx context.Context, log *eventlog.Log, nodes []*treeNode) error {
+// describe reads sessions. With a catalog it reads the branches too, and all titles.
+func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.Node]*description, error) {
+	all := make(map[*fork.Node]*description, len(nodes))
 	rows := make([]*sessionRow, len(nodes))
-	for i, t := range nodes {
-		rows[i] = &sessionRow{ID: t.node.ID}
+	moved := map[string]bool{}
+	for i, n := range nodes {
+		all[n] = &description{}
+		rows[i] = &sessionRow{ID: n.ID, Head: n.Info.Last, program: &program{}, err: n.Info.Err}
 	}
-	if err := readNames(ctx, log, rows, nil); err != nil {
-		return err
-	}
-	for i, t := range nodes {
-		t.title = rows[i].Title
-		if t.title == "" && t.node.Kind != fork.KindFork {
-			t.about = readAbout(ctx, log, t.node.ID)
+	if g.catalog != nil {
+		err := eachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *runlog.Summary) {
+			row.fill(s)
+			moved[row.ID] = s.Moves > 0
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	var readers sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, n := range nodes {
+		free <- struct{}{}
+		readers.Go(func() {
+			defer func() { <-free }()
+			all[n].read(ctx, g.log, n, rows[i], moved[n.ID])
+			g.reading.step()
+		})
+	}
+	readers.Wait()
+	return all, ctx.Err()
+}
+
+// read reads what the row of a session does not have.
+func (d *description) read(ctx context.Context, log *eventlog.Log, n *fork.Node, row *sessionRow, moved bool) {
+	if n.Info.Err != nil || ctx.Err() != nil {
+		return
+	}
+	d.err, d.title = row.err, row.Title
+	if row.tally == nil {
+		d.title = readName(ctx, log, n.ID)
+	}
+	if moved && !n.Missing && d.err == nil {
+		d.branches, d.err = fork.OwnBranches(ctx, log, n.ID)
+	}
+	if d.title == "" && n.Kind != fork.KindFork {
+		d.about = readAbout(ctx, log, n.ID)
+	}
 }
 
 // readAbout describes a session by its first event; empty if that says nothing.
@@ -156,46 +194,31 @@ func readAbout(ctx context.Context, log *eventlog.Log, session string) string {
 		if err != nil {
 			break
 		}
-		return newSessionRow(eventlog.SessionInfo{ID: session, First: e, Last: e}).about
+		return newSessionRow(eventlog.SessionInfo{ID: session, First: e, Last: e}, programs{}).about()
 	}
 	return ""
 }
 
 // treeNode is a session in a tree, or an orphaned branch of a session.
 type treeNode struct {
-	node     *fork.Node
-	title    string       // of a session
-	about    string       // of a session without a title
-	branch   *fork.Branch // nil for a session
-	at       int64        // the seq of the event that it branches off
-	children []*treeNode  // ordered by at
-
-	orphaned int64 // events in the orphaned branches of a session
-	err      error // the error of reading them
+	node         *fork.Node
+	*description              // of the session
+	branch       *fork.Branch // nil for a session
+	at           int64        // the seq of the event that it branches off
+	children     []*treeNode  // ordered by at
+	orphaned     int64        // events in the orphaned branches of a session
 }
 
-// newTreeNode makes the node of a session and all nodes below it. With branches,
-// the orphaned branches are nodes too.
-func newTreeNode(ctx context.Context, log *eventlog.Log, n *fork.Node, branches bool) (*treeNode, error) {
-	t := &treeNode{node: n, at: n.Seq}
-	var orphaned []*treeNode
-	if branches && n.Info.Err == nil && !n.Missing {
-		all, err := fork.OwnBranches(ctx, log, n.ID)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		t.err = err
-		orphaned = t.addBranches(all)
-	}
+// newTreeNode makes the node of a session and all nodes below it. The orphaned branches
+// in the descriptions are nodes too.
+func newTreeNode(n *fork.Node, all map[*fork.Node]*description) *treeNode {
+	t := &treeNode{node: n, description: all[n], at: n.Seq}
+	orphaned := t.addBranches(t.branches)
 	for _, d := range n.Down {
-		child, err := newTreeNode(ctx, log, d, branches)
-		if err != nil {
-			return nil, err
-		}
-		t.add(child, orphaned)
+		t.add(newTreeNode(d, all), orphaned)
 	}
 	t.sort()
-	return t, nil
+	return t
 }
 
 // addBranches adds branches that the session's own rewinds orphaned.
@@ -203,7 +226,7 @@ func (t *treeNode) addBranches(branches []fork.Branch) (orphaned []*treeNode) {
 	for i := range branches {
 		b := &branches[i]
 		t.orphaned += b.Counted
-		x := &treeNode{node: t.node, branch: b, at: b.Base}
+		x := &treeNode{node: t.node, description: t.description, branch: b, at: b.Base}
 		t.add(x, orphaned)
 		orphaned = append(orphaned, x)
 	}
@@ -258,14 +281,28 @@ func quoted(label, reason string) (text string) {
 	return text
 }
 
-// draw draws the trees with lines.
-func (g *drawing) draw(p *printer) {
-	for _, t := range g.roots {
-		g.node(p, t, "", "")
+// format is the format of a name.
+func (g *drawing) format(name string) treeFormat {
+	nothing := func() {}
+	switch name {
+	case "json":
+		return treeFormat{nothing, nothing, func(t *treeNode) error { return t.json(g.printer, 0) }}
+	case "dot":
+		return g.dot()
+	case "mermaid":
+		return g.mermaid()
 	}
-	if len(g.roots) == 0 && p.terminal {
-		p.printf("no sessions\n")
+	drawn := false
+	end := func() {
+		if !drawn && g.terminal {
+			g.printf("no sessions\n")
+		}
 	}
+	return treeFormat{nothing, end, func(t *treeNode) error {
+		drawn = true
+		g.node(g.printer, t, "", "")
+		return nil
+	}}
 }
 
 // node draws a node after its connector. The lines of its children begin with in.

@@ -36,15 +36,6 @@ type branchRow struct {
 	Reason   string     `json:"reason,omitzero"`
 }
 
-func (g *drawing) json(p *printer) error {
-	for _, t := range g.roots {
-		if err := t.json(p, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (t *treeNode) json(p *printer, depth int) error {
 	n := t.node
 	row := treeRow{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
@@ -106,6 +97,12 @@ func (x *graph) add(t *treeNode) int {
 	return id
 }
 
+// draw adds a tree.
+func (x *graph) draw(t *treeNode) error {
+	x.add(t)
+	return nil
+}
+
 // label is the text of a node.
 func (t *treeNode) label() string {
 	if t.branch != nil {
@@ -114,7 +111,8 @@ func (t *treeNode) label() string {
 	return clean(t.node.ID) + "\n" + count(t.node.Info.Events(), "event")
 }
 
-func (g *drawing) dot(p *printer) {
+func (g *drawing) dot() treeFormat {
+	p := g.printer
 	quote := func(text string) string {
 		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.TrimSpace(text))
 	}
@@ -127,32 +125,28 @@ func (g *drawing) dot(p *printer) {
 		}
 		return ""
 	}
-	p.printf("digraph sessions {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
-	g.graph(&graph{
+	x := graph{
 		node: func(id int, t *treeNode, label string) {
 			p.printf("  n%d [label=\"%s\"%s];\n", id, quote(label), style(t, g.marked))
 		},
 		edge: func(from, to int, t *treeNode, label string) {
 			p.printf("  n%d -> n%d [label=\"%s\"%s];\n", from, to, quote(label), style(t, ""))
 		},
-	})
-	p.printf("}\n")
-}
-
-func (g *drawing) graph(x *graph) {
-	for _, t := range g.roots {
-		x.add(t)
 	}
+	begin := func() {
+		p.printf("digraph sessions {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
+	}
+	return treeFormat{begin, func() { p.printf("}\n") }, x.draw}
 }
 
-func (g *drawing) mermaid(p *printer) {
+func (g *drawing) mermaid() treeFormat {
+	p := g.printer
 	quote := func(text string) string {
 		text = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;").Replace(strings.TrimSpace(text))
 		return `"` + strings.ReplaceAll(text, "\n", "<br/>") + `"`
 	}
 	var orphaned []string
-	p.printf("flowchart LR\n")
-	g.graph(&graph{
+	x := graph{
 		node: func(id int, t *treeNode, label string) {
 			p.printf("  n%d[%s]\n", id, quote(label))
 			if t.branch != nil {
@@ -166,8 +160,11 @@ func (g *drawing) mermaid(p *printer) {
 			}
 			p.printf("  n%d %s|%s| n%d\n", from, arrow, quote(label), to)
 		},
-	})
-	if len(orphaned) > 0 {
-		p.printf("  classDef orphaned stroke-dasharray: 5 5\n  class %s orphaned\n", strings.Join(orphaned, ","))
 	}
+	end := func() {
+		if len(orphaned) > 0 {
+			p.printf("  classDef orphaned stroke-dasharray: 5 5\n  class %s orphaned\n", strings.Join(orphaned, ","))
+		}
+	}
+	return treeFormat{func() { p.printf("flowchart LR\n") }, end, x.draw}
 }

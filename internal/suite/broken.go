@@ -45,6 +45,7 @@ func BrokenStores() []BrokenStore {
 		{"keeps garbage", func(m *memory.Store) eventlog.Store { return &keepsGarbage{m} }},
 		{"removes used blobs", func(m *memory.Store) eventlog.Store { return &sweepsAll{m} }},
 		{"keeps the first time of a blob", func(m *memory.Store) eventlog.Store { return &neverRenews{Store: m} }},
+		{"keeps rows of the catalog", func(m *memory.Store) eventlog.Store { return &keepsRows{m, map[string][]byte{}} }},
 		{"works after Close", func(m *memory.Store) eventlog.Store { return &ignoresClose{m} }},
 		{"lists in reverse order", func(m *memory.Store) eventlog.Store { return &listsBackward{m} }},
 		{"ignores the case of ids", func(m *memory.Store) eventlog.Store { return &mixesCase{m} }},

@@ -58,6 +58,7 @@ const (
 	Bulk      Need = "bulk versioner"
 	Sweeper   Need = "sweeper"
 	Salvager  Need = "salvager"
+	Cataloger Need = "cataloger"
 )
 
 // capabilities returns the capabilities of a store and its harness.
@@ -71,7 +72,7 @@ func capabilities(t testing.TB, h Harness) []Need {
 		Handles: !h.OneHandle, ReadOnly: h.OpenReadOnly != nil, Damage: h.Damage != nil,
 		Blobs: hasAbility[eventlog.Blobs](s), Locker: hasAbility[eventlog.Locker](s), Eraser: hasAbility[eventlog.Eraser](s),
 		Leaser: hasAbility[eventlog.Leaser](s), Notifier: hasAbility[eventlog.Notifier](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s), Bulk: hasAbility[eventlog.BulkVersioner](s),
-		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s),
+		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s), Cataloger: hasAbility[eventlog.Cataloger](s),
 	} {
 		if found {
 			has = append(has, need)

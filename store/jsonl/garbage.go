@@ -17,7 +17,7 @@ import (
 )
 
 // Sweep implements eventlog.Sweeper. It yields, and with remove deletes, temporary
-// files and empty session files. It skips the files of a session while another process
+// files, empty session files and rows of the catalog without a session. It skips the files of a session while another process
 // holds the session's lock.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
@@ -45,8 +45,12 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 	if err != nil {
 		return err
 	}
+	rows, err := s.unusedRows()
+	if err != nil {
+		return err
+	}
 	swept := false
-	for _, name := range append(spools, files...) {
+	for _, name := range slices.Concat(spools, rows, files) {
 		leftover, err := s.inspectLeftover(name, remove)
 		if err = errors.Join(err, s.alive(ctx)); err != nil {
 			return err
@@ -63,6 +67,23 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 		return s.fs.SyncDir(".")
 	}
 	return nil
+}
+
+// unusedRows returns the rows of the catalog whose session is missing.
+func (s *Store) unusedRows() ([]string, error) {
+	rows, err := s.listFiles(catalogDir, func(name string) bool { return strings.HasSuffix(name, rowExtension) })
+	if len(rows) == 0 || err != nil {
+		return nil, err
+	}
+	files, err := s.listFiles(".", func(name string) bool { return strings.HasSuffix(name, extension) })
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(rows, func(row string) bool {
+		session := strings.TrimSuffix(strings.TrimPrefix(row, catalogDir+"/"), rowExtension)
+		_, used := slices.BinarySearch(files, session+extension)
+		return used
+	}), nil
 }
 
 // listFiles returns the sorted paths of the regular files in dir for which pick is

@@ -12,8 +12,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// RemoveSession implements eventlog.Eraser. It first removes saved tails and backup
-// copies durably: a later session with the same id must not find them.
+// RemoveSession implements eventlog.Eraser. It first removes saved tails, backup
+// copies and the row of the catalog durably: a later session with the same id must not
+// find them.
 func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
 	h, err := s.beginWrite(ctx, "remove session", session)
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 		return err
 	}
 	_ = s.fs.Remove(h.rewriteName()) // rarely exists
-	if err = h.removeSaved(); err == nil {
+	if err = errors.Join(h.removeSaved(), h.removeRow()); err == nil {
 		err = s.fs.Remove(h.name)
 	}
 	if err != nil {

@@ -81,7 +81,7 @@ func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept stri
 	}
 	name, err := h.backUp(ctx)
 	if err == nil {
-		err = h.retireSavedTails()
+		err = errors.Join(h.retireSavedTails(), h.removeRow())
 	}
 	if err == nil {
 		err = h.store.fs.Rename(temp, h.name)

@@ -14,8 +14,8 @@ import (
 
 // Rewrite implements eventlog.Eraser. It writes a new file with the replaced and added
 // lines and renames it over the old one. Readers in progress finish in the old file.
-// Before the rename it removes, durably, the session's saved tails and backup copies
-// and all temporary files of blobs: they may contain the erased data. So when the new
+// Before the rename it removes, durably, the session's saved tails and backup copies,
+// its row of the catalog and all temporary files of blobs: they may contain the erased data. So when the new
 // lines are on disk, the erasure is complete.
 func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
 	h, err := s.beginWrite(ctx, "rewrite session", session)
@@ -35,7 +35,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		_ = s.fs.Remove(temp)
 		return fmt.Errorf("rewrite session %q: %w", session, err)
 	}
-	err = errors.Join(h.removeSaved(), s.removeBlobTemps())
+	err = errors.Join(h.removeSaved(), s.removeBlobTemps(), h.removeRow())
 	if err == nil {
 		err = s.fs.Rename(temp, h.name)
 	}

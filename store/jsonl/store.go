@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store and, from eventlog,
-// Blobs, Locker, Eraser, Leaser, Notifier, Salvager, TailKeeper, Checker, Sweeper,
+// Blobs, Cataloger, Locker, Eraser, Leaser, Notifier, Salvager, TailKeeper, Checker, Sweeper,
 // Syncer and Versioner.
 // All methods may be called concurrently.
 type Store struct {

@@ -56,6 +56,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	}
 	copied = fmt.Sprintf("memory:%d", len(s.data.copies)+1)
 	s.data.copies[copied] = found.all
+	delete(s.data.catalog, session)
 	found.all, found.first = nil, all[0].Seq
 	s.data.add(session, found, all)
 	return copied, nil

@@ -35,6 +35,7 @@ type Store struct {
 var (
 	_ eventlog.Store     = (*Store)(nil)
 	_ eventlog.Blobs     = (*Store)(nil)
+	_ eventlog.Cataloger = (*Store)(nil)
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Eraser    = (*Store)(nil)
 	_ eventlog.Leaser    = (*Store)(nil)
@@ -51,6 +52,7 @@ func New() *Store {
 		sessions: make(map[string]*lines),
 		blobs:    make(map[event.Digest]blob),
 		copies:   make(map[string][][]byte),
+		catalog:  make(map[string][]byte),
 		lock:     newStoreLock(),
 		changes:  notify.New(nil),
 	}).handle(false)
@@ -69,6 +71,7 @@ type data struct {
 	sessions map[string]*lines
 	blobs    map[event.Digest]blob
 	copies   map[string][][]byte // lines that Replace replaced, by path
+	catalog  map[string][]byte   // by session
 	version  uint64
 	erasing  []event.Digest
 	lock     *storeLock
@@ -196,6 +199,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		all[at] = slices.Clone(replace[i].Line())
 	}
 	found.all = all
+	delete(s.data.catalog, session)
 	s.data.add(session, found, add)
 	return nil
 }
@@ -239,6 +243,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 		return fmt.Errorf("remove %q: %w", session, eventlog.ErrNotFound)
 	}
 	delete(s.data.sessions, session)
+	delete(s.data.catalog, session)
 	s.data.version++
 	s.data.changes.Publish(session)
 	return nil

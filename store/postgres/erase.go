@@ -26,7 +26,7 @@ const (
 	listErasing   = `SELECT coalesce(array_agg(digest ORDER BY digest), '{}') FROM erasing`
 
 	// vacuumTables removes the bytes of replaced and deleted rows from the tables.
-	vacuumTables = `VACUUM events, sessions, blobs, blob_pieces, copies, erasing`
+	vacuumTables = `VACUUM events, sessions, blobs, blob_pieces, copies, erasing, catalog`
 )
 
 // Rewrite implements eventlog.Eraser.
@@ -44,6 +44,9 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 			return fmt.Errorf("rewrite %q: %w", session, eventlog.ErrNotFound)
 		}
 		if err := t.replace(row, session, replace); err != nil {
+			return err
+		}
+		if _, err := t.exec(deleteRow, row.key); err != nil {
 			return err
 		}
 		if len(add) == 0 {
@@ -113,6 +116,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 			args  []any
 		}{
 			{deleteEvents, []any{row.key}},
+			{deleteRow, []any{row.key}},
 			{deleteSession, []any{[]byte(session)}},
 			{deleteCopies, []any{[]byte(session)}},
 			{countRemoval, nil},

@@ -159,6 +159,9 @@ func (t transaction) replaceAll(session string, at uint64, events iter.Seq2[even
 	if _, err := t.exec(deleteEvents, key); err != nil {
 		return "", err
 	}
+	if _, err := t.exec(deleteRow, key); err != nil {
+		return "", err
+	}
 	return fmt.Sprintf("table copies, number %d", number), t.insertAll(session, key, events)
 }
 

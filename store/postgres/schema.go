@@ -80,6 +80,10 @@ CREATE TABLE copies (
 	PRIMARY KEY (number, seq)
 );
 CREATE INDEX ON copies (session);
+CREATE TABLE catalog (
+	session bigint PRIMARY KEY, -- sessions.key
+	row     bytea  NOT NULL -- derived from the events; may be deleted at any time
+);
 CREATE SEQUENCE copy_numbers;
 `
 

@@ -36,6 +36,7 @@ var (
 	_ eventlog.Store         = (*Store)(nil)
 	_ eventlog.Blobs         = (*Store)(nil)
 	_ eventlog.BulkVersioner = (*Store)(nil)
+	_ eventlog.Cataloger     = (*Store)(nil)
 	_ eventlog.Locker        = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Leaser        = (*Store)(nil)

@@ -39,11 +39,7 @@ func (s *Store) Versions(ctx context.Context, sessions []string) (map[string]uin
 	if err != nil {
 		return nil, err
 	}
-	ids := make([][]byte, len(sessions))
-	for i, session := range sessions {
-		ids[i] = []byte(session)
-	}
-	rows, err := pool.Query(ctx, readVersions, ids)
+	rows, err := pool.Query(ctx, readVersions, idBytes(sessions))
 	if err != nil {
 		return nil, s.failure(err)
 	}

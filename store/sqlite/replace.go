@@ -67,7 +67,7 @@ func (r *replaceOp) apply(w *writer) error {
 	if now != r.at {
 		return rejection{&eventlog.ConflictError{Session: r.session, Actual: head}}
 	}
-	if err := w.resetIndex(); err != nil {
+	if err := errors.Join(w.resetIndex(), w.uncatalog(key)); err != nil {
 		return err
 	}
 	if _, err := w.conn.exec(deleteEvents, key); err != nil {

@@ -91,7 +91,7 @@ func (r *rewriteOp) apply(w *writer) error {
 	if err := w.noteBytes(); err != nil {
 		return err
 	}
-	if err := w.unindex(key, seqsOf(r.replace)); err != nil {
+	if err := errors.Join(w.unindex(key, seqsOf(r.replace)), w.uncatalog(key)); err != nil {
 		return err
 	}
 	for i := range r.replace {
@@ -150,7 +150,7 @@ func (r *removeOp) apply(w *writer) error {
 	if err := w.noteBytes(); err != nil {
 		return err
 	}
-	if err := w.unindexSession(key); err != nil {
+	if err := errors.Join(w.unindexSession(key), w.uncatalog(key)); err != nil {
 		return err
 	}
 	if _, err := w.conn.exec(deleteEvents, key); err != nil {

@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
-// and eventlog's interfaces Blobs, Checker, Eraser, Leaser, Locker, Notifier, Salvager,
+// and eventlog's interfaces Blobs, Cataloger, Checker, Eraser, Leaser, Locker, Notifier, Salvager,
 // Searcher, Sweeper, Syncer and Versioner. All methods are safe for concurrent use.
 type Store struct {
 	path    string
@@ -72,6 +72,7 @@ type Store struct {
 var (
 	_ eventlog.Store     = (*Store)(nil)
 	_ eventlog.Blobs     = (*Store)(nil)
+	_ eventlog.Cataloger = (*Store)(nil)
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Eraser    = (*Store)(nil)
 	_ eventlog.Leaser    = (*Store)(nil)

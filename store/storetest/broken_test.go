@@ -28,9 +28,10 @@ var detections = map[string][]string{
 	"normalizes lines":                 {"store/lines in any layout"},
 	"reads later events":               {"span/ends at the head of its start"},
 	"ignores bounds":                   {"span/selects"},
-	"never changes its version":        {"ability/version changes", "ability/version sees other handles"},
+	"never changes its version":        {"ability/version changes", "ability/version sees other handles", "catalog/keeps rows"},
 	"truncates large blobs":            {"blob/put and open", "size/an append over 4 MiB"},
 	"does not erase":                   {"ability/rewrite"},
-	"removes nothing":                  {"ability/remove compares the head"},
+	"removes nothing":                  {"ability/remove compares the head", "catalog/erases rows"},
+	"keeps rows of the catalog":        {"catalog/erases rows", "catalog/erases rows of replaced sessions", "catalog/leaves out stale rows"},
 	"lists in reverse order":           {"listing/rows", "listing/many"},
 }

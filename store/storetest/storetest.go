@@ -43,6 +43,7 @@ func groups() []group {
 		{Name: "fragments", Cases: fragmentCases},
 		{Name: "blob", Cases: blobCases},
 		{Name: "reopen", Cases: reopenCases},
+		{Name: "catalog", Cases: catalogCases},
 	}
 }
 

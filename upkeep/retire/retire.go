@@ -75,7 +75,7 @@ func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, e
 	var all []*fork.Node
 	for _, n := range forest.All() {
 		all = append(all, n)
-		if n.Info.Err != nil && n.Info.First.Seq == 0 {
+		if n.Info.Err != nil && n.Info.First == 0 {
 			return nil, fmt.Errorf("retire: session %q: %w: %w", n.ID, ErrUnreadable, n.Info.Err)
 		}
 	}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/prices"
+	"github.com/convlog/convlog/runlog"
+)
+
+// catalog gives the summaries of sessions for a command that reads a log.
+func (a *app) catalog(log *eventlog.Log, opts runlog.CatalogOptions) *runlog.Catalog {
+	opts.Put = a.putRows
+	return runlog.NewCatalog(log, opts)
+}
+
+// anySummary is for columns without days and estimates. Summaries that it adds to the
+// catalog serve stats and cost too.
+func anySummary() runlog.CatalogOptions {
+	return runlog.CatalogOptions{StatsOptions: runlog.StatsOptions{Days: time.Local, Prices: prices.Builtin()}, AnyDays: true}
+}
+
+// openTime bounds the wait of putRows for another process that has locked the store.
+const openTime = 100 * time.Millisecond
+
+// putRows stores rows in the catalog of the store, which the command has opened for
+// reading. If the store cannot be written, it stays as it is.
+func (a *app) putRows(ctx context.Context, rows []eventlog.CatalogRow) error {
+	at, err := a.place()
+	if err != nil {
+		return err
+	}
+	at.wait, at.progress = openTime, nil
+	store, err := at.openStore(forChanging)
+	if err != nil {
+		return err
+	}
+	return errors.Join(runlog.PutRows(ctx, store, rows), store.Close())
+}
