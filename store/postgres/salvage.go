@@ -156,11 +156,15 @@ func (t transaction) replaceAll(session string, at uint64, events iter.Seq2[even
 	if _, err := t.exec(copyLines, number, []byte(session), key); err != nil {
 		return "", err
 	}
-	if _, err := t.exec(deleteEvents, key); err != nil {
-		return "", err
+	for _, query := range []string{deleteEvents, deleteRow} {
+		if _, err := t.exec(query, key); err != nil {
+			return "", err
+		}
 	}
-	if _, err := t.exec(deleteRow, key); err != nil {
-		return "", err
+	for _, query := range []string{deleteRelations, deleteUsers} {
+		if _, err := t.exec(query, []byte(session)); err != nil {
+			return "", err
+		}
 	}
 	return fmt.Sprintf("table copies, number %d", number), t.insertAll(session, key, events)
 }
@@ -174,6 +178,9 @@ func (t transaction) insertAll(session string, key int64, events iter.Seq2[event
 	var head event.Head
 	flush := func() error {
 		_, err := t.exec(insert, append([]any{key}, columns(page)...)...)
+		if err == nil {
+			err = t.use(session, page)
+		}
 		size += lineBytes(page)
 		page = page[:0]
 		return err
@@ -184,6 +191,9 @@ func (t transaction) insertAll(session string, key int64, events iter.Seq2[event
 		}
 		if first == 0 {
 			first = e.Seq
+			if _, err := t.exec(insertRelations, []byte(session), relationsOf(&e)); err != nil {
+				return err
+			}
 		}
 		head = e.Head()
 		if page = append(page, e); len(page) == maxPage {

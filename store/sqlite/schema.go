@@ -85,8 +85,27 @@ INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
 // schema3 adds the record of a running erasure (erasing.go).
 const schema3 = `CREATE TABLE erasing (digest TEXT PRIMARY KEY) WITHOUT ROWID;`
 
-// schema4 adds the catalog (catalog.go).
-const schema4 = makeCatalog
+// schema4 adds the catalog (catalog.go), the relations of sessions and the users of blobs
+// (lookup.go). The relations of older sessions are unknown.
+const schema4 = makeCatalog + `
+CREATE TABLE related (
+	name    TEXT    NOT NULL, -- eventlog.RelationsOf the session's first event
+	session INTEGER NOT NULL, -- sessions.key
+	PRIMARY KEY (name, session)
+) WITHOUT ROWID;
+CREATE INDEX related_session ON related (session);
+INSERT INTO related SELECT '', key FROM sessions;
+CREATE TABLE blob_users (
+	digest  TEXT    NOT NULL, -- of a blob that the event lists
+	session INTEGER NOT NULL, -- sessions.key
+	seq     INTEGER NOT NULL,
+	PRIMARY KEY (digest, session, seq)
+) WITHOUT ROWID;
+CREATE INDEX blob_users_event ON blob_users (session, seq);
+INSERT OR IGNORE INTO blob_users SELECT b.value, e.session, e.seq
+	FROM (SELECT session, seq, CAST(line AS TEXT) AS text FROM events WHERE instr(line, CAST('"blobs":[' AS BLOB))) e,
+	json_each(iif(json_valid(e.text), e.text, '{}'), '$.blobs') b;
+`
 
 const makeCatalog = `
 CREATE TABLE catalog (
@@ -160,7 +179,7 @@ func newerSchema(version int64) error {
 }
 
 // oldestReadable is the oldest version that is readable without a migration. Version 1
-// only lacks the text index, the record of erasures and the catalog.
+// only lacks the text index, the record of erasures, the catalog, and the tables of lookups.
 const oldestReadable = 1
 
 // errNoSchema is the error of a file without tables. Another process is creating the

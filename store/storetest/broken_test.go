@@ -33,5 +33,8 @@ var detections = map[string][]string{
 	"does not erase":                   {"ability/rewrite"},
 	"removes nothing":                  {"ability/remove compares the head", "catalog/erases rows"},
 	"keeps rows of the catalog":        {"catalog/erases rows", "catalog/erases rows of replaced sessions", "catalog/leaves out stale rows"},
+	"lists all for a part":             {"lookup/parts", "listing/prefixes"},
+	"relates nothing":                  {"lookup/relations", "lookup/unknown relations"},
+	"knows no users":                   {"lookup/users of blobs"},
 	"lists in reverse order":           {"listing/rows", "listing/many"},
 }
