@@ -34,3 +34,5 @@ var detections = map[string][]string{
 	"removes nothing":                  {"ability/remove compares the head"},
 	"lists in reverse order":           {"listing/rows", "listing/many"},
 }
+
+func TestHopeless(t *testing.T) { suite.TestHopeless(t, groups(), newEnv) }
