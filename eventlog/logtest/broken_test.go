@@ -35,3 +35,8 @@ var detections = map[string][]string{
 	"ignores the case of ids":        {"hostile/similar ids"},
 	"skips damaged lines":            {"damage/is located", "damage/newer version"},
 }
+
+func TestHopeless(t *testing.T) {
+	failFast(t, 20)
+	suite.TestHopeless(t, groups(), newEnv)
+}

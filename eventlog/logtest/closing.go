@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"sync"
 	"sync/atomic"
 
 	"github.com/convlog/convlog/event"
@@ -92,6 +93,7 @@ func testCloseWaiting(t *env) {
 func (c *closing) run(all []operation, calls int64) {
 	var done atomic.Int64
 	ready := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(ready) })
 	errs := suite.Concurrently(len(all)+1, func(i int) error {
 		if i == len(all) {
 			<-ready
@@ -100,12 +102,13 @@ func (c *closing) run(all []operation, calls int64) {
 		for {
 			err := all[i].call(c.Ctx)
 			if done.Add(1) == calls+int64(len(all))/2 {
-				close(ready)
+				begin()
 			}
 			if errors.Is(err, eventlog.ErrClosed) {
 				return nil
 			}
 			if !isOrdinary(err) {
+				begin()
 				return fmt.Errorf("%s: %w", all[i].name, err)
 			}
 		}

@@ -27,7 +27,7 @@ var modelCases = []testCase{
 // failing history.
 func (t *env) walk() {
 	rapid.Check(t.TB, func(r *rapid.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), t.Limit)
+		ctx, cancel := context.WithTimeout(t.Ctx, t.Limit)
 		defer cancel()
 		e := &suite.Env{TB: rapidTest{t.TB, r}, Ctx: ctx, Harness: t.Opener(t.TB), Opener: t.Opener, Limit: t.Limit}
 		defer e.Close()

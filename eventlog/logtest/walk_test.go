@@ -2,6 +2,7 @@ package logtest
 
 import (
 	"flag"
+	"strconv"
 	"testing"
 
 	"github.com/convlog/convlog/internal/suite"
@@ -9,14 +10,7 @@ import (
 
 // The random walk detects broken stores, also without a promise for the broken part.
 func TestWalkDetectsBrokenStores(t *testing.T) {
-	for name, value := range map[string]string{"rapid.checks": "200", "rapid.shrinktime": "1ms", "rapid.nofailfile": "true"} {
-		f := flag.Lookup(name)
-		before := f.Value.String()
-		if err := f.Value.Set(value); err != nil {
-			t.Fatal(err)
-		}
-		defer f.Value.Set(before)
-	}
+	failFast(t, 200)
 	for _, name := range []string{
 		"drops the last line", "accepts stale heads", "ignores bounds", "does not erase", "removes nothing", "lists in reverse order",
 	} {
@@ -26,4 +20,21 @@ func TestWalkDetectsBrokenStores(t *testing.T) {
 			}
 		}
 	}
+}
+
+// failFast sets flags of rapid for a test whose histories fail: a failure is not made
+// shorter, and not written to a file. checks is the number of histories.
+func failFast(t *testing.T, checks int) {
+	t.Helper()
+	set := func(name, value string) {
+		f := flag.Lookup(name)
+		before := f.Value.String()
+		if err := f.Value.Set(value); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Value.Set(before) })
+	}
+	set("rapid.shrinktime", "1ms")
+	set("rapid.nofailfile", "true")
+	set("rapid.checks", strconv.Itoa(checks))
 }

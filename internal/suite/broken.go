@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -123,32 +122,6 @@ func FindCase[T any](t *testing.T, groups []Group[T], name string) Case[T] {
 	}
 	t.Fatalf("no promise is named %q", name)
 	return Case[T]{}
-}
-
-// Fails tests a promise without failing t. It reports whether the promise failed.
-func Fails[T any](t *testing.T, c Case[T], open Opener, newEnv func(*Env) T) bool {
-	r := &recorder{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.Check(r, open, 3*time.Second, newEnv)
-	}()
-	<-done
-	return r.failed
-}
-
-// recorder records the failures of a promise instead of failing the test.
-type recorder struct {
-	testing.TB
-	failed bool
-}
-
-func (r *recorder) Errorf(string, ...any) { r.failed = true }
-func (r *recorder) Logf(string, ...any)   {}
-func (r *recorder) Failed() bool          { return r.failed }
-func (r *recorder) Fatalf(string, ...any) {
-	r.failed = true
-	runtime.Goexit()
 }
 
 type dropsLast struct{ *memory.Store }
@@ -426,7 +399,3 @@ func (s *skipsDamage) Read(ctx context.Context, session string, r eventlog.Span)
 	}
 	return Sequence(events)
 }
-
-// rapid also ends a test with Fail and FailNow.
-func (r *recorder) Fail()    { r.failed = true }
-func (r *recorder) FailNow() { r.Fatalf("") }

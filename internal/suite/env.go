@@ -297,13 +297,19 @@ func (t *Env) WantConflict(err error, expected, actual event.Head) {
 	}
 }
 
-// Concurrently runs n functions at the same time and returns their errors.
+// Concurrently runs n functions at the same time and returns their errors. A panic is an
+// error too.
 func Concurrently(n int, run func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = errors.New(described(p))
+				}
+			}()
 			<-start
 			errs[i] = run(i)
 		})

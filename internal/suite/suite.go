@@ -1,9 +1,9 @@
 package suite
 
 import (
-	"context"
-	"runtime/debug"
+	"flag"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -119,7 +119,7 @@ func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(
 				if !slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
 					t.Run(c.Name, func(t *testing.T) {
 						parallelIf(t, h.Latency > 0)
-						c.Check(t, open, caseTimeout, newEnv)
+						c.Check(t, open, caseTimeout(), newEnv)
 					})
 				}
 			}
@@ -134,22 +134,14 @@ func parallelIf(t *testing.T, waits bool) {
 	}
 }
 
-// caseTimeout is the time limit of a promise.
-const caseTimeout = 3 * time.Minute
-
-// Check tests one promise on a new store, within limit.
-func (c *Case[T]) Check(t testing.TB, open Opener, limit time.Duration, newEnv func(*Env) T) {
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	e := &Env{TB: t, Ctx: ctx, Harness: open(t), Opener: open, Limit: limit}
-	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("panic: %v\n%s", p, debug.Stack())
+// caseTimeout is the time limit of a promise: 3 minutes, or more if the flags ask for more
+// random histories than rapid's 100.
+func caseTimeout() time.Duration {
+	const limit, checks = 3 * time.Minute, 100
+	if f := flag.Lookup("rapid.checks"); f != nil {
+		if n, err := strconv.Atoi(f.Value.String()); err == nil && n > checks {
+			return limit * time.Duration(n) / checks
 		}
-		e.Close()
-		if t.Failed() {
-			t.Logf("promise: %s", c.Explanation)
-		}
-	}()
-	c.Run(newEnv(e))
+	}
+	return limit
 }

@@ -38,3 +38,5 @@ var detections = map[string][]string{
 	"knows no users":                   {"lookup/users of blobs"},
 	"lists in reverse order":           {"listing/rows", "listing/many"},
 }
+
+func TestHopeless(t *testing.T) { suite.TestHopeless(t, groups(), newEnv) }

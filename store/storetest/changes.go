@@ -185,7 +185,7 @@ func testManyChanges(t *env) {
 	for n := range writers * sessions {
 		ids = append(ids, fmt.Sprintf("session %d", n))
 	}
-	written := make(chan error)
+	written := make(chan error, 1)
 	go func() {
 		written <- errors.Join(suite.Concurrently(writers, func(i int) error {
 			for n := i; n < len(ids); n += writers {
