@@ -27,6 +27,7 @@ type sizes struct {
 	events   int // events of a round that is not durable
 	durable  int // events of a durable round
 	sessions int // sessions of the large store
+	large    int // sessions of the large store on a server
 	history  int // events of the long session
 	turns    int // tool results of a round
 	verify   int // bytes of lines to verify
@@ -34,8 +35,8 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, history: 100_000, turns: 1000, verify: 256 << 20, decades: 3}
-	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, history: 100_000, turns: 300, verify: 64 << 20, decades: 2}
+	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, large: 10_000, history: 100_000, turns: 1000, verify: 256 << 20, decades: 3}
+	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, large: 10_000, history: 100_000, turns: 300, verify: 64 << 20, decades: 2}
 )
 
 // newBench creates a work folder in dir or in the folder for temporary files. If that

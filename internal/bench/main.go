@@ -24,7 +24,7 @@ import (
 )
 
 // trials has all trials, in the order of the table.
-var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials)
+var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials)
 
 // errBarMissed means that a ratio missed its bar.
 var errBarMissed = errors.New("a bar falls short")
@@ -45,15 +45,22 @@ func (f flags) sizes() sizes {
 		s = quick
 	}
 	if f.long {
-		s.decades = 4
+		s.decades, s.large = 4, 1_000_000
 	}
 	return s
 }
 
 func main() {
+	if job := os.Getenv(appenderVariable); job != "" {
+		if err := appendFor(job); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var f flags
 	flag.BoolVar(&f.quick, "quick", false, "measure less: under a minute, noisier")
-	flag.BoolVar(&f.long, "long", false, "measure growth up to 1,000,000 events, which takes many minutes")
+	flag.BoolVar(&f.long, "long", false, "measure growth up to 1,000,000 events and a server with 1,000,000 sessions, which takes many minutes")
 	flag.BoolVar(&f.json, "json", false, "print a JSON object per row")
 	flag.StringVar(&f.run, "run", "", "measure only rows whose names match this `regexp`")
 	flag.StringVar(&f.dir, "dir", "", "work below this `folder`, on a real disk")

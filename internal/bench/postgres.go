@@ -71,15 +71,18 @@ var postgresTrials = []trial{
 // postgresBench is a log on a server, and bare connections to the same tables.
 type postgresBench struct {
 	*bench
-	log  *eventlog.Log
-	bare *pgxpool.Pool
-	keys int64 // sessions of bare inserts, below 0
-	mu   sync.Mutex
+	server *pgtest.Server
+	dsn    string
+	log    *eventlog.Log
+	bare   *pgxpool.Pool
+	keys   int64 // sessions of bare inserts, below 0
+	mu     sync.Mutex
 }
 
-// postgres starts a server with an empty log. It stops with the bench.
-func (b *bench) postgres(ctx context.Context) (*postgresBench, error) {
-	server, err := pgtest.Start(nil)
+// postgres starts a server with arguments of postgres and an empty log. It stops with
+// the bench.
+func (b *bench) postgres(ctx context.Context, args ...string) (*postgresBench, error) {
+	server, err := pgtest.Start(args)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (b *bench) postgres(ctx context.Context) (*postgresBench, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgresBench{bench: b, log: eventlog.Open(store)}
+	p := &postgresBench{bench: b, server: server, dsn: server.DSN(), log: eventlog.Open(store)}
 	if _, err := p.log.Append(ctx, b.name(), eventlog.New(), event.UserMessage("creates the tables")); err != nil {
 		return nil, err
 	}

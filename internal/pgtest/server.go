@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -208,6 +209,13 @@ func (s *Server) Kill() error {
 	}
 	<-s.ended
 	return s.forget()
+}
+
+// Statements is the number of statements in the log of a server that was started with
+// log_statement=all.
+func (s *Server) Statements() (int, error) {
+	log, err := os.ReadFile(s.folder + "/log")
+	return bytes.Count(log, []byte("LOG:  statement: ")) + bytes.Count(log, []byte("LOG:  execute ")), err
 }
 
 // forget ends the supervisor of a server that has ended.
