@@ -71,7 +71,9 @@ func (l *listener) subscribe(ctx context.Context) error {
 	l.seen = make(map[string]uint64)
 	if l.sub, err = c.nc.Subscribe(l.store.options.Prefix+".live.>", l.receive); err == nil {
 		l.store.lost.add(l)
-		err = c.nc.FlushWithContext(ctx)
+		flushing, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		err = c.nc.FlushWithContext(flushing)
 	}
 	return l.store.failure(err)
 }

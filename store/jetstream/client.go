@@ -30,6 +30,7 @@ const (
 type client struct {
 	nc    *nats.Conn
 	inbox string // answers arrive at this subject with a number appended
+	ended <-chan struct{}
 
 	mu     sync.Mutex
 	calls  map[string]*call
@@ -45,8 +46,9 @@ type call struct {
 	denied  chan error
 }
 
-func newClient(nc *nats.Conn) (*client, error) {
-	c := &client{nc: nc, inbox: nc.NewInbox() + ".", calls: make(map[string]*call)}
+// newClient returns the client of a connection. Its calls end when ended is closed.
+func newClient(nc *nats.Conn, ended <-chan struct{}) (*client, error) {
+	c := &client{nc: nc, inbox: nc.NewInbox() + ".", ended: ended, calls: make(map[string]*call)}
 	sub, err := nc.Subscribe(c.inbox+"*", c.answered)
 	if err != nil {
 		return nil, err
@@ -140,6 +142,7 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
+		case <-c.ended:
 		case <-ctx.Done():
 			return nil, c.final(ctx, ctx.Err(), open && changes, 0)
 		}
@@ -160,9 +163,9 @@ func (c *client) final(ctx context.Context, err error, open bool, took time.Dura
 		return &unknownError{ctx.Err()}
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case c.nc.IsClosed() && open:
+	case c.isEnded() && open:
 		return &unknownError{eventlog.ErrClosed}
-	case c.nc.IsClosed():
+	case c.isEnded():
 		return nats.ErrConnectionClosed
 	case open || took < patience:
 		return nil
@@ -170,6 +173,15 @@ func (c *client) final(ctx context.Context, err error, open bool, took time.Dura
 		return err
 	default:
 		return fmt.Errorf("%w: %s", eventlog.ErrUnavailable, oneLine(err.Error()))
+	}
+}
+
+func (c *client) isEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return c.nc.IsClosed()
 	}
 }
 
@@ -188,6 +200,8 @@ func (w *call) wait(ctx context.Context, timeout <-chan time.Time) (*nats.Msg, e
 		return nil, err
 	case <-timeout:
 		return nil, errSilent
+	case <-w.client.ended:
+		return nil, nats.ErrConnectionClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -93,8 +93,10 @@ func (s *Store) failure(err error) error {
 		return answer.classify()
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrPermissionViolation):
 		return fmt.Errorf("%w: %s", ErrDenied, oneLine(err.Error()))
+	case errors.Is(err, eventlog.ErrUnavailable):
+		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, eventlog.ErrUnavailable), errors.Is(err, ErrDenied), errors.Is(err, ErrForeign):
+		errors.Is(err, ErrDenied), errors.Is(err, ErrForeign):
 		return err
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("%w: no server answers for JetStream: turn it on, or wait for a leader", eventlog.ErrUnavailable)

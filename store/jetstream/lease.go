@@ -22,9 +22,8 @@ var errLeaseName = errors.New("the name of a lease has 1 to 512 bytes")
 type leases struct {
 	store *Store
 
-	mu     sync.Mutex
-	held   map[*lease]struct{}
-	closed bool
+	mu   sync.Mutex
+	held map[*lease]struct{}
 }
 
 // lease implements eventlog.Lease.
@@ -77,6 +76,13 @@ func (ls *leases) take(ctx context.Context, name string) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !ls.store.locks.enter() {
+		return nil, eventlog.ErrClosed
+	}
+	defer ls.store.locks.takers.Done()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(ls.store.lifetime, stop)()
 	l := &lease{leases: ls, lost: make(chan struct{})}
 	err = l.record.store(ctx, y.control, y.control.subject(leaseSubject, encodeName(name)))
 	if isCode(err, codeWrongSequence) {
@@ -87,9 +93,6 @@ func (ls *leases) take(ctx context.Context, name string) (*lease, error) {
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.closed {
-		return nil, eventlog.ErrClosed // the lease expires
-	}
 	if ls.held == nil {
 		ls.held = make(map[*lease]struct{})
 	}
@@ -122,7 +125,6 @@ func (l *lease) Release() error {
 // close ends all leases.
 func (ls *leases) close() error {
 	ls.mu.Lock()
-	ls.closed = true
 	var held []*lease
 	for l := range ls.held {
 		held = append(held, l)

@@ -29,8 +29,28 @@ type lockKey struct{ store *Store }
 type locks struct {
 	store *Store
 
-	mu   sync.Mutex
-	held map[*lock]struct{}
+	mu     sync.Mutex
+	held   map[*lock]struct{}
+	closed bool
+	takers sync.WaitGroup // calls that take a lock or a lease
+}
+
+// enter begins to take a lock or a lease. It returns false after Close.
+func (ls *locks) enter() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if !ls.closed {
+		ls.takers.Add(1)
+	}
+	return !ls.closed
+}
+
+// awaitTakers waits until no call takes a lock or a lease. Later calls fail.
+func (ls *locks) awaitTakers() {
+	ls.mu.Lock()
+	ls.closed = true
+	ls.mu.Unlock()
+	ls.takers.Wait()
 }
 
 // lock is a held store lock.
@@ -53,6 +73,10 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 		held, stop := context.WithCancel(ctx)
 		return held, stop, nil
 	}
+	if !s.locks.enter() {
+		return nil, nil, eventlog.ErrClosed
+	}
+	defer s.locks.takers.Done()
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(s.lifetime, func() { stop(eventlog.ErrClosed) })()
@@ -67,10 +91,7 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 		return nil, nil, fmt.Errorf("lock store: %w", err)
 	}
 	held, taken.lost = context.WithCancelCause(context.WithValue(ctx, lockKey{s}, taken))
-	if err := s.locks.add(taken); err != nil {
-		taken.release(l)
-		return nil, nil, err
-	}
+	s.locks.add(taken)
 	return held, sync.OnceFunc(func() {
 		s.locks.remove(taken)
 		taken.release(l)
@@ -88,12 +109,9 @@ func (s *Store) lockable(ctx context.Context, exclusive bool) (*layout, error) {
 }
 
 // add makes a lock end with the store, and with its message.
-func (ls *locks) add(l *lock) error {
+func (ls *locks) add(l *lock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.store.closed.Load() {
-		return eventlog.ErrClosed
-	}
 	if ls.held == nil {
 		ls.held = make(map[*lock]struct{})
 	}
@@ -105,7 +123,6 @@ func (ls *locks) add(l *lock) error {
 		case <-l.ended:
 		}
 	}()
-	return nil
 }
 
 func (ls *locks) remove(l *lock) {
@@ -256,16 +273,34 @@ type record struct {
 	until time.Time // before this time the message exists, unless it was removed
 }
 
-// store stores the message, if the subject has none, and renews it until end.
+// store stores the message, if the subject has none, and renews it until end. If ctx ends
+// before the server answers, the message is removed later.
 func (r *record) store(ctx context.Context, st *stream, subject string) error {
 	r.stream, r.subject = st, subject
 	r.expired, r.ended, r.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	if err := r.renew(ctx); err != nil {
+	stored := make(chan error, 1)
+	takers := &st.store.locks.takers
+	takers.Go(func() {
+		limited, cancel := context.WithTimeout(context.Background(), unlockTime)
+		defer cancel()
+		stored <- r.renew(limited)
+	})
+	select {
+	case err := <-stored:
 		var open *unknownError
 		if errors.As(err, &open) {
-			r.remove(r.at) // nobody renews it, so it expires otherwise
+			return fmt.Errorf("%w: %w", eventlog.ErrUnavailable, err) // the message expires
 		}
-		return err
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		takers.Go(func() {
+			if <-stored == nil {
+				r.remove(r.at)
+			}
+		})
+		return ctx.Err()
 	}
 	var renewing context.Context
 	renewing, r.stop = context.WithCancel(st.store.lifetime)

@@ -163,6 +163,9 @@ func (st *stream) batch(ctx context.Context, r getRequest, most int, each func(m
 			}
 			return e, err
 		}
+		if err := st.store.usable(ctx); err != nil {
+			return end{}, err
+		}
 		if time.Since(began) > patience {
 			return end{}, fmt.Errorf("%w: stream %s: %w", eventlog.ErrUnavailable, st.name, err)
 		}

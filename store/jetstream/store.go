@@ -19,8 +19,9 @@ import (
 type Store struct {
 	options  Options
 	servers  string
-	lifetime context.Context // ends with Close
+	lifetime context.Context // ends when Close begins
 	cancel   context.CancelFunc
+	unused   chan struct{} // closed when Close has released the locks
 
 	opening chan struct{} // has an element while the store connects or opens the log
 	client  atomic.Pointer[client]
@@ -61,7 +62,7 @@ var (
 // New makes no connection. It uses the first Options only. Errors have no password. With
 // Options.Connect the URL may be empty.
 func New(url string, opts ...Options) (*Store, error) {
-	s := &Store{opening: make(chan struct{}, 1)}
+	s := &Store{opening: make(chan struct{}, 1), unused: make(chan struct{})}
 	if len(opts) > 0 {
 		s.options = opts[0]
 	}
@@ -157,7 +158,7 @@ func (s *Store) connect() error {
 	if err != nil {
 		return err
 	}
-	c, err := newClient(nc)
+	c, err := newClient(nc, s.unused)
 	if err == nil {
 		err = s.lifetime.Err()
 	}
@@ -182,9 +183,11 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.cancel()
+	s.locks.awaitTakers()
 	err := s.leases.close()
 	s.locks.close()
-	s.cancel()
+	close(s.unused)
 	s.opening <- struct{}{} // waits for a running opening; nobody opens any more
 	if c := s.client.Load(); c != nil {
 		c.nc.Close()
