@@ -126,6 +126,11 @@ var table = map[string]room{
 		modules: append([]string{"github.com/jackc/pgx/v5"}, given...),
 		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
+	"store/jetstream": {
+		rooms:   []string{"event", "eventlog", "internal/notify"},
+		modules: append([]string{"github.com/nats-io/nats.go"}, given...),
+		tests:   []string{"internal/natstest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
+	},
 	"internal/pgtest":   {modules: []string{"github.com/jackc/pgx/v5"}},
 	"internal/natstest": {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}},
 	"internal/tcpproxy": {},

@@ -40,7 +40,7 @@ var sizeCases = []testCase{
 	},
 	{
 		Name:        "an append over 4 MiB",
-		Explanation: "An append with lines over 4 MiB spills its largest data, even if spilling is turned off.",
+		Explanation: "An append with lines over 4 MiB, or over the limit of the store, spills its largest data, even if spilling is turned off.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSizeAppend,
 	},
@@ -81,13 +81,28 @@ var sizeCases = []testCase{
 		Name:        "long appends",
 		Explanation: "An append of thousands of events is atomic, also after a reopen.",
 		Run: func(t *env) {
-			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(5000)...)
+			n := 5000 * t.mostBytes() / eventlogMost
+			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(n)...)
 			got := t.Read(t.Reopen(), "a", eventlog.All())
-			t.WantEqual("events", 5000, len(got))
-			t.WantEqual("events after the first", 4999, got[0].More())
+			t.WantEqual("events", n, len(got))
+			t.WantEqual("events after the first", n-1, got[0].More())
 			t.WantVerified(t.Main(), "a")
 		},
 	},
+}
+
+// eventlogMost is the size of the largest append of a log.
+const eventlogMost = 4 << 20
+
+// mostBytes is the size of the largest append of a log over the store.
+func (t *env) mostBytes() int {
+	limiter, ok := eventlog.As[eventlog.Limiter](t.Store())
+	if !ok {
+		return eventlogMost
+	}
+	most, err := limiter.MaxAppend(t.Ctx)
+	t.Must(err)
+	return min(most, eventlogMost)
 }
 
 // sizesOfBlobs lists the sizes of all blobs.
@@ -137,9 +152,9 @@ func testSizeThreshold(t *env) {
 
 func testSizeAppend(t *env) {
 	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: -1})
-	events := make([]event.Event, 7)
+	events, most := make([]event.Event, 7), t.mostBytes()
 	for i := range events {
-		events[i] = suite.NewEvent("test:note", `"`+suite.Text(string(rune('a'+i)), 900<<10+i)+`"`)
+		events[i] = suite.NewEvent("test:note", `"`+suite.Text(string(rune('a'+i)), 900*(most>>12)+i)+`"`)
 	}
 	t.Append(l, "a", eventlog.New(), events...)
 	t.Append(l, "b", eventlog.New(), events[0])
@@ -150,7 +165,7 @@ func testSizeAppend(t *env) {
 		_, _, spilled := e.Spilled()
 		t.WantEqual("the largest are spilled", i >= 4, spilled)
 	}
-	t.WantEqual("the lines fit", true, size <= 4<<20)
+	t.WantEqual("the lines fit", true, size <= most)
 	_, _, spilled := suite.Ptr(t.Read(t.Main(), "b", eventlog.All())[0]).Spilled()
 	t.WantEqual("one body that fits is spilled", false, spilled)
 	t.WantVerified(t.Main(), "a")

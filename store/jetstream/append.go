@@ -1,0 +1,244 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Append implements eventlog.Store. An append is one message. The server stores it only
+// if the sequence of the session's last message is the expected one. An append that
+// names blobs also checks that they are stored, and that no erasure has begun since.
+func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	err := s.append(ctx, session, expect, events, durable)
+	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
+		return err // these errors name the session already
+	}
+	return fmt.Errorf("append to session %q: %w", session, err)
+}
+
+func (s *Store) append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	if err := checkSession(session); err != nil {
+		return err
+	}
+	l, err := s.writable(ctx)
+	if err != nil {
+		return err
+	}
+	if durable && !s.options.Synced {
+		return ErrNotSynced
+	}
+	a := appending{stream: l.shard(session), session: session, expect: expect}
+	if err := a.begin(ctx); err != nil || len(events) == 0 {
+		return err
+	}
+	if a.frame = a.before.frame.follow(events); a.before.frame != nil && a.frame.first != a.before.frame.next() {
+		return fmt.Errorf("%w: the append begins with seq %d, and the head is %v", event.ErrInvalid, a.frame.first, expect)
+	}
+	if blobs := blobsOf(events); len(blobs) > 0 {
+		a.fenced = true
+		if a.fence, err = l.checkBlobs(ctx, a.stream, blobs); err != nil {
+			return err
+		}
+	}
+	return a.write(ctx)
+}
+
+// appending is one write of a frame.
+type appending struct {
+	stream  *stream
+	session string
+	expect  event.Head
+	before  tip // the message that the frame follows
+	frame   *frame
+	fenced  bool   // the write fails if the fence of the stream has moved
+	fence   uint64 // the sequence of the fence
+	rigid   bool   // the frame fits after this message only
+}
+
+// begin finds the message of the expected head.
+func (a *appending) begin(ctx context.Context) error {
+	if f := a.stream.store.heads.get(a.session, a.expect); f != nil {
+		a.before = tip{at: f.at, frame: f}
+		return nil
+	}
+	var err error
+	if a.before, err = a.stream.tip(ctx, a.session); err != nil {
+		return err
+	}
+	return a.compare(a.before)
+}
+
+// compare compares the expected head with a tip.
+func (a *appending) compare(t tip) error {
+	if t.err != nil {
+		return t.err
+	}
+	if t.head() != a.expect {
+		return a.conflict(t)
+	}
+	return nil
+}
+
+func (a *appending) conflict(t tip) error {
+	if t.frame != nil {
+		a.stream.store.heads.put(a.session, t.frame)
+	}
+	return &eventlog.ConflictError{Session: a.session, Expected: a.expect, Actual: t.head()}
+}
+
+func (a *appending) unknown(cause error) error {
+	return &eventlog.UnknownOutcomeError{Session: a.session, Head: a.expect, Cause: cause}
+}
+
+// maxTries bounds the number of times that a write is tried again because the session
+// was removed and created in between.
+const maxTries = 8
+
+// write publishes the frame. If the server refuses the expectation, the message after the
+// expected one decides: it is this frame, whose acknowledgement was lost, or a conflict.
+func (a *appending) write(ctx context.Context) error {
+	s := a.stream.store
+	if limit := s.limit(a.stream.client); a.bodyBytes() > limit {
+		return fmt.Errorf("%w: the append has %d bytes, and the server takes %d: raise max_payload of the server", event.ErrInvalidSize, a.bodyBytes(), limit)
+	}
+	for range maxTries {
+		at, err := a.publish(ctx)
+		if err == nil {
+			a.stored(at)
+			return nil
+		}
+		var open *unknownError
+		if errors.As(err, &open) {
+			return a.unknown(s.failure(open.cause))
+		}
+		if !isCode(err, codeWrongSequence) {
+			return s.failure(err)
+		}
+		done, err := a.settle(ctx)
+		if done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the session changes all the time", eventlog.ErrUnavailable)
+}
+
+func (a *appending) bodyBytes() (n int) {
+	for _, line := range a.frame.lines {
+		n += len(line) + 1
+	}
+	return n
+}
+
+// publish sends the frame, together with a guard if it is fenced.
+func (a *appending) publish(ctx context.Context) (uint64, error) {
+	m := a.frame.message(a.stream.of(a.session, framesSubject), a.before.at)
+	if a.fenced {
+		return a.stream.client.publishAll(ctx, []*nats.Msg{a.stream.guard(a.fence), m})
+	}
+	m.Header["Nats-Msg-Id"] = []string{a.frame.id}
+	return a.stream.client.publish(ctx, m)
+}
+
+// stored completes the write of the frame.
+func (a *appending) stored(at uint64) {
+	a.frame.at = at
+	s := a.stream.store
+	s.heads.put(a.session, a.frame)
+	s.changes.Publish(a.session)
+}
+
+// settle finds out why the server refused the expectation. done is true if the frame is
+// stored. Without an error and not done, the write may be tried again.
+func (a *appending) settle(ctx context.Context) (done bool, err error) {
+	now, err := a.stream.tip(ctx, a.session)
+	if err != nil {
+		return false, a.unknown(err)
+	}
+	own := now.frame
+	if now.at > a.before.at && !(now.frame != nil && now.frame.follows(a.before.at)) {
+		if own, err = a.afterHead(ctx); err != nil {
+			return false, a.unknown(err)
+		}
+	}
+	if own != nil && own.id == a.frame.id {
+		a.stored(own.at)
+		return true, nil
+	}
+	if err := a.compare(now); err != nil {
+		return false, err
+	}
+	if now.at != a.before.at {
+		if a.rigid {
+			return false, fmt.Errorf("%w: the session was rewritten meanwhile", eventlog.ErrUnavailable)
+		}
+		a.again(now)
+		return false, nil
+	}
+	if a.fenced {
+		return false, a.stream.checkFence(ctx, a.fence)
+	}
+	return false, nil // the answer of an old leader
+}
+
+var errReplaced = errors.New("the messages after the head were replaced meanwhile")
+
+// afterHead returns the frame that took the place after the expected head; nil if it is
+// no frame of events. The error errReplaced means that nobody can know.
+func (a *appending) afterHead(ctx context.Context) (*frame, error) {
+	m, err := a.stream.next(ctx, a.stream.of(a.session, framesSubject), a.before.at+1)
+	if m == nil || err != nil {
+		return nil, err
+	}
+	f, removed, parsing := parseFrame(m)
+	if removed || parsing != nil {
+		return nil, nil
+	}
+	if a.before.frame != nil && f.n > a.before.frame.n+1 {
+		return nil, errReplaced
+	}
+	return f, nil
+}
+
+// again prepares another try after a message with the same head: a session that was
+// removed, or a rewrite without events.
+func (a *appending) again(now tip) {
+	a.before = now
+	next := *a.frame
+	next.n, next.index, next.start, next.back, next.bytes = 0, 0, place{first: next.first}, nil, int64(a.bodyBytes())
+	if f := now.frame; f != nil {
+		next.n, next.index, next.start, next.back, next.bytes = f.n+1, f.index, f.beginning(), f.skip(), f.bytes+next.bytes
+	}
+	a.frame = &next
+}
+
+// blobsOf are the digests of the blobs that events name.
+func blobsOf(events []event.Event) (digests []event.Digest) {
+	for i := range events {
+		for _, d := range events[i].Blobs() {
+			if _, err := event.ParseDigest(string(d)); err == nil {
+				digests = append(digests, d)
+			}
+		}
+	}
+	return digests
+}
+
+// headerBytes is the part of a message's size that is left for its subject and headers.
+const headerBytes = 4 << 10
+
+// MaxAppend implements eventlog.Limiter: the server bounds the size of a message.
+func (s *Store) MaxAppend(ctx context.Context) (int, error) {
+	c, err := s.connected(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.limit(c), nil
+}
+
+func (s *Store) limit(c *client) int { return int(c.nc.MaxPayload()) - headerBytes }

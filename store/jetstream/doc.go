@@ -1,0 +1,2 @@
+// Package jetstream stores sessions in JetStream, the storage of NATS.
+package jetstream

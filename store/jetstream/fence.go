@@ -1,0 +1,156 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Each stream has a fence: the last message of a subject. The holder of the exclusive
+// store lock raises the fences of all streams. A write that needs the lock is stored only
+// if the fence has not moved since the holder got its lock, so a late write of a holder
+// that lost its lock fails. A holder that dies leaves the fences raised, and the next
+// holder of any lock lowers them.
+const (
+	fenceSubject = "fence"
+	fenceRaised  = "raised"
+	fenceLowered = "lowered"
+	// guardSubject has the messages that carry the condition of a write. They expire.
+	guardSubject = "guard"
+	guardTTL     = "60s"
+)
+
+var errErasing = errors.New("an erasure is running")
+
+// fence is the state of a stream's fence.
+type fence struct {
+	at     uint64 // 0 if it was never raised
+	raised bool
+}
+
+func (st *stream) readFence(ctx context.Context) (fence, error) {
+	m, err := st.last(ctx, st.subject(fenceSubject))
+	if m == nil || err != nil {
+		return fence{}, err
+	}
+	return fence{m.at, string(m.body) == fenceRaised}, nil
+}
+
+// moveFence stores a new message of the fence, after the message expect or after any.
+func (st *stream) moveFence(ctx context.Context, state string, expect *fence) (uint64, error) {
+	m := &nats.Msg{Subject: st.subject(fenceSubject), Header: nats.Header{}, Data: []byte(state)}
+	if expect != nil {
+		expectLast(m, expect.at)
+	}
+	return st.client.publish(ctx, m)
+}
+
+// lowered returns the sequence of a lowered fence. It lowers the fence of a holder that
+// died: the caller knows that no exclusive lock is held.
+func (st *stream) lowered(ctx context.Context) (uint64, error) {
+	for {
+		f, err := st.readFence(ctx)
+		if err != nil || !f.raised || st.store.options.ReadOnly {
+			return f.at, err
+		}
+		if err := st.lowerFence(ctx, f); err != nil {
+			return 0, st.store.failure(err)
+		}
+	}
+}
+
+// lowerFence lowers a fence that has not moved, and removes the messages before.
+func (st *stream) lowerFence(ctx context.Context, f fence) error {
+	at, err := st.moveFence(ctx, fenceLowered, &f)
+	if isCode(err, codeWrongSequence) {
+		return nil // another process has moved it
+	}
+	if err == nil {
+		err = st.purge(ctx, st.subject(fenceSubject), at)
+	}
+	return err
+}
+
+// purge removes the messages of a subject before a sequence. It does not overwrite them.
+func (st *stream) purge(ctx context.Context, subject string, before uint64) error {
+	var answer struct{}
+	body := struct {
+		Filter string `json:"filter"`
+		Seq    uint64 `json:"seq"`
+	}{subject, before}
+	return st.client.request(ctx, "$JS.API.STREAM.PURGE."+st.name, body, &answer)
+}
+
+// guard is a message that is stored only if the fence has not moved. It is the first one
+// of a batch.
+func (st *stream) guard(fence uint64) *nats.Msg {
+	m := &nats.Msg{Subject: st.subject(guardSubject), Header: nats.Header{}}
+	m.Header["Nats-TTL"] = []string{guardTTL}
+	st.expectFence(m, fence)
+	return m
+}
+
+// expectFence makes a message conditional on the fence of its stream.
+func (st *stream) expectFence(m *nats.Msg, fence uint64) {
+	expectLast(m, fence)
+	m.Header["Nats-Expected-Last-Subject-Sequence-Subject"] = []string{st.subject(fenceSubject)}
+}
+
+// checkFence fails if the fence has moved.
+func (st *stream) checkFence(ctx context.Context, expect uint64) error {
+	f, err := st.readFence(ctx)
+	if err == nil && f.at != expect {
+		err = fmt.Errorf("%w: another process has taken it, or erases", eventlog.ErrLockLost)
+	}
+	return err
+}
+
+// held is the store lock of a context; nil if the context has none.
+func (s *Store) held(ctx context.Context) *lock {
+	l, _ := ctx.Value(lockKey{s}).(*lock)
+	return l
+}
+
+// fenceOf is the fence that a write under ctx must find in the stream. fenced is false if
+// ctx comes from no store lock.
+func (st *stream) fenceOf(ctx context.Context) (at uint64, fenced bool) {
+	if l := st.store.held(ctx); l != nil {
+		return l.fences[st.name], true
+	}
+	return 0, false
+}
+
+// checkBlobs checks that blobs are stored, and returns the fence that the append must
+// find. A context with a store lock has the fence of the time at which it got the lock:
+// nothing was removed since, if the fence has not moved. Repairs, under the lock, append
+// events with missing blobs.
+func (l *layout) checkBlobs(ctx context.Context, st *stream, blobs []event.Digest) (fence uint64, err error) {
+	if at, fenced := st.fenceOf(ctx); fenced {
+		return at, nil
+	}
+	f, err := st.readFence(ctx)
+	if err == nil && f.raised {
+		var holder *message
+		if holder, err = l.control.last(ctx, l.control.subject(exclusiveSubject)); holder != nil {
+			return 0, fmt.Errorf("%w: %w", eventlog.ErrLockLost, errErasing)
+		} else if err == nil {
+			f.at, err = st.lowered(ctx)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range blobs {
+		if b, err := l.findBlob(ctx, d); err != nil {
+			return 0, err
+		} else if b == nil {
+			return 0, fmt.Errorf("%w: %w: %s", event.ErrInvalidBlob, eventlog.ErrBlobNotFound, d)
+		}
+	}
+	return f.at, nil
+}

@@ -1,0 +1,97 @@
+package jetstream
+
+import (
+	"context"
+	"sync"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// tip is the last message of a session's frames.
+type tip struct {
+	at    uint64 // the sequence that the next message must expect; 0 if there is none
+	frame *frame // nil if the session is missing
+	err   error  // the damage of the message
+}
+
+// head is the head of the session; zero if it is missing.
+func (t tip) head() event.Head {
+	if t.frame == nil {
+		return event.Head{}
+	}
+	return t.frame.head()
+}
+
+// tip reads the last message of a session from the leader.
+func (st *stream) tip(ctx context.Context, session string) (tip, error) {
+	m, err := st.last(ctx, st.of(session, framesSubject))
+	if m == nil || err != nil {
+		return tip{}, err
+	}
+	return st.tipOf(session, m), nil
+}
+
+func (st *stream) tipOf(session string, m *message) tip {
+	f, removed, err := parseFrame(m)
+	if removed {
+		return tip{at: m.at}
+	}
+	return tip{m.at, f, st.damage(session, m.at, 0, err)}
+}
+
+// damage is the error of a message that cannot be decoded.
+func (st *stream) damage(session string, at uint64, seq int64, cause error) error {
+	if cause == nil {
+		return nil
+	}
+	return &eventlog.CorruptError{Session: session, Path: st.place(at), Offset: -1, Seq: seq, Cause: cause}
+}
+
+// heads remembers the last frames that this store has written or read, so that an append
+// need not read the head first. A remembered head may be old: the server compares it.
+type heads struct {
+	mu sync.Mutex
+	of map[string]*frame
+}
+
+// maxHeads bounds the remembered heads.
+const maxHeads = 4096
+
+// get returns the frame of a head, or nil.
+func (h *heads) get(session string, head event.Head) *frame {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.of[session]; f != nil && f.head() == head {
+		return f
+	}
+	return nil
+}
+
+// put remembers the last frame of a session, without its lines.
+func (h *heads) put(session string, f *frame) {
+	remembered := *f
+	remembered.lines = nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.of == nil {
+		h.of = make(map[string]*frame)
+	}
+	if before := h.of[session]; before != nil && before.at > f.at {
+		return
+	}
+	if len(h.of) >= maxHeads {
+		for other := range h.of { // any one
+			delete(h.of, other)
+			break
+		}
+	}
+	h.of[session] = &remembered
+}
+
+// forget drops the head of a removed session.
+func (h *heads) forget(session string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.of, session)
+}

@@ -1,0 +1,61 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/store/jetstream"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	storetest.Run(t, func(testing.TB) storetest.Harness { return harness(servers) })
+}
+
+var logs atomic.Int64
+
+// harness returns the harness of a new log of the servers.
+func harness(servers *natstest.Cluster) storetest.Harness {
+	options := jetstream.Options{Prefix: fmt.Sprint("log", logs.Add(1)), Replicas: len(servers.Nodes), Synced: true, Connect: servers.Connect}
+	reading := options
+	reading.ReadOnly = true
+	return storetest.Harness{
+		Open:         func() (eventlog.Store, error) { return jetstream.New("", options) },
+		OpenReadOnly: func() (eventlog.Store, error) { return jetstream.New("", reading) },
+		Damage: func(session string, edit func([]string) []string) error {
+			store, err := jetstream.New("", options)
+			if err != nil {
+				return err
+			}
+			return errors.Join(store.Damage(context.Background(), session, edit), store.Close())
+		},
+		Holds: func(text string) string { return holds(servers, text) },
+	}
+}
+
+// holds returns the file of a server that has text. Files may vanish meanwhile.
+func holds(servers *natstest.Cluster, text string) (where string) {
+	for _, node := range servers.Nodes {
+		_ = filepath.WalkDir(node.Folder(), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return nil
+			}
+			if body, err := os.ReadFile(path); err == nil && strings.Contains(string(body), text) {
+				where = path
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
+	return where
+}

@@ -1,0 +1,334 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// message is a stored message.
+type message struct {
+	subject string
+	at      uint64 // its sequence in the stream
+	header  nats.Header
+	body    []byte
+	written time.Time
+}
+
+// getRequest asks for messages: one by Seq, the last one of a subject, the next one of a
+// subject from Seq on, or the last ones of several subjects. Batch asks for several.
+type getRequest struct {
+	Seq      uint64   `json:"seq,omitempty"`
+	Last     string   `json:"last_by_subj,omitempty"`
+	Next     string   `json:"next_by_subj,omitempty"`
+	Multi    []string `json:"multi_last,omitempty"`
+	Batch    int      `json:"batch,omitempty"`
+	MaxBytes int      `json:"max_bytes,omitempty"`
+}
+
+// get returns one message as of now, or nil if there is none. It asks the leader: another
+// replica may lack the newest messages.
+func (st *stream) get(ctx context.Context, r getRequest) (*message, error) {
+	if st.replicas == 1 {
+		return st.getDirect(ctx, r)
+	}
+	var answer struct {
+		Message struct {
+			Subject string    `json:"subject"`
+			Seq     uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			Time    time.Time `json:"time"`
+		} `json:"message"`
+	}
+	err := st.client.request(ctx, "$JS.API.STREAM.MSG.GET."+st.name, r, &answer)
+	if isCode(err, codeNoMessage, codeNoSequence) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, st.store.failure(err)
+	}
+	found := answer.Message
+	m := &message{subject: found.Subject, at: found.Seq, body: found.Data, written: found.Time}
+	if len(found.Header) > 0 {
+		if m.header, err = nats.DecodeHeadersMsg(found.Header); err != nil {
+			return nil, &eventlog.CorruptError{Path: st.place(m.at), Offset: -1, Cause: err}
+		}
+	}
+	return m, nil
+}
+
+// getDirect returns one message from any replica, or nil if the replica has none.
+func (st *stream) getDirect(ctx context.Context, r getRequest) (*message, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	subject := "$JS.API.DIRECT.GET." + st.name
+	m, err := st.client.exchange(ctx, subject, false, func(reply string) error { return st.client.nc.PublishRequest(subject, reply, data) })
+	if err != nil {
+		return nil, st.store.failure(err)
+	}
+	return st.stored(m)
+}
+
+// at returns the message of a sequence, or nil. Messages never change, so any replica
+// will do that has it.
+func (st *stream) at(ctx context.Context, seq uint64) (*message, error) {
+	m, err := st.getDirect(ctx, getRequest{Seq: seq})
+	if m == nil && err == nil && st.replicas > 1 {
+		m, err = st.get(ctx, getRequest{Seq: seq})
+	}
+	return m, err
+}
+
+// last returns the last message of a subject as of now, or nil.
+func (st *stream) last(ctx context.Context, subject string) (*message, error) {
+	return st.get(ctx, getRequest{Last: subject})
+}
+
+// next returns the first message of a subject from a sequence on, as of now, or nil.
+func (st *stream) next(ctx context.Context, subject string, from uint64) (*message, error) {
+	return st.get(ctx, getRequest{Seq: max(from, 1), Next: subject})
+}
+
+// stored decodes the answer to a direct get. It returns nil if there is no message.
+func (st *stream) stored(m *nats.Msg) (*message, error) {
+	if status := m.Header.Get("Status"); status != "" && len(m.Header["Nats-Sequence"]) == 0 {
+		if status == "404" {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("stream %s: direct get: %s %s", st.name, status, m.Header.Get("Description"))
+	}
+	seq := lastValue(m.Header, "Nats-Sequence")
+	at, err := strconv.ParseUint(seq, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: direct get: sequence %q", st.name, seq)
+	}
+	return &message{subject: lastValue(m.Header, "Nats-Subject"), at: at, header: m.Header, body: m.Data}, nil
+}
+
+// lastValue is the last value of a header. The server adds its own values at the end, so
+// a message cannot forge them.
+func lastValue(h nats.Header, name string) string {
+	values := h[name]
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// time is the time at which the message was stored.
+func (m *message) time() time.Time {
+	if m.written.IsZero() {
+		m.written, _ = time.Parse(time.RFC3339Nano, lastValue(m.header, "Nats-Time-Stamp"))
+	}
+	return m.written
+}
+
+// place names a message in errors.
+func (st *stream) place(at uint64) string { return fmt.Sprintf("stream %s message %d", st.name, at) }
+
+// end is the end of a batch.
+type end struct {
+	more bool   // messages are left
+	upTo uint64 // the newest sequence of the replica; 0 if unknown
+}
+
+const (
+	// batchBytes is the size at which the server ends a batch.
+	batchBytes = 4 << 20
+	// batchIdle bounds the wait for the next message of a batch.
+	batchIdle = 2 * time.Second
+)
+
+var errBatchBroke = errors.New("the batch broke off")
+
+// batch passes messages of any replica to each, in the order of their sequences. It
+// stops at an error of each.
+func (st *stream) batch(ctx context.Context, r getRequest, most int, each func(m *message) error) (end, error) {
+	began := time.Now()
+	for {
+		passed, e, err := st.tryBatch(ctx, r, most, each)
+		if !errors.Is(err, errBatchBroke) || passed > 0 {
+			if errors.Is(err, errBatchBroke) {
+				return end{more: true}, nil // the caller goes on after the last message
+			}
+			return e, err
+		}
+		if err := st.store.usable(ctx); err != nil {
+			return end{}, err
+		}
+		if time.Since(began) > patience {
+			return end{}, fmt.Errorf("%w: stream %s: %w", eventlog.ErrUnavailable, st.name, err)
+		}
+	}
+}
+
+func (st *stream) tryBatch(ctx context.Context, r getRequest, most int, each func(m *message) error) (passed int, e end, err error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return 0, end{}, err
+	}
+	subject := "$JS.API.DIRECT.GET." + st.name
+	w := st.client.begin(subject, most+1)
+	defer w.end()
+	if err := st.client.nc.PublishRequest(subject, w.reply, data); err != nil {
+		return 0, end{}, st.pauseBroken(ctx, err)
+	}
+	timer := time.NewTimer(batchIdle)
+	defer timer.Stop()
+	for {
+		answer, err := w.wait(ctx, timer.C)
+		switch {
+		case errors.Is(err, errSilent), errors.Is(err, nats.ErrNoResponders):
+			return passed, end{}, st.pauseBroken(ctx, err)
+		case err != nil:
+			return passed, end{}, st.store.failure(err)
+		case len(answer.Header["Nats-Sequence"]) == 0:
+			e, err := st.batchEnd(answer)
+			return passed, e, err
+		}
+		m, err := st.stored(answer)
+		if err == nil {
+			err = each(m)
+		}
+		if err != nil {
+			return passed, end{}, err
+		}
+		passed++
+		timer.Reset(batchIdle)
+	}
+}
+
+// pauseBroken waits before a broken batch is asked for again.
+func (st *stream) pauseBroken(ctx context.Context, cause error) error {
+	select {
+	case <-time.After(busyPause):
+		return fmt.Errorf("%w: %w", errBatchBroke, cause)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// batchEnd decodes the answer after the last message of a batch.
+func (st *stream) batchEnd(m *nats.Msg) (end, error) {
+	switch status := m.Header.Get("Status"); status {
+	case "204":
+		left, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+		upTo, _ := strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
+		return end{more: left > 0, upTo: upTo}, nil
+	case "404":
+		return end{}, nil
+	default:
+		return end{}, fmt.Errorf("stream %s: batch: %s %s", st.name, status, m.Header.Get("Description"))
+	}
+}
+
+// newest is the newest sequence of the stream.
+func (st *stream) newest(ctx context.Context) (uint64, error) {
+	info, err := st.info(ctx, nil)
+	if err != nil {
+		return 0, st.store.failure(err)
+	}
+	return info.State.LastSeq, nil
+}
+
+// maxMulti bounds the subjects of one request for last messages; the server takes 1,024.
+const maxMulti = 500
+
+// lastOf returns the last messages of subjects, by subject, at least as new as the
+// sequence since. It asks again while the replica that answers is older.
+func (st *stream) lastOf(ctx context.Context, subjects []string, since uint64) (map[string]*message, error) {
+	found := make(map[string]*message, len(subjects))
+	for len(subjects) > 0 {
+		n := min(len(subjects), maxMulti)
+		if err := st.lastPage(ctx, subjects[:n], since, found); err != nil {
+			return nil, err
+		}
+		subjects = subjects[n:]
+	}
+	return found, nil
+}
+
+func (st *stream) lastPage(ctx context.Context, subjects []string, since uint64, found map[string]*message) error {
+	r := getRequest{Multi: subjects, MaxBytes: 1 << 30}
+	for {
+		e, err := st.batch(ctx, r, len(subjects), func(m *message) error {
+			found[m.subject] = m
+			return nil
+		})
+		if err != nil || !e.more && (e.upTo >= since || st.replicas == 1) {
+			return err
+		}
+		// A 404 has no sequence: the subjects may have no messages, or the replica is older.
+		if !e.more && e.upTo == 0 {
+			if missing, err := st.confirmMissing(ctx, subjects); missing || err != nil {
+				return err
+			}
+		}
+		if err := st.pauseBroken(ctx, errSilent); ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// confirmMissing asks the leader whether none of the subjects has a message.
+func (st *stream) confirmMissing(ctx context.Context, subjects []string) (bool, error) {
+	for _, subject := range subjects {
+		if m, err := st.last(ctx, subject); m != nil || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// erase overwrites messages on the disks of the servers. Missing messages are ignored.
+func (st *stream) erase(ctx context.Context, sequences []uint64) error {
+	return parallel(sequences, func(seq uint64) error {
+		var answer struct{}
+		body := struct {
+			Seq uint64 `json:"seq"`
+		}{seq}
+		err := st.client.request(ctx, "$JS.API.STREAM.MSG.DELETE."+st.name, body, &answer)
+		if isCode(err, codeNoMessage, codeNoSequence) {
+			return nil
+		}
+		if isCode(err, codeNotDeleted) {
+			if m, getting := st.get(ctx, getRequest{Seq: seq}); m == nil && getting == nil {
+				return nil
+			}
+		}
+		return st.store.failure(err)
+	})
+}
+
+// requestsInFlight bounds the requests of one call that wait for answers.
+const requestsInFlight = 32
+
+// parallel calls do for each element, several at a time. It returns the first error.
+func parallel[T any](all []T, do func(T) error) error {
+	errs := make(chan error, len(all))
+	slots := make(chan struct{}, requestsInFlight)
+	for _, one := range all {
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			errs <- do(one)
+		}()
+	}
+	var first error
+	for range all {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,224 @@
+package jetstream
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// maxSubjects is the number of subjects in one answer of the server.
+const maxSubjects = 100_000
+
+// subjects returns the subjects of the stream that match a filter, as of now.
+func (st *stream) subjects(ctx context.Context, filter string) (all []string, err error) {
+	for {
+		info, err := st.info(ctx, &infoRequest{Subjects: filter, Offset: len(all)})
+		if err != nil {
+			return nil, st.store.failure(err)
+		}
+		for subject := range info.State.Subjects {
+			all = append(all, subject)
+		}
+		if len(info.State.Subjects) < maxSubjects {
+			return all, nil
+		}
+	}
+}
+
+// listed is a session in the listing.
+type listed struct {
+	session string
+	stream  *stream
+	subject string
+	tip     tip
+}
+
+// tips yields the sessions of the log with their last messages, ordered by id. It reads a
+// page while the caller consumes the page before.
+func (l *layout) tips(ctx context.Context) iter.Seq2[listed, error] {
+	return func(yield func(listed, error) bool) {
+		all, newest, err := l.list(ctx)
+		if err != nil {
+			yield(listed{}, err)
+			return
+		}
+		ahead := make(chan error, 1)
+		fetch := func(page []listed) { ahead <- l.fillTips(ctx, page, newest) }
+		n := min(len(all), maxMulti)
+		go fetch(all[:n])
+		for len(all) > 0 {
+			if err := <-ahead; err != nil {
+				yield(listed{}, err)
+				return
+			}
+			page := all[:n]
+			all = all[n:]
+			if n = min(len(all), maxMulti); n > 0 {
+				go fetch(all[:n])
+			}
+			for _, one := range page {
+				if one.tip.at > 0 && (one.tip.frame != nil || one.tip.err != nil) && !yield(one, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// list returns the sessions of all shards, also removed ones, and the newest sequence of
+// each shard at the time.
+func (l *layout) list(ctx context.Context) (all []listed, newest map[*stream]uint64, err error) {
+	newest = make(map[*stream]uint64)
+	for _, st := range l.shards {
+		if newest[st], err = st.newest(ctx); err != nil {
+			return nil, nil, err
+		}
+		subjects, err := st.subjects(ctx, st.subject("session", "*", framesSubject))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, subject := range subjects {
+			if session, ok := st.sessionOf(subject); ok {
+				all = append(all, listed{session: session, stream: st, subject: subject})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b listed) int { return strings.Compare(a.session, b.session) })
+	return all, newest, nil
+}
+
+// fillTips reads the last messages of a page.
+func (l *layout) fillTips(ctx context.Context, page []listed, newest map[*stream]uint64) error {
+	return parallel(l.shards, func(st *stream) error {
+		var subjects []string
+		for i := range page {
+			if page[i].stream == st {
+				subjects = append(subjects, page[i].subject)
+			}
+		}
+		found, err := st.lastOf(ctx, subjects, newest[st])
+		for i := range page {
+			if m := found[page[i].subject]; err == nil && page[i].stream == st && m != nil {
+				page[i].tip = st.tipOf(page[i].session, m)
+			}
+		}
+		return err
+	})
+}
+
+// Sessions implements eventlog.Store. Ids are compared byte by byte.
+func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		l, err := s.reading(ctx)
+		if err != nil {
+			yield(eventlog.SessionInfo{}, err)
+		}
+		if l == nil || err != nil {
+			return
+		}
+		page := make([]listed, 0, maxMulti)
+		flush := func() bool {
+			for _, info := range l.infos(ctx, page) {
+				if err := s.usable(ctx); err != nil {
+					yield(eventlog.SessionInfo{}, err)
+					return false
+				}
+				if !yield(info, nil) {
+					return false
+				}
+			}
+			page = page[:0]
+			return true
+		}
+		for one, err := range l.tips(ctx) {
+			if err != nil {
+				yield(eventlog.SessionInfo{}, err)
+				return
+			}
+			if page = append(page, one); len(page) == maxMulti && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
+// infos describes the sessions of a page. It reads the first events of several sessions
+// at a time.
+func (l *layout) infos(ctx context.Context, page []listed) []eventlog.SessionInfo {
+	infos := make([]eventlog.SessionInfo, len(page))
+	var further []int
+	for i := range page {
+		infos[i].ID = page[i].session
+		if !page[i].describe(&infos[i]) {
+			further = append(further, i)
+		}
+	}
+	_ = parallel(further, func(i int) error {
+		page[i].readEnds(ctx, &infos[i])
+		return nil
+	})
+	return infos
+}
+
+// describe describes a session whose last message has its first and its last event. It
+// returns false for other sessions.
+func (one *listed) describe(info *eventlog.SessionInfo) bool {
+	f := one.tip.frame
+	if info.Err = one.tip.err; info.Err != nil {
+		return true
+	}
+	info.Bytes = f.bytes
+	if f.count == 0 || f.start.at != 0 {
+		return false
+	}
+	path := one.stream.place(f.at)
+	if info.First, info.Err = f.event(one.session, path, f.first); info.Err != nil {
+		return true
+	}
+	if info.Last = info.First; f.count > 1 {
+		info.Last, info.Err = f.event(one.session, path, f.head().Seq)
+	}
+	return true
+}
+
+// readEnds reads the first and the last event of a session.
+func (one *listed) readEnds(ctx context.Context, info *eventlog.SessionInfo) {
+	f := one.tip.frame
+	v := &view{stream: one.stream, session: one.session, tip: f}
+	if v.index, info.Err = one.stream.index(ctx, one.session, f.index); info.Err != nil {
+		return
+	}
+	if info.First, info.Err = v.event(ctx, v.first()); info.Err == nil {
+		info.Last, info.Err = v.event(ctx, f.head().Seq)
+	}
+}
+
+// event reads one event.
+func (v *view) event(ctx context.Context, seq int64) (event.Event, error) {
+	c := cursor{view: v, from: seq, to: seq, page: 1}
+	if start := v.tip.beginning(); seq == start.first {
+		c.pos = start.at
+	}
+	frames, err := c.fetchAt(ctx)
+	if err != nil {
+		return event.Event{}, err
+	}
+	f := frames[len(frames)-1]
+	return f.event(v.session, v.stream.place(f.at), seq)
+}
+
+// fetchAt reads the frame of the cursor's event by its sequence, if it is known.
+func (c *cursor) fetchAt(ctx context.Context) ([]*frame, error) {
+	if c.pos > 0 && c.index.find(c.from) == nil && c.from < c.tip.first {
+		f, err := c.frameAt(ctx, place{c.from, c.pos})
+		if f != nil || err != nil {
+			return []*frame{f}, err
+		}
+	}
+	return c.fetchAll(ctx, c.tip)
+}
