@@ -94,11 +94,11 @@ func (a *app) completeSessions(cmd *cobra.Command, _ []string, typed string) ([]
 	var rows []*sessionRow
 	shared := programs{}
 	err := a.reading(func(log *eventlog.Log) error {
-		for info, err := range log.Sessions(cmd.Context()) {
+		for info, err := range log.List(cmd.Context(), eventlog.Part{Prefix: typed}) {
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(info.ID, typed) && info.Err == nil {
+			if info.Err == nil {
 				rows = append(rows, newSessionRow(info, shared))
 			}
 		}
