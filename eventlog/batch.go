@@ -203,6 +203,8 @@ func (h *hotSession) fail(own *request, batch []*request, err error) (retry []*r
 	canceled := own.ctx.Err() != nil
 	var unknown *UnknownOutcomeError
 	errors.As(err, &unknown)
+	h.mu.Lock() // leave reads r.after
+	defer h.mu.Unlock()
 	for _, r := range batch {
 		switch {
 		case r.decided:

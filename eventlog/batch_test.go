@@ -127,3 +127,17 @@ func TestSameEventTwiceInABatch(t *testing.T) {
 		})
 	}
 }
+
+// A caller may leave during a second try. After an unknown outcome of the first one, its
+// events may be stored after the head of the first.
+func TestLeaveAfterAnUnknownOutcome(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	first := event.Head{Seq: 3}
+	h := &hotSession{id: "s", base: event.Head{Seq: 9}}
+	_, err := new(Log).leave(h, &request{ctx: ctx, expect: Any(), inBatch: true, after: &first})
+	var unknown *UnknownOutcomeError
+	if !errors.As(err, &unknown) || unknown.Head != first {
+		t.Errorf("%v, want an unknown outcome after event 3", err)
+	}
+}

@@ -140,6 +140,9 @@ func (l *Log) leave(h *hotSession, r *request) (event.Head, error) {
 	}
 	r.abandoned = true
 	base := h.base
+	if r.after != nil {
+		base = *r.after
+	}
 	h.mu.Unlock()
 	if r.expect.kind == expectAt || r.expect.kind == expectAnyAfter {
 		base = r.expect.head
