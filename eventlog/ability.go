@@ -38,6 +38,29 @@ type (
 		ChecksDigests()
 	}
 
+	// BlobIndex finds the events that need a blob without reading sessions.
+	BlobIndex interface {
+		// BlobUsers yields the events that list one of the blobs (event.Event.Blobs), once
+		// for each of its blobs. It yields an event even if its line is damaged now. If the
+		// store lacks the index, the error is ErrUnsupported.
+		BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2[BlobUser, error]
+	}
+
+	// Lister lists a part of the sessions without reading the others, up to a page.
+	Lister interface {
+		// List yields the sessions of a part as Sessions does, ordered by id.
+		List(ctx context.Context, part Part) iter.Seq2[SessionInfo, error]
+	}
+
+	// Relater finds the forks, copies and runs of a session by an index.
+	Relater interface {
+		// Related yields the rows of the sessions whose RelationsOf have the session, the
+		// BirthName of its first event, or UnknownRelation, ordered by id. The session
+		// may be missing, and may be among them. The first event of a row may be damaged
+		// now. If the store lacks the index, Related yields all sessions.
+		Related(ctx context.Context, session string) iter.Seq2[SessionInfo, error]
+	}
+
 	// Locker is the store lock, across processes. A writer of a blob holds it shared
 	// until the event that needs the blob is written. Garbage collection, redaction
 	// and removal hold it exclusively.
@@ -242,6 +265,13 @@ type BlobInfo struct {
 	Digest  event.Digest
 	Bytes   int64
 	Written time.Time
+}
+
+// BlobUser is an event that lists a blob.
+type BlobUser struct {
+	Digest  event.Digest
+	Session string
+	Seq     int64
 }
 
 // Leftover is a file or row that an interrupted write left.

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/convlog/convlog/event"
 )
@@ -21,8 +22,18 @@ type ForkMap struct {
 }
 
 // Forks returns all forks of the store. It reads the first event of each session.
-func (l *Log) Forks(ctx context.Context) (ForkMap, error) {
+//
+// With sessions, it returns the forks of these sessions, the forks of their forks, and so
+// on, and perhaps others. If the store is a Relater, it reads no other sessions, and
+// Unreadable has only sessions that the store relates to them.
+func (l *Log) Forks(ctx context.Context, sessions ...string) (ForkMap, error) {
 	m := ForkMap{ByParent: map[string][]ForkInfo{}}
+	if err := l.usable(ctx); err != nil {
+		return m, err
+	}
+	if _, able := As[Relater](l.store); able && 0 < len(sessions) && len(sessions) <= maxLookups {
+		return m, m.addBelow(ctx, l, sessions)
+	}
 	for info, err := range l.Sessions(ctx) {
 		if err == nil {
 			err = m.Add(&info)
@@ -32,6 +43,34 @@ func (l *Log) Forks(ctx context.Context) (ForkMap, error) {
 		}
 	}
 	return m, nil
+}
+
+// maxLookups is the number of sessions from which one listing costs less than a lookup
+// for each.
+const maxLookups = 100
+
+// addBelow adds the forks of sessions, and their forks.
+func (m *ForkMap) addBelow(ctx context.Context, l *Log, sessions []string) error {
+	seen, done := map[string]bool{}, map[string]bool{}
+	for queue := slices.Clone(sessions); len(queue) > 0; queue = queue[1:] {
+		if done[queue[0]] {
+			continue
+		}
+		done[queue[0]] = true
+		for info, err := range l.Related(ctx, queue[0]) {
+			if err == nil && !seen[info.ID] {
+				err = m.Add(&info)
+			}
+			if err != nil {
+				return err
+			}
+			seen[info.ID] = true
+		}
+		for _, f := range m.ByParent[queue[0]] {
+			queue = append(queue, f.Session)
+		}
+	}
+	return nil
 }
 
 // Add adds a session of a listing.

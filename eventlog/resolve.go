@@ -36,16 +36,14 @@ func (l *Log) Resolve(ctx context.Context, prefix string) (string, error) {
 		return "", err
 	}
 	var found []string
-	for info, err := range l.Sessions(ctx) {
+	for info, err := range l.List(ctx, Part{Prefix: prefix}) {
 		if err != nil {
 			return "", err
 		}
 		if info.ID == prefix {
 			return prefix, nil
 		}
-		if strings.HasPrefix(info.ID, prefix) {
-			found = append(found, info.ID)
-		}
+		found = append(found, info.ID)
 	}
 	switch len(found) {
 	case 0:

@@ -54,9 +54,15 @@ var garbageCases = []testCase{
 	},
 	{
 		Name:        "unreadable sessions",
-		Explanation: "If a session is unreadable, the set of used blobs is unknown: the error names the session, and no blob is removed.",
+		Explanation: "If a session is unreadable and the store is no BlobIndex, the set of used blobs is unknown: the error names the session, and no blob is removed.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
 		Run:         testGarbageDamaged,
+	},
+	{
+		Name:        "blobs of damaged lines",
+		Explanation: "A BlobIndex knows the blobs of a line that was damaged later: they stay, and garbage is removed.",
+		Needs:       []suite.Need{suite.BlobIndex, suite.Sweeper, suite.Damage},
+		Run:         testGarbageOfDamagedLines,
 	},
 	{
 		Name:        "concurrent writes",
@@ -107,11 +113,6 @@ func (t *env) blobsOf(l *eventlog.Log) []event.Digest {
 	return digestsOf(infos)
 }
 
-func image(ref event.BlobRef) event.Event {
-	return suite.NewEvent(event.MessageAdded, fmt.Sprintf(
-		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":"%s","bytes":%d}}]}`, ref.Blob, ref.Bytes))
-}
-
 func snapshotOf(ref event.BlobRef, seq int64) event.Event {
 	return suite.NewEvent(event.ProjectionSnapshotted, fmt.Sprintf(`{"projection":"p","version":1,"snapshot_id":"0190a5a4-7d4c-7000-8000-000000000001",`+
 		`"state_digest":"%s","body_digest":"%s","index":0,"turn_index":0,"trigger":"manual","seq":%d,"body":{"blob":"%s","bytes":%d}}`,
@@ -121,7 +122,7 @@ func snapshotOf(ref event.BlobRef, seq int64) event.Event {
 func testGarbage(t *env) {
 	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 100})
 	spilled := `"` + suite.Text("spilled", 200) + `"`
-	head := t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", spilled), image(t.putBlob(l, "image")))
+	head := t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", spilled), suite.Image(t.putBlob(l, "image")))
 	_, head, err := l.StoreArtifact(t.Ctx, "a", eventlog.At(head), event.Artifact{ArtifactID: "r1", Name: "n"}, strings.NewReader("artifact"))
 	t.Must(err)
 	t.Append(l, "b", eventlog.New(), t.ForkAt("a", head.Seq), snapshotOf(t.putBlob(l, "snapshot"), head.Seq+1))
@@ -146,8 +147,8 @@ func testGarbage(t *env) {
 func testGarbageShared(t *env) {
 	l := t.Main()
 	ref := t.putBlob(l, "shared")
-	t.Append(l, "a", eventlog.New(), image(ref))
-	t.Append(l, "b", eventlog.New(), image(ref))
+	t.Append(l, "a", eventlog.New(), suite.Image(ref))
+	t.Append(l, "b", eventlog.New(), suite.Image(ref))
 	t.Must(erase.Remove(t.Ctx, l, "a"))
 	t.WantEqual("removed blobs", []event.Digest{}, t.collect(l, noGrace))
 	t.WantEqual("body", "shared", t.Blob(l, ref.Blob))
@@ -159,8 +160,8 @@ func testGarbageShared(t *env) {
 func testGarbageRedacted(t *env) {
 	l := t.Main()
 	ref, other := t.putBlob(l, "shared"), t.putBlob(l, "other")
-	t.Append(l, "a", eventlog.New(), image(ref), image(other))
-	t.Append(l, "b", eventlog.New(), image(ref))
+	t.Append(l, "a", eventlog.New(), suite.Image(ref), suite.Image(other))
+	t.Append(l, "b", eventlog.New(), suite.Image(ref))
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
 	t.WantEqual("removed blobs", []event.Digest{}, t.collect(l, noGrace))
@@ -202,7 +203,7 @@ func (t *env) blobTime() time.Time {
 }
 
 func testGarbageDry(t *env) {
-	t.Append(t.Main(), "a", eventlog.New(), image(t.putBlob(t.Main(), "image")))
+	t.Append(t.Main(), "a", eventlog.New(), suite.Image(t.putBlob(t.Main(), "image")))
 	garbage := []event.Digest{t.putBlob(t.Main(), "garbage").Blob}
 	l := t.ReadOnly()
 	before := t.blobsOf(l)
@@ -216,7 +217,7 @@ func testGarbageDry(t *env) {
 func testGarbageTooSoon(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Note(1))
-	e := image(t.putBlob(l, "image"))
+	e := suite.Image(t.putBlob(l, "image"))
 	t.WantEqual("removed blobs", 1, len(t.collect(l, noGrace)))
 	err := t.WantAppendError(event.ErrInvalidBlob, l, "a", eventlog.Any(), suite.Note(2), e)
 	t.WantErr(eventlog.ErrBlobNotFound, err)
@@ -252,8 +253,15 @@ func (d *damagedStore) Read(ctx context.Context, session string, r eventlog.Span
 	}
 }
 
+// BlobUsers implements eventlog.BlobIndex: the store has no index.
+func (d *damagedStore) BlobUsers(context.Context, []event.Digest) iter.Seq2[eventlog.BlobUser, error] {
+	return func(yield func(eventlog.BlobUser, error) bool) {
+		yield(eventlog.BlobUser{}, eventlog.ErrUnsupported)
+	}
+}
+
 func testGarbageDamaged(t *env) {
-	t.Append(t.Main(), "a", eventlog.New(), suite.Note(1), image(t.putBlob(t.Main(), "image")))
+	t.Append(t.Main(), "a", eventlog.New(), suite.Note(1), suite.Image(t.putBlob(t.Main(), "image")))
 	t.Append(t.Main(), "b", eventlog.New(), suite.Note(1))
 	t.putBlob(t.Main(), "garbage")
 	before := t.blobsOf(t.Main())
@@ -267,6 +275,16 @@ func testGarbageDamaged(t *env) {
 		}
 	}
 	t.WantEqual("blobs", before, t.blobsOf(t.Reopen()))
+}
+
+func testGarbageOfDamagedLines(t *env) {
+	l := t.Main()
+	needed := t.putBlob(l, "image")
+	t.Append(l, "a", eventlog.New(), suite.Note(1), suite.Image(needed))
+	garbage := t.putBlob(l, "garbage")
+	l = t.Damage("a", onLine(1, flipByte))
+	t.WantEqual("removed blobs", []event.Digest{garbage.Blob}, t.collect(l, noGrace))
+	t.WantEqual("body", "image", t.Blob(t.Reopen(), needed.Blob))
 }
 
 func testGarbageRace(t *env, mine, theirs eventlog.Store) {
@@ -319,7 +337,7 @@ func (t *env) spillAndPut(l *eventlog.Log, session string, n int) error {
 			if err != nil {
 				return err
 			}
-			_, err = l.Append(t.Ctx, session, eventlog.Any(), image(ref))
+			_, err = l.Append(t.Ctx, session, eventlog.Any(), suite.Image(ref))
 			if err == nil {
 				break
 			}

@@ -134,8 +134,7 @@ func (w *sampler) image(body string) event.Event {
 	if err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
-	return suite.NewEvent(event.MessageAdded, fmt.Sprintf(
-		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":%q,"bytes":%d}}]}`, ref.Blob, ref.Bytes))
+	return suite.Image(ref)
 }
 
 // appendLines appends lines that a log would not write.

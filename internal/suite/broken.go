@@ -47,6 +47,9 @@ func BrokenStores() []BrokenStore {
 		{"keeps the first time of a blob", func(m *memory.Store) eventlog.Store { return &neverRenews{Store: m} }},
 		{"works after Close", func(m *memory.Store) eventlog.Store { return &ignoresClose{m} }},
 		{"lists in reverse order", func(m *memory.Store) eventlog.Store { return &listsBackward{m} }},
+		{"lists all for a part", func(m *memory.Store) eventlog.Store { return &listsAll{m} }},
+		{"relates nothing", func(m *memory.Store) eventlog.Store { return &relatesNothing{m} }},
+		{"knows no users", func(m *memory.Store) eventlog.Store { return &knowsNoUsers{m} }},
 		{"ignores the case of ids", func(m *memory.Store) eventlog.Store { return &mixesCase{m} }},
 		{"skips damaged lines", func(m *memory.Store) eventlog.Store { return &skipsDamage{m} }},
 	}
@@ -357,6 +360,24 @@ func (s *neverRenews) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo
 type ignoresClose struct{ *memory.Store }
 
 func (s *ignoresClose) Close() error { return nil }
+
+type listsAll struct{ *memory.Store }
+
+func (s *listsAll) List(ctx context.Context, _ eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.Sessions(ctx)
+}
+
+type relatesNothing struct{ *memory.Store }
+
+func (s *relatesNothing) Related(context.Context, string) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(func(eventlog.SessionInfo, error) bool) {}
+}
+
+type knowsNoUsers struct{ *memory.Store }
+
+func (s *knowsNoUsers) BlobUsers(context.Context, []event.Digest) iter.Seq2[eventlog.BlobUser, error] {
+	return func(func(eventlog.BlobUser, error) bool) {}
+}
 
 type listsBackward struct{ *memory.Store }
 

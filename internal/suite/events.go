@@ -64,6 +64,12 @@ func resultWith(id, more string) event.Event {
 		`{"role":"tool","parts":[{"type":"tool_result","call_id":%q,"name":"lookup","content":[{"type":"text","text":"ok"}]%s}]}`, id, more))
 }
 
+// Image returns a message with a blob.
+func Image(ref event.BlobRef) event.Event {
+	return NewEvent(event.MessageAdded, fmt.Sprintf(
+		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":"%s","bytes":%d}}]}`, ref.Blob, ref.Bytes))
+}
+
 // HeadMove returns an event that moves the session's head.
 func HeadMove(to int64) event.Event {
 	return NewEvent(event.HeadMoved, fmt.Sprintf(`{"to":%d}`, to))

@@ -58,6 +58,9 @@ const (
 	Bulk      Need = "bulk versioner"
 	Sweeper   Need = "sweeper"
 	Salvager  Need = "salvager"
+	Lister    Need = "lister"
+	Relater   Need = "relater"
+	BlobIndex Need = "blob index"
 )
 
 // capabilities returns the capabilities of a store and its harness.
@@ -72,6 +75,7 @@ func capabilities(t testing.TB, h Harness) []Need {
 		Blobs: hasAbility[eventlog.Blobs](s), Locker: hasAbility[eventlog.Locker](s), Eraser: hasAbility[eventlog.Eraser](s),
 		Leaser: hasAbility[eventlog.Leaser](s), Notifier: hasAbility[eventlog.Notifier](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s), Bulk: hasAbility[eventlog.BulkVersioner](s),
 		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s),
+		Lister: hasAbility[eventlog.Lister](s), Relater: hasAbility[eventlog.Relater](s), BlobIndex: hasAbility[eventlog.BlobIndex](s),
 	} {
 		if found {
 			has = append(has, need)

@@ -19,6 +19,12 @@ var errName = errors.New("the file name does not match the session id")
 
 // Sessions implements eventlog.Store. It reads the start and the end of every file.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.List(ctx, eventlog.Part{})
+}
+
+// List implements eventlog.Lister. It reads the names of all files, and the start and the
+// end of the files of the part.
+func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		if err := s.beginCall("list", s.dir); err != nil {
 			yield(eventlog.SessionInfo{}, err)
@@ -31,6 +37,9 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 			return
 		}
 		for _, row := range rows {
+			if !part.Has(row.id) {
+				continue
+			}
 			if err := s.alive(ctx); err != nil {
 				yield(eventlog.SessionInfo{}, err)
 				return

@@ -56,7 +56,9 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	}
 	copied = fmt.Sprintf("memory:%d", len(s.data.copies)+1)
 	s.data.copies[copied] = found.all
-	found.all, found.first = nil, all[0].Seq
+	found.all, found.first, found.birth = nil, all[0].Seq, all[0].ID
+	s.data.lookup.remove(session)
+	s.data.lookup.begin(&all[0])
 	s.data.add(session, found, all)
 	return copied, nil
 }
@@ -88,6 +90,7 @@ func (s *Store) Damage(session string, edit func(lines []string) []string) error
 	}
 	if len(found.all) == 0 {
 		delete(s.data.sessions, session)
+		s.data.lookup.remove(session)
 	} else if last, err := event.Parse(found.all[len(found.all)-1], session); err == nil {
 		found.head = last.Head()
 	}

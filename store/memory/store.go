@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -51,6 +52,7 @@ func New() *Store {
 		sessions: make(map[string]*lines),
 		blobs:    make(map[event.Digest]blob),
 		copies:   make(map[string][][]byte),
+		lookup:   newLookup(),
 		lock:     newStoreLock(),
 		changes:  notify.New(nil),
 	}).handle(false)
@@ -69,6 +71,7 @@ type data struct {
 	sessions map[string]*lines
 	blobs    map[event.Digest]blob
 	copies   map[string][][]byte // lines that Replace replaced, by path
+	lookup   lookup
 	version  uint64
 	erasing  []event.Digest
 	lock     *storeLock
@@ -83,7 +86,8 @@ func (d *data) handle(readOnly bool) *Store {
 // lines are the stored lines of one session. version changes with every write.
 type lines struct {
 	all     [][]byte
-	first   int64 // seq of the first line
+	first   int64     // seq of the first line
+	birth   ulid.ULID // id of the first event
 	head    event.Head
 	version uint64
 }
@@ -100,8 +104,9 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 		return err
 	}
 	if found == nil {
-		found = &lines{first: events[0].Seq}
+		found = &lines{first: events[0].Seq, birth: events[0].ID}
 		s.data.sessions[session] = found
+		s.data.lookup.begin(&events[0])
 	}
 	s.data.add(session, found, events)
 	return nil
@@ -126,13 +131,18 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 
 // Sessions implements eventlog.Store.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.List(ctx, eventlog.Part{})
+}
+
+// rows yields the rows of the sessions that pick yields.
+func (s *Store) rows(ctx context.Context, pick func(d *data) iter.Seq[string]) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		if err := s.usable(ctx); err != nil {
 			yield(eventlog.SessionInfo{}, err)
 			return
 		}
 		s.data.mu.RLock()
-		ids := slices.Sorted(maps.Keys(s.data.sessions))
+		ids := slices.Sorted(pick(s.data))
 		s.data.mu.RUnlock()
 		for _, id := range ids {
 			info, ok, err := s.info(ctx, id)
@@ -196,6 +206,14 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		all[at] = slices.Clone(replace[i].Line())
 	}
 	found.all = all
+	replaced := map[user]bool{}
+	for i := range replace {
+		replaced[user{session, replace[i].Seq}] = true
+	}
+	s.data.lookup.drop(func(u user) bool { return replaced[u] })
+	for i := range replace {
+		s.data.lookup.add(&replace[i])
+	}
 	s.data.add(session, found, add)
 	return nil
 }
@@ -239,6 +257,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 		return fmt.Errorf("remove %q: %w", session, eventlog.ErrNotFound)
 	}
 	delete(s.data.sessions, session)
+	s.data.lookup.remove(session)
 	s.data.version++
 	s.data.changes.Publish(session)
 	return nil
@@ -331,6 +350,7 @@ func (d *data) add(session string, l *lines, events []event.Event) {
 	for i := range events {
 		l.all = append(l.all, slices.Clone(events[i].Line()))
 		l.head = events[i].Head()
+		d.lookup.add(&events[i])
 	}
 	d.version++
 	l.version = d.version

@@ -19,7 +19,7 @@ const (
 	insertEvents = ` INSERT INTO events (session, seq, id, type, at, line)
 		SELECT s.key, e.* FROM s, unnest($4::bigint[], $5::uuid[], $6::bytea[], $7::bigint[], $8::bytea[]) e`
 	appendFirst = `WITH s AS (INSERT INTO sessions (id, first, head, hash, bytes)
-		VALUES ($1, ($4::bigint[])[1], ($4::bigint[])[cardinality($4::bigint[])], $2, $3) ON CONFLICT DO NOTHING RETURNING key)` + insertEvents
+		VALUES ($1, ($4::bigint[])[1], ($4::bigint[])[cardinality($4::bigint[])], $2, $3) ON CONFLICT DO NOTHING RETURNING key)` + relate + insertEvents
 	appendNext = `WITH s AS (UPDATE sessions SET head = ($4::bigint[])[cardinality($4::bigint[])], hash = $2, bytes = bytes + $3,
 		changed = pg_current_xact_id() WHERE id = $1 AND head = $9 AND hash = $10 RETURNING key)` + insertEvents
 
@@ -27,7 +27,7 @@ const (
 	insertEvent = ` INSERT INTO events (session, seq, id, type, at, line)
 		SELECT s.key, $4::bigint, $5::uuid, $6::bytea, $7::bigint, $8::bytea FROM s`
 	appendFirstOne = `WITH s AS (INSERT INTO sessions (id, first, head, hash, bytes) VALUES ($1, $4::bigint, $4::bigint, $2, $3)
-		ON CONFLICT DO NOTHING RETURNING key)` + insertEvent
+		ON CONFLICT DO NOTHING RETURNING key)` + relate + insertEvent
 	appendNextOne = `WITH s AS (UPDATE sessions SET head = $4::bigint, hash = $2, bytes = bytes + $3,
 		changed = pg_current_xact_id() WHERE id = $1 AND head = $9 AND hash = $10 RETURNING key)` + insertEvent
 
@@ -74,7 +74,7 @@ func (a *appending) run(ctx context.Context, durable bool) error {
 	}
 	for try := 1; ; try++ {
 		changed := int64(0)
-		switch blobs := a.blobs(); {
+		switch blobs, _ := blobsOf(a.events); {
 		case len(a.events) == 0:
 		case len(blobs) > 0 || a.store.lockIn(ctx) != nil:
 			changed, err = a.checked(ctx, blobs)
@@ -155,6 +155,9 @@ func (a *appending) checked(ctx context.Context, blobs [][]byte) (changed int64,
 		}
 		query, args := a.statement()
 		changed, err = t.exec(query, args...)
+		if err == nil && changed > 0 {
+			err = t.use(a.session, a.events)
+		}
 		return a.failure(err)
 	})
 	return changed, err
@@ -187,7 +190,7 @@ func (a *appending) statement() (query string, args []any) {
 		args = append(args, columns(a.events)...)
 	}
 	if a.expect.IsZero() {
-		return first, args
+		return first, append(args, relationsOf(&a.events[0]))
 	}
 	return next, append(args, a.expect.Seq, a.expect.Hash[:])
 }
@@ -201,18 +204,6 @@ func columns(events []event.Event) []any {
 		seqs[i], ids[i], types[i], times[i], lines[i] = e.Seq, e.ID, []byte(e.Type), e.Timestamp.UnixMicro(), e.Line()
 	}
 	return []any{seqs, ids, types, times, lines}
-}
-
-// blobs are the digests of the blobs that the events name.
-func (a *appending) blobs() (digests [][]byte) {
-	for i := range a.events {
-		for _, d := range a.events[i].Blobs() {
-			if sum, err := digestBytes(d); err == nil {
-				digests = append(digests, sum)
-			}
-		}
-	}
-	return digests
 }
 
 // digestBytes is the hash of a digest, 32 bytes.

@@ -26,7 +26,7 @@ const (
 	listErasing   = `SELECT coalesce(array_agg(digest ORDER BY digest), '{}') FROM erasing`
 
 	// vacuumTables removes the bytes of replaced and deleted rows from the tables.
-	vacuumTables = `VACUUM events, sessions, blobs, blob_pieces, copies, erasing`
+	vacuumTables = `VACUUM events, sessions, blobs, blob_pieces, copies, related, blob_users, erasing`
 )
 
 // Rewrite implements eventlog.Eraser.
@@ -50,7 +50,9 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 			return nil
 		}
 		query, args := a.statement()
-		_, err = t.exec(query, args...)
+		if _, err = t.exec(query, args...); err == nil {
+			err = t.use(session, add)
+		}
 		return a.failure(err)
 	})
 	if err == nil {
@@ -93,6 +95,9 @@ func (t transaction) replace(row sessionRow, session string, events []event.Even
 		}
 		grown += int64(len(e.Line())) - before
 	}
+	if err := t.reuse(session, events); err != nil {
+		return err
+	}
 	_, err := t.exec(revise, []byte(session), grown)
 	return err
 }
@@ -115,6 +120,8 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 			{deleteEvents, []any{row.key}},
 			{deleteSession, []any{[]byte(session)}},
 			{deleteCopies, []any{[]byte(session)}},
+			{deleteRelations, []any{[]byte(session)}},
+			{deleteUsers, []any{[]byte(session)}},
 			{countRemoval, nil},
 		} {
 			if _, err := t.exec(step.query, step.args...); err != nil {

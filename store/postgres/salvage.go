@@ -159,6 +159,11 @@ func (t transaction) replaceAll(session string, at uint64, events iter.Seq2[even
 	if _, err := t.exec(deleteEvents, key); err != nil {
 		return "", err
 	}
+	for _, query := range []string{deleteRelations, deleteUsers} {
+		if _, err := t.exec(query, []byte(session)); err != nil {
+			return "", err
+		}
+	}
 	return fmt.Sprintf("table copies, number %d", number), t.insertAll(session, key, events)
 }
 
@@ -171,6 +176,9 @@ func (t transaction) insertAll(session string, key int64, events iter.Seq2[event
 	var head event.Head
 	flush := func() error {
 		_, err := t.exec(insert, append([]any{key}, columns(page)...)...)
+		if err == nil {
+			err = t.use(session, page)
+		}
 		size += lineBytes(page)
 		page = page[:0]
 		return err
@@ -181,6 +189,9 @@ func (t transaction) insertAll(session string, key int64, events iter.Seq2[event
 		}
 		if first == 0 {
 			first = e.Seq
+			if _, err := t.exec(insertRelations, []byte(session), relationsOf(&e)); err != nil {
+				return err
+			}
 		}
 		head = e.Head()
 		if page = append(page, e); len(page) == maxPage {

@@ -58,6 +58,19 @@ CREATE TABLE blob_pieces (
 	body  bytea  NOT NULL, -- 1 MiB, the last one shorter
 	PRIMARY KEY (blob, piece)
 );
+CREATE TABLE related (
+	name    bytea NOT NULL, -- eventlog.RelationsOf the session's first event
+	session bytea NOT NULL, -- sessions.id
+	PRIMARY KEY (name, session)
+);
+CREATE INDEX ON related (session);
+CREATE TABLE blob_users (
+	digest  bytea  NOT NULL, -- of a blob that the event lists
+	session bytea  NOT NULL, -- sessions.id
+	seq     bigint NOT NULL,
+	PRIMARY KEY (digest, session, seq)
+);
+CREATE INDEX ON blob_users (session, seq);
 CREATE TABLE leases (
 	name    bytea  PRIMARY KEY,
 	epoch   bigint NOT NULL GENERATED ALWAYS AS IDENTITY, -- grows with each holder

@@ -13,50 +13,56 @@ import (
 
 // listSessions looks up the two lines of each session by their keys. A join could read all
 // events of the store: a new table has no statistics.
-const listSessions = `SELECT s.id, s.bytes, ` + sessionColumns + `,
+const (
+	listColumns = `s.id, s.bytes, ` + sessionColumns + `,
 	(SELECT CASE WHEN octet_length(a.line) <= 8519680 THEN a.line END FROM events a WHERE a.session = s.key AND a.seq = s.first),
-	(SELECT CASE WHEN octet_length(b.line) <= 8519680 THEN b.line END FROM events b WHERE b.session = s.key AND b.seq = s.head)
-	FROM (SELECT * FROM sessions WHERE id > $1 ORDER BY id LIMIT $2) s
-	ORDER BY s.id`
+	(SELECT CASE WHEN octet_length(b.line) <= 8519680 THEN b.line END FROM events b WHERE b.session = s.key AND b.seq = s.head)`
+	listSessions = `SELECT ` + listColumns + ` FROM (SELECT * FROM sessions WHERE id >= $1 AND id <> $3 ORDER BY id LIMIT $2) s ORDER BY s.id`
+)
 
 // errNoEnd is the damage of a session whose first or last event cannot be listed.
 var errNoEnd = errors.New("the first or the last event is missing or too long")
 
 // Sessions implements eventlog.Store. Ids are compared byte by byte.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
-	return func(yield func(eventlog.SessionInfo, error) bool) {
-		after, rows := "", int64(firstPage)
-		for {
-			listed, size, err := s.listPage(ctx, after, rows)
-			for _, info := range listed {
-				if err := s.usable(ctx); err != nil {
-					yield(eventlog.SessionInfo{}, err)
-					return
-				}
-				if !yield(info, nil) {
-					return
-				}
-				after = info.ID
-			}
-			if err != nil {
+	return s.List(ctx, eventlog.Part{})
+}
+
+// list yields the rows of a listing from the id from on, without the id after. query returns
+// the statement for a page, and its arguments.
+func (s *Store) list(ctx context.Context, after, from string, query func(from []byte, rows int64, after []byte) (string, []any),
+	yield func(eventlog.SessionInfo, error) bool) {
+	for rows := int64(firstPage); ; {
+		text, args := query([]byte(from), rows, []byte(after))
+		listed, size, err := s.listPage(ctx, text, args)
+		for _, info := range listed {
+			if err := s.usable(ctx); err != nil {
 				yield(eventlog.SessionInfo{}, err)
 				return
 			}
-			if int64(len(listed)) < rows {
+			if !yield(info, nil) {
 				return
 			}
-			rows = min(4*rows, maxPage, max(1, pageBytes/max(int64(size)/rows, 1)))
+			from, after = info.ID, info.ID
 		}
+		if err != nil {
+			yield(eventlog.SessionInfo{}, err)
+			return
+		}
+		if int64(len(listed)) < rows {
+			return
+		}
+		rows = min(4*rows, maxPage, max(1, pageBytes/max(int64(size)/rows, 1)))
 	}
 }
 
-// listPage lists sessions after an id. size is the number of bytes of their lines.
-func (s *Store) listPage(ctx context.Context, after string, limit int64) (listed []eventlog.SessionInfo, size int, err error) {
+// listPage reads a page of a listing. size is the number of bytes of their lines.
+func (s *Store) listPage(ctx context.Context, query string, args []any) (listed []eventlog.SessionInfo, size int, err error) {
 	pool, err := s.pool(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := pool.Query(ctx, listSessions, []byte(after), limit)
+	rows, err := pool.Query(ctx, query, args...)
 	if err != nil {
 		return nil, 0, s.failure(err)
 	}

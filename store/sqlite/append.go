@@ -46,6 +46,9 @@ func (a *appendOp) apply(w *writer) error {
 		return err
 	}
 	key, err := w.move(a.session, a.expect, a.events)
+	if err == nil && a.expect.IsZero() {
+		err = w.relate(key, &a.events[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -162,6 +165,9 @@ func (w *writer) insert(key int64, events []event.Event) error {
 		}
 		if err != nil {
 			return fmt.Errorf("insert event %d: %w", e.Seq, err)
+		}
+		if err := w.use(key, e); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -216,7 +216,7 @@ func oldDatabase(t testing.TB) string {
 	s := openUnindexed(t, path)
 	add(t, s, "a", event.Head{}, 3, "apple")
 	must(t, s.Close())
-	makeDatabase(t, path, "DROP TABLE erasing; DROP TABLE search; DROP TABLE search_state; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE")
+	makeDatabase(t, path, "DROP TABLE related; DROP TABLE blob_users; DROP TABLE erasing; DROP TABLE search; DROP TABLE search_state; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE")
 	return path
 }
 

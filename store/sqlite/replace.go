@@ -73,6 +73,9 @@ func (r *replaceOp) apply(w *writer) error {
 	if _, err := w.conn.exec(deleteEvents, key); err != nil {
 		return fmt.Errorf("delete events: %w", err)
 	}
+	if err := w.forgetLookup(key); err != nil {
+		return err
+	}
 	first, size := int64(0), int64(0)
 	for e, err := range r.events {
 		if err != nil {
@@ -84,6 +87,9 @@ func (r *replaceOp) apply(w *writer) error {
 		}
 		if first == 0 {
 			first = e.Seq
+			if err := w.relate(key, &e); err != nil {
+				return err
+			}
 		}
 		head, size = e.Head(), size+lineBytes(one)
 	}

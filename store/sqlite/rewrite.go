@@ -99,6 +99,9 @@ func (r *rewriteOp) apply(w *writer) error {
 		if _, err := w.conn.exec(replaceLine, e.Line(), key, e.Seq); err != nil {
 			return fmt.Errorf("replace event %d: %w", e.Seq, err)
 		}
+		if err := w.reuse(key, e); err != nil {
+			return err
+		}
 	}
 	if err := w.reindex(key, seqsOf(r.replace)); err != nil {
 		return fmt.Errorf("index the replaced events: %w", err)
@@ -151,6 +154,9 @@ func (r *removeOp) apply(w *writer) error {
 		return err
 	}
 	if err := w.unindexSession(key); err != nil {
+		return err
+	}
+	if err := w.forgetLookup(key); err != nil {
 		return err
 	}
 	if _, err := w.conn.exec(deleteEvents, key); err != nil {

@@ -13,12 +13,12 @@ const applicationID = 0x63766c67
 
 // schemaVersion is the version that this program writes and the newest it reads. The
 // file has it as PRAGMA user_version.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // migrations has the statements from each schema version to the next. The first entry
 // creates version 1 in an empty file. Released entries never change; a new version is
 // a new entry.
-var migrations = [schemaVersion]string{schema1, schema2, schema3}
+var migrations = [schemaVersion]string{schema1, schema2, schema3, schema4}
 
 // schema1 creates version 1.
 //
@@ -85,6 +85,28 @@ INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
 // schema3 adds the record of a running erasure (erasing.go).
 const schema3 = `CREATE TABLE erasing (digest TEXT PRIMARY KEY) WITHOUT ROWID;`
 
+// schema4 adds the relations of sessions and the users of blobs (lookup.go). The relations
+// of older sessions are unknown.
+const schema4 = `
+CREATE TABLE related (
+	name    TEXT    NOT NULL, -- eventlog.RelationsOf the session's first event
+	session INTEGER NOT NULL, -- sessions.key
+	PRIMARY KEY (name, session)
+) WITHOUT ROWID;
+CREATE INDEX related_session ON related (session);
+INSERT INTO related SELECT '', key FROM sessions;
+CREATE TABLE blob_users (
+	digest  TEXT    NOT NULL, -- of a blob that the event lists
+	session INTEGER NOT NULL, -- sessions.key
+	seq     INTEGER NOT NULL,
+	PRIMARY KEY (digest, session, seq)
+) WITHOUT ROWID;
+CREATE INDEX blob_users_event ON blob_users (session, seq);
+INSERT OR IGNORE INTO blob_users SELECT b.value, e.session, e.seq
+	FROM (SELECT session, seq, CAST(line AS TEXT) AS text FROM events WHERE instr(line, CAST('"blobs":[' AS BLOB))) e,
+	json_each(iif(json_valid(e.text), e.text, '{}'), '$.blobs') b;
+`
+
 const makeSearch = `
 CREATE VIRTUAL TABLE search USING fts5(grams, content='', columnsize=0, detail=none, tokenize='ascii');
 INSERT INTO search (search, rank) VALUES ('secure-delete', 1);
@@ -150,7 +172,7 @@ func newerSchema(version int64) error {
 }
 
 // oldestReadable is the oldest version that is readable without a migration. Version 1
-// only lacks the text index and the record of erasures.
+// only lacks the text index, the record of erasures, and the tables of lookups.
 const oldestReadable = 1
 
 // errNoSchema is the error of a file without tables. Another process is creating the

@@ -17,8 +17,8 @@ const (
 		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
-		WHERE s.id > ? ORDER BY s.id LIMIT ?`
-	listIDs     = `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ?`
+		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id LIMIT ?`
+	listIDs     = `SELECT id FROM sessions WHERE id >= ? AND id <> ? ORDER BY id LIMIT ?`
 	listSession = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
 		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
@@ -31,43 +31,26 @@ var errNoEnd = fmt.Errorf("the first or the last event is missing, or longer tha
 
 // Sessions implements eventlog.Store.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
-	return func(yield func(eventlog.SessionInfo, error) bool) {
-		after, rows := "", int64(firstPageRows)
-		for {
-			page, more, err := s.listPage(ctx, after, rows)
-			for _, info := range page {
-				if ctx.Err() != nil {
-					yield(eventlog.SessionInfo{}, ctx.Err())
-					return
-				}
-				if !yield(info, nil) {
-					return
-				}
-				after = info.ID
-			}
-			if err != nil {
-				yield(eventlog.SessionInfo{}, err)
-				return
-			}
-			if !more {
-				return
-			}
-			rows = min(4*rows, maxPageRows)
-		}
-	}
+	return s.List(ctx, eventlog.Part{})
 }
 
-// listPage lists sessions after an id. Where a table is damaged, it lists each session
-// separately.
-func (s *Store) listPage(ctx context.Context, after string, limit int64) (page []eventlog.SessionInfo, more bool, err error) {
+// listFrom is the place of a page of the listing: at most rows rows, from id on, without
+// the id not.
+type listFrom struct {
+	id, not string
+	rows    int64
+}
+
+// listPage lists sessions. Where a table is damaged, it lists each session separately.
+func (s *Store) listPage(ctx context.Context, from listFrom) (page []eventlog.SessionInfo, more bool, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
-		page, more, err = s.list(c, page[:0], listSessions, limit, after, limit)
+		page, more, err = s.list(c, page[:0], listSessions, from.rows, from.id, from.not, from.rows)
 		return err
 	})
 	if !isDamage(err) {
 		return page, more, err
 	}
-	return s.listSingly(ctx, after, limit)
+	return s.listSingly(ctx, from)
 }
 
 // list reads rows of the listing. more is false after the last session.
@@ -124,35 +107,40 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 }
 
 // listSingly is listPage with one query per session.
-func (s *Store) listSingly(ctx context.Context, after string, limit int64) (page []eventlog.SessionInfo, more bool, err error) {
-	ids, err := s.ids(ctx, after, limit)
+func (s *Store) listSingly(ctx context.Context, from listFrom) (page []eventlog.SessionInfo, more bool, err error) {
+	ids, err := s.ids(ctx, from)
 	if err != nil {
 		return nil, false, s.locate("", "sessions", 0, err)
 	}
 	for _, id := range ids {
-		var found []eventlog.SessionInfo
-		err := s.read(ctx, func(c *conn) (err error) {
-			found, _, err = s.list(c, found[:0], listSession, 1, id)
-			return err
-		})
-		switch {
-		case isDamage(err):
-			found = []eventlog.SessionInfo{{ID: id, Err: s.locate(id, "events", 0, err)}}
-		case err != nil:
+		found, err := s.listOne(ctx, id)
+		if err != nil {
 			return page, false, err
 		}
 		page = append(page, found...)
 	}
-	return page, int64(len(ids)) == limit, nil
+	return page, int64(len(ids)) == from.rows, nil
 }
 
-func (s *Store) ids(ctx context.Context, after string, limit int64) (ids []string, err error) {
+// listOne lists a session; nothing if it is missing. Damage is the error of its row.
+func (s *Store) listOne(ctx context.Context, id string) (found []eventlog.SessionInfo, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		found, _, err = s.list(c, found[:0], listSession, 1, id)
+		return err
+	})
+	if isDamage(err) {
+		return []eventlog.SessionInfo{{ID: id, Err: s.locate(id, "events", 0, err)}}, nil
+	}
+	return found, err
+}
+
+func (s *Store) ids(ctx context.Context, from listFrom) (ids []string, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		ids = ids[:0]
 		return c.each(func(row []driver.Value) {
 			id, _ := row[0].(string)
 			ids = append(ids, id)
-		}, 1, listIDs, after, limit)
+		}, 1, listIDs, from.id, from.not, from.rows)
 	})
 	return ids, err
 }

@@ -82,6 +82,9 @@ var (
 	_ eventlog.Versioner = (*Store)(nil)
 	_ eventlog.Salvager  = (*Store)(nil)
 	_ eventlog.Checker   = (*Store)(nil)
+	_ eventlog.Lister    = (*Store)(nil)
+	_ eventlog.Relater   = (*Store)(nil)
+	_ eventlog.BlobIndex = (*Store)(nil)
 )
 
 // New returns a store of the database file at path. The first use opens the file and

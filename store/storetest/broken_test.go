@@ -32,5 +32,8 @@ var detections = map[string][]string{
 	"truncates large blobs":            {"blob/put and open", "size/an append over 4 MiB"},
 	"does not erase":                   {"ability/rewrite"},
 	"removes nothing":                  {"ability/remove compares the head"},
+	"lists all for a part":             {"lookup/parts", "listing/prefixes"},
+	"relates nothing":                  {"lookup/relations", "lookup/unknown relations"},
+	"knows no users":                   {"lookup/users of blobs"},
 	"lists in reverse order":           {"listing/rows", "listing/many"},
 }

@@ -39,6 +39,7 @@ func groups() []group {
 		{Name: "race", Cases: raceCases},
 		{Name: "handles", Cases: handleCases},
 		{Name: "listing", Cases: listingCases},
+		{Name: "lookup", Cases: lookupCases},
 		{Name: "size", Cases: sizeCases},
 		{Name: "fragments", Cases: fragmentCases},
 		{Name: "blob", Cases: blobCases},

@@ -34,7 +34,7 @@ func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (fin
 	if err := a.record(ctx, r); err != nil {
 		return nil, err
 	}
-	for _, holder := range slices.Concat(r.plan.order, r.plan.informed) {
+	for _, holder := range slices.Concat(r.plan.order, r.plan.informed()) {
 		if holder == session || a.Follows != nil && a.Follows(holder) {
 			continue
 		}

@@ -15,7 +15,14 @@ import (
 // along examines the other events of the sessions with requested events, of their
 // forks, and of their child sessions and parents.
 func (p *plan) along(ctx context.Context) error {
-	forks, err := p.log.Forks(ctx)
+	var sessions []string
+	for _, r := range p.requests {
+		sessions = append(sessions, r.session)
+	}
+	if len(sessions) == 0 {
+		return nil
+	}
+	forks, err := p.log.Forks(ctx, sessions...)
 	if err != nil {
 		return err
 	}
@@ -56,9 +63,6 @@ func (x *along) inform(f eventlog.ForkInfo) {
 		return
 	}
 	p.shared[f.Session] = append(p.shared[f.Session], shared...)
-	if p.seqs[f.Session] == nil && !slices.Contains(p.informed, f.Session) {
-		p.informed = append(p.informed, f.Session)
-	}
 }
 
 // along finds what goes along with the requested events of one session.
@@ -175,8 +179,8 @@ func (x *along) earlierNote(e *event.Event, note *event.RedactionNote) {
 	for _, seq := range note.Seqs {
 		x.named[eventKey{e.SessionID, seq}] = true
 	}
-	if e.Seq > x.request.first && !slices.Contains(x.earlier, e.SessionID) {
-		x.earlier = append(x.earlier, e.SessionID)
+	if e.Seq > x.request.first {
+		x.earlier[e.SessionID] = true
 	}
 }
 

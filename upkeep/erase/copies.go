@@ -3,6 +3,7 @@ package erase
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 
@@ -43,12 +44,12 @@ func (p *plan) copiers(ctx context.Context) (sessions []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for info, err := range p.log.Sessions(ctx) {
+	for info, err := range p.relatives(ctx, lost) {
 		if err != nil {
 			return nil, err
 		}
 		if info.Err != nil {
-			p.report.Unread = append(p.report.Unread, info.ID)
+			p.noteUnread(info.ID)
 			continue
 		}
 		repaired := lost || info.First.Type == event.Lost || firsts[info.First.ID]
@@ -57,6 +58,54 @@ func (p *plan) copiers(ctx context.Context) (sessions []string, err error) {
 		}
 	}
 	return sessions, nil
+}
+
+// relatives yields the sessions that may have copies of the events to erase. They are all
+// sessions if the relations of a session to rewrite are lost, or the store does not know
+// relations. Else they descend from the sessions to rewrite, or from their ancestors: a
+// copy may be of a fork that was removed.
+func (p *plan) relatives(ctx context.Context, lost bool) iter.Seq2[eventlog.SessionInfo, error] {
+	if _, able := eventlog.As[eventlog.Relater](p.log.Store()); !able || lost || len(p.order) > mostLookups {
+		return p.log.Sessions(ctx)
+	}
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		seen, done := map[string]bool{}, map[string]bool{}
+		for queue := p.withAncestors(ctx); len(queue) > 0; queue = queue[1:] {
+			if done[queue[0]] {
+				continue
+			}
+			done[queue[0]] = true
+			for info, err := range p.log.Related(ctx, queue[0]) {
+				if seen[info.ID] && err == nil {
+					continue
+				}
+				seen[info.ID] = true
+				if !yield(info, err) || err != nil {
+					return
+				}
+				queue = append(queue, info.ID)
+			}
+		}
+	}
+}
+
+// mostLookups is the number of sessions to rewrite from which one listing costs less than
+// lookups.
+const mostLookups = 100
+
+// withAncestors lists the sessions to rewrite, and their ancestors as far as they are
+// readable.
+func (p *plan) withAncestors(ctx context.Context) []string {
+	sessions := slices.Clone(p.order)
+	for _, session := range p.order {
+		for a, err := range p.log.Ancestors(ctx, session) {
+			if err != nil {
+				break
+			}
+			sessions = append(sessions, a.Session)
+		}
+	}
+	return sessions
 }
 
 // firsts are the ids of the first events of the sessions to rewrite. lost says that
@@ -125,7 +174,8 @@ func (p *plan) unlisted(ctx context.Context) error {
 }
 
 func (p *plan) noteUnread(session string) {
-	if !slices.Contains(p.report.Unread, session) {
+	if !p.unread[session] {
+		p.unread[session] = true
 		p.report.Unread = append(p.report.Unread, session)
 	}
 }

@@ -52,7 +52,7 @@ func finish(ctx context.Context, log *eventlog.Log) error {
 		blobs[d] = true
 	}
 	if len(blobs) > 0 {
-		for d, err := range neededBlobs(ctx, log, nil) {
+		for d, err := range neededBlobs(ctx, log, unfinished.Blobs, nil) {
 			if err != nil {
 				return fmt.Errorf("finish an interrupted erasure: %w", err)
 			}

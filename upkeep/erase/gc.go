@@ -58,7 +58,8 @@ var (
 // running. It may be killed at any moment. Collect uses the first
 // CollectOptions only.
 //
-// If a session cannot be read whole, the blobs in use are unknown: the error names
+// If the store is no eventlog.BlobIndex, Collect reads all sessions. If one of them cannot
+// be read whole, the blobs in use are unknown: the error names
 // the session (a *eventlog.CorruptError if it is damaged), no blob is removed, and
 // the Garbage has the leftovers, which are removed all the same.
 //
@@ -103,7 +104,7 @@ func (c *collection) run(ctx context.Context) error {
 	if err != nil || len(blobs) == 0 {
 		return err
 	}
-	for d, err := range neededBlobs(ctx, c.log, nil) {
+	for d, err := range neededBlobs(ctx, c.log, slices.Sorted(maps.Keys(blobs)), nil) {
 		if err != nil {
 			return err
 		}
@@ -169,33 +170,64 @@ func (c *collection) remove(ctx context.Context, blobs map[event.Digest]eventlog
 // tailSeq is the seq that neededBlobs uses for a torn tail.
 const tailSeq = -1
 
-// neededBlobs yields the blobs that lines of the store list, except for events that
-// except picks. A digest may repeat. An error names the session that cannot be read
-// whole.
-func neededBlobs(ctx context.Context, log *eventlog.Log, except func(session string, seq int64) bool) iter.Seq2[event.Digest, error] {
+// neededBlobs yields those of the blobs that lines of the store list, except for events
+// that except picks. It may yield other blobs too, and a digest may repeat. If the store is
+// no eventlog.BlobIndex, neededBlobs reads all sessions, and an error names the session that cannot
+// be read whole.
+func neededBlobs(ctx context.Context, log *eventlog.Log, blobs []event.Digest, except func(session string, seq int64) bool) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
-		for info, err := range log.Sessions(ctx) {
-			if err = cmp.Or(err, info.Err); err != nil {
-				yield("", fmt.Errorf("%w: session %q: %w", errBlobsUnknown, info.ID, err))
-				return
+		users := listedBlobs(ctx, log)
+		if index, ok := eventlog.As[eventlog.BlobIndex](log.Store()); ok {
+			users = unlessUnsupported(index.BlobUsers(ctx, blobs), users)
+		}
+		for u, err := range users {
+			if err == nil && except != nil && except(u.Session, u.Seq) {
+				continue
 			}
-			for e, err := range log.Store().Read(ctx, info.ID, eventlog.Span{Transient: true}) {
-				if err != nil {
-					yield("", fmt.Errorf("%w: session %q: %w", errBlobsUnknown, info.ID, err))
-					return
-				}
-				if except != nil && except(info.ID, e.Seq) {
-					continue
-				}
-				for _, d := range e.Blobs() {
-					if !yield(d, nil) {
-						return
-					}
-				}
+			if !yield(u.Digest, err) || err != nil {
+				return
 			}
 		}
 		if err := wholeTail(ctx, log, except); err != nil {
 			yield("", fmt.Errorf("%w: %w", errBlobsUnknown, err))
+		}
+	}
+}
+
+// unlessUnsupported is indexed, or listed if indexed is eventlog.ErrUnsupported.
+func unlessUnsupported(indexed, listed iter.Seq2[eventlog.BlobUser, error]) iter.Seq2[eventlog.BlobUser, error] {
+	return func(yield func(eventlog.BlobUser, error) bool) {
+		for u, err := range indexed {
+			if errors.Is(err, eventlog.ErrUnsupported) {
+				listed(yield)
+				return
+			}
+			if !yield(u, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// listedBlobs yields the users of all blobs. It reads all sessions.
+func listedBlobs(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.BlobUser, error] {
+	return func(yield func(eventlog.BlobUser, error) bool) {
+		for info, err := range log.Sessions(ctx) {
+			if err = cmp.Or(err, info.Err); err != nil {
+				yield(eventlog.BlobUser{}, fmt.Errorf("%w: session %q: %w", errBlobsUnknown, info.ID, err))
+				return
+			}
+			for e, err := range log.Store().Read(ctx, info.ID, eventlog.Span{Transient: true}) {
+				if err != nil {
+					yield(eventlog.BlobUser{}, fmt.Errorf("%w: session %q: %w", errBlobsUnknown, info.ID, err))
+					return
+				}
+				for _, d := range e.Blobs() {
+					if !yield(eventlog.BlobUser{Digest: d, Session: info.ID, Seq: e.Seq}, nil) {
+						return
+					}
+				}
+			}
 		}
 	}
 }

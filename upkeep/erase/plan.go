@@ -27,13 +27,13 @@ type plan struct {
 	ids      map[ulid.ULID]bool // the same events; a repair leaves two events with one id
 	blobs    map[event.Digest]bool
 	listed   map[eventKey]bool // the events in report.Untouched
+	unread   map[string]bool   // the sessions in report.Unread
 
-	shared   map[string][]int64 // events to erase that a fork shares
-	informed []string           // forks that share events, and are not rewritten
+	shared map[string][]int64 // events to erase that a fork shares
 
 	// earlier are sessions with redactions that may have been interrupted before they
 	// were durable.
-	earlier []string
+	earlier map[string]bool
 }
 
 // request has the events of one session that the caller asked to erase.
@@ -52,7 +52,7 @@ type eventKey struct {
 func newPlan(log *eventlog.Log) *plan {
 	return &plan{log: log, engine: engine.Of(log),
 		seqs: map[string][]int64{}, picked: map[eventKey]bool{}, ids: map[ulid.ULID]bool{}, blobs: map[event.Digest]bool{},
-		listed: map[eventKey]bool{}, shared: map[string][]int64{}}
+		listed: map[eventKey]bool{}, unread: map[string]bool{}, shared: map[string][]int64{}, earlier: map[string]bool{}}
 }
 
 // ask adds events of a session to the plan. All events are asked for before the plan is
@@ -126,6 +126,16 @@ func (p *plan) list(session string, seq int64, t event.Type) {
 	p.report.Untouched = append(p.report.Untouched, EventRef{session, seq, t})
 }
 
+// informed are the forks that share events to erase, and are not rewritten, sorted.
+func (p *plan) informed() (forks []string) {
+	for _, fork := range slices.Sorted(maps.Keys(p.shared)) {
+		if p.seqs[fork] == nil {
+			forks = append(forks, fork)
+		}
+	}
+	return forks
+}
+
 // tails notes the torn tails of the sessions to rewrite.
 func (p *plan) tails(ctx context.Context) error {
 	tails, ok := eventlog.As[eventlog.TailKeeper](p.log.Store())
@@ -151,7 +161,7 @@ func (p *plan) keepNeeded(ctx context.Context) error {
 	// A torn tail keeps no blob: its events were not acknowledged, or are damaged,
 	// and the content they would keep is to be erased.
 	erased := func(session string, seq int64) bool { return seq == tailSeq || p.picked[eventKey{session, seq}] }
-	for d, err := range neededBlobs(ctx, p.log, erased) {
+	for d, err := range neededBlobs(ctx, p.log, slices.Sorted(maps.Keys(p.blobs)), erased) {
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,8 @@ func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...Remo
 }
 
 // RemoveEach is Remove for several sessions, in the order of the list: a session after its
-// forks. It lists the sessions of the store once. It calls done after each removal, and
+// forks. It lists the sessions of the store once, or looks up the forks if the store is an
+// eventlog.Relater. It calls done after each removal, and
 // ends with the first error. RemoveEach holds the exclusive store lock until it returns.
 func RemoveEach(ctx context.Context, log *eventlog.Log, sessions []string, done func(session string) error, opts ...RemoveOptions) error {
 	if len(sessions) == 0 {
@@ -54,7 +55,7 @@ func removeEach(ctx context.Context, log *eventlog.Log, sessions []string, done 
 	if err := finish(ctx, log); err != nil {
 		return err
 	}
-	forks, err := log.Forks(ctx)
+	forks, err := log.Forks(ctx, sessions...)
 	if err != nil {
 		return fmt.Errorf("remove session %q: %w", sessions[0], err)
 	}

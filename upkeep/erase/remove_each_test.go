@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -28,10 +29,16 @@ func (s *listedStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionIn
 	return s.Store.Sessions(ctx)
 }
 
-// RemoveEach lists the store once, removes forks and then their parent, and ends with the
-// first session that it may not remove.
+// RemoveEach removes forks and then their parent, and ends with the first session that it
+// may not remove. It lists the store once, and never if the store finds the forks.
 func TestRemoveEach(t *testing.T) {
-	store := &listedStore{Store: memory.New()}
+	testRemoveEach(t, jsonl.New(t.TempDir()), 1)
+	testRemoveEach(t, memory.New(), 0)
+}
+
+func testRemoveEach(t *testing.T, under eventlog.Store, listings int) {
+	t.Helper()
+	store := &listedStore{Store: under}
 	log := eventlog.Open(store)
 	defer func() { _ = log.Close() }()
 	for i := range 12 {
@@ -54,8 +61,8 @@ func TestRemoveEach(t *testing.T) {
 	if want := []string{"fork", "s00", "s01"}; !errors.Is(err, eventlog.ErrInUse) || !slices.Equal(removed, want) {
 		t.Errorf("removed %q, %v; want %q and ErrInUse", removed, err, want)
 	}
-	if store.listings != 1 {
-		t.Errorf("%d listings of the store, want 1", store.listings)
+	if store.listings != listings {
+		t.Errorf("%d listings of the store, want %d", store.listings, listings)
 	}
 	if _, err := log.Head(t.Context(), "s02"); err != nil {
 		t.Errorf("s02, after the session that stays: %v", err)

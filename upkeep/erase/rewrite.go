@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -24,17 +26,58 @@ func (r *redaction) run(ctx context.Context) error {
 	}
 	// The session itself comes last: as long as its events are not redacted, an
 	// interrupted redaction can be asked for again, and does the rest.
-	for _, holder := range slices.Backward(slices.Concat(r.plan.order, r.plan.informed)) {
+	if err := r.each(ctx, r.plan.informed(), r.rewrite); err != nil {
+		return err
+	}
+	for _, holder := range slices.Backward(r.plan.order) {
 		if err := r.rewrite(ctx, holder); err != nil {
 			return fmt.Errorf("redact in session %q: %w", holder, err)
 		}
 	}
-	for _, holder := range r.plan.earlier {
-		if err := r.engine.Sync(ctx, holder); err != nil {
-			return fmt.Errorf("redact in session %q: %w", holder, err)
-		}
+	if err := r.each(ctx, slices.Sorted(maps.Keys(r.plan.earlier)), r.engine.Sync); err != nil {
+		return err
 	}
 	return erased(ctx, r.log, r.plan.erasedBlobs())
+}
+
+// syncsAtOnce bounds the sessions that are written at the same time. The time of a write
+// is the time that the disk needs to sync it.
+const syncsAtOnce = 16
+
+// each calls write for each session, for several at the same time, until one fails.
+func (r *redaction) each(ctx context.Context, sessions []string, write func(ctx context.Context, session string) error) error {
+	next := make(chan string)
+	failed := make(chan error, syncsAtOnce)
+	var writers sync.WaitGroup
+	for range min(syncsAtOnce, len(sessions)) {
+		writers.Go(func() {
+			for session := range next {
+				if err := write(ctx, session); err != nil {
+					failed <- fmt.Errorf("redact in session %q: %w", session, err)
+					return
+				}
+			}
+		})
+	}
+	err := send(next, sessions, failed)
+	close(next)
+	writers.Wait()
+	if err == nil && len(failed) > 0 {
+		err = <-failed
+	}
+	return err
+}
+
+// send sends the sessions to the writers. It stops at the first error of a writer.
+func send(next chan<- string, sessions []string, failed <-chan error) error {
+	for _, session := range sessions {
+		select {
+		case next <- session:
+		case err := <-failed:
+			return err
+		}
+	}
+	return nil
 }
 
 // record records the blobs to remove.

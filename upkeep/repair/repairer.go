@@ -302,7 +302,7 @@ func (r *repairer) replace(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("replace its lines: %w", eventlog.ErrUnsupported)
 	}
-	forks, err := r.log.Forks(ctx)
+	forks, err := r.log.Forks(ctx, r.session)
 	if err != nil {
 		return err
 	}

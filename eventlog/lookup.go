@@ -1,0 +1,115 @@
+package eventlog
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+)
+
+// Part selects sessions by their ids. The zero Part is all sessions.
+type Part struct {
+	// Prefix is the beginning of the ids.
+	Prefix string
+	// After is an id, of a stored session or not: only later ids are selected.
+	After string
+}
+
+// Has reports whether the part has the session.
+func (p Part) Has(session string) bool {
+	return strings.HasPrefix(session, p.Prefix) && (p.After == "" || session > p.After)
+}
+
+// List yields the sessions of a part as Sessions does, ordered by id. It does not read
+// the other sessions if the store is a Lister.
+func (l *Log) List(ctx context.Context, part Part) iter.Seq2[SessionInfo, error] {
+	return func(yield func(SessionInfo, error) bool) {
+		if err := l.usable(ctx); err != nil {
+			yield(SessionInfo{}, err)
+			return
+		}
+		if lister, ok := As[Lister](l.store); ok {
+			lister.List(ctx, part)(yield)
+			return
+		}
+		for info, err := range l.store.Sessions(ctx) {
+			if err == nil && !part.Has(info.ID) {
+				continue
+			}
+			if !yield(info, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Related yields the rows of the sessions that may be forks, copies or runs of a session,
+// or another state of it after a repair, ordered by id. The caller examines the first
+// event of each row. Related yields all sessions if the store is no Relater.
+func (l *Log) Related(ctx context.Context, session string) iter.Seq2[SessionInfo, error] {
+	return func(yield func(SessionInfo, error) bool) {
+		if err := l.readable(ctx, session); err != nil {
+			yield(SessionInfo{}, err)
+			return
+		}
+		relater, ok := As[Relater](l.store)
+		if !ok {
+			l.store.Sessions(ctx)(yield)
+			return
+		}
+		relater.Related(ctx, session)(yield)
+	}
+}
+
+// UnknownRelation is the element of RelationsOf for a session whose first event does not
+// tell its relations.
+const UnknownRelation = ""
+
+// RelationsOf returns the names under which a Relater finds a session, from its first
+// stored event: ids of sessions, and the BirthName. It is for stores.
+func RelationsOf(first *event.Event) []string {
+	names := []string{BirthName(first.ID)}
+	parsed, err := event.Parse(first.Line(), first.SessionID)
+	origin, copied := parsed.Origin()
+	if copied {
+		names = append(names, origin.Session)
+	}
+	if of, whole := parsed.CopyOrigin(); whole {
+		names = append(names, of.Session)
+	}
+	parent, known := parentOf(&parsed)
+	if err != nil || !known && !copied {
+		names = append(names, UnknownRelation)
+	} else if parent != "" {
+		names = append(names, parent)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// BirthName is the name of a session's first event for a Relater. A repaired session has
+// the first event of the damaged session. No session id equals a BirthName.
+func BirthName(first ulid.ULID) string { return "\x01" + first.String() }
+
+// parentOf is the parent that the first event of a fork or of a run names; empty if there
+// is none. known is false if the event does not tell.
+func parentOf(first *event.Event) (parent string, known bool) {
+	if _, _, spilled := first.Spilled(); spilled && first.Data == nil {
+		return "", false
+	}
+	switch first.Type.Name() {
+	case event.SessionForked:
+		f, _, err := event.Decode[event.Fork](first)
+		return f.Parent, err == nil
+	case event.SessionStarted:
+		s, err := event.DecodeKept[event.Session](first)
+		return s.Parent.SessionID, err == nil
+	case event.Lost:
+		return "", false
+	}
+	return "", true
+}
