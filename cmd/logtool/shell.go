@@ -93,11 +93,11 @@ func (a *app) completeSession(n int) cobra.CompletionFunc {
 func (a *app) completeSessions(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var rows []*sessionRow
 	err := a.reading(func(log *eventlog.Log) error {
-		for info, err := range log.Sessions(cmd.Context()) {
+		for info, err := range log.List(cmd.Context(), eventlog.Part{Prefix: typed}) {
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(info.ID, typed) && info.Err == nil {
+			if info.Err == nil {
 				rows = append(rows, newSessionRow(info))
 			}
 		}
