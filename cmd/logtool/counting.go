@@ -102,8 +102,8 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	step := a.progress.steps(len(rows))
 	defer a.progress.say(nil)
 	for _, row := range rows {
-		if row.err != nil {
-			row.err = fmt.Errorf("count session %q: %w", row.ID, row.err)
+		if row.err() != nil {
+			row.fail(fmt.Errorf("count session %q: %w", row.ID, row.err()))
 		}
 	}
 	all := len(rows)
@@ -118,12 +118,12 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 		if err != nil {
 			return n, err
 		}
-		n.left = append(n.left, slices.DeleteFunc(batch, func(row *sessionRow) bool { return row.err == nil })...)
+		n.left = append(n.left, slices.DeleteFunc(batch, func(row *sessionRow) bool { return row.err() == nil })...)
 		clear(batch) // counted rows need no memory
 	}
 	switch {
 	case len(ids) == 1 && len(n.left) == 1:
-		return n, n.left[0].err
+		return n, n.left[0].err()
 	case c.isSet() && n.sessions+len(n.left) == 0:
 		return n, c.nothing(all, nil)
 	}
@@ -135,7 +135,7 @@ func leftOut(rows []*sessionRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s left out: %w", count(len(rows), "session"), rows[0].err)
+	return fmt.Errorf("%s left out: %w", count(len(rows), "session"), rows[0].err())
 }
 
 // group is a row of a table with --by.
@@ -210,7 +210,7 @@ func rootsOf(rows []*sessionRow) map[string]string {
 		root := row
 		for n := len(rows); n > 0; n-- { // a damaged store may have a cycle
 			parent := rowOf(rows, root.Parent)
-			if parent == nil || root.Kind == fork.KindRoot {
+			if parent == nil || root.Kind() == fork.KindRoot {
 				break
 			}
 			if root = parent; roots[root.ID] != "" {

@@ -84,10 +84,10 @@ func (f *filter) has(t time.Time) bool {
 
 // overlaps reports whether a session may have events between --since and --until.
 func (f *filter) overlaps(row *sessionRow) bool {
-	if row.Last.IsZero() {
-		return f.has(row.Last)
+	if row.Last().IsZero() {
+		return f.has(row.Last())
 	}
-	return !row.Last.Before(f.from) && (f.to.IsZero() || row.First.Before(f.to))
+	return !row.Last().Before(f.from) && (f.to.IsZero() || row.First().Before(f.to))
 }
 
 // hasOrigin reports whether a session has the source and the folder.
@@ -134,7 +134,7 @@ func (f *filter) sessions(ctx context.Context, a *app, log *eventlog.Log, ids []
 	if ids != nil {
 		all = slices.DeleteFunc(all, func(row *sessionRow) bool { return !slices.Contains(ids, row.ID) })
 	}
-	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err == nil && !f.overlaps(row) })
+	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err() == nil && !f.overlaps(row) })
 	if f.source != "" {
 		x := reading{app: a, log: log, catalog: a.catalog(log, anySummary())}
 		err := x.sources(ctx, rows)
@@ -143,7 +143,7 @@ func (f *filter) sessions(ctx context.Context, a *app, log *eventlog.Log, ids []
 			return nil, err
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err == nil && !f.hasOrigin(row) })
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err() == nil && !f.hasOrigin(row) })
 	if len(rows) == 0 && f.isSet() {
 		return nil, f.nothing(len(all), all)
 	}

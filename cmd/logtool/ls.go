@@ -118,7 +118,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 // choose filters and orders the sessions. It reads no more of them than the filters
 // need.
 func (l *listing) choose(ctx context.Context, x *reading, all []*sessionRow) (rows []*sessionRow, err error) {
-	rows = slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err == nil && !l.mayMatch(row) })
+	rows = slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err() == nil && !l.mayMatch(row) })
 	switch {
 	case l.model != "" || l.sort == sortCost || l.long && l.text != "":
 		err = x.summaries(ctx, rows)
@@ -131,7 +131,7 @@ func (l *listing) choose(ctx context.Context, x *reading, all []*sessionRow) (ro
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err == nil && !l.matches(row) })
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err() == nil && !l.matches(row) })
 	l.order(rows)
 	if l.limit > 0 && len(rows) > l.limit {
 		rows = rows[:l.limit]
@@ -155,7 +155,7 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 			return err
 		}
 		for i, row := range batch {
-			if row.err != nil {
+			if row.err() != nil {
 				damaged++
 			}
 			if !x.app.json {
@@ -175,15 +175,15 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 
 // mayMatch rejects sessions that need not be read.
 func (l *listing) mayMatch(row *sessionRow) bool {
-	return l.has(row.Last) && (!row.begun || l.hasOrigin(row))
+	return l.has(row.Last()) && (!row.begun || l.hasOrigin(row))
 }
 
 // matches decides on a session once the columns that the filters need are filled.
 func (l *listing) matches(row *sessionRow) bool {
-	if !l.hasOrigin(row) || !containsFold(row.name()+" "+row.Title+" "+row.about(), l.text) {
+	if !l.hasOrigin(row) || !containsFold(row.name()+" "+row.title()+" "+row.about(), l.text) {
 		return false
 	}
-	return l.model == "" || row.tally != nil && slices.ContainsFunc(row.Models, l.hasModel)
+	return l.model == "" || row.isRead() && slices.ContainsFunc(row.Models, l.hasModel)
 }
 
 // unreadable is the error for n sessions that cannot be read; nil for none.
@@ -200,7 +200,7 @@ func (l *listing) order(rows []*sessionRow) {
 		most := 0
 		switch l.sort {
 		case sortActivity:
-			most = y.Last.Compare(x.Last)
+			most = y.Last().Compare(x.Last())
 		case sortEvents:
 			most = cmp.Compare(y.Events, x.Events)
 		case sortCost:
@@ -229,28 +229,29 @@ func (p *printer) sessions(long bool) table {
 // are short.
 func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 	title := row.name()
-	if row.err != nil {
-		title = "unreadable: " + clean(onOneLine(row.err.Error()))
+	if row.err() != nil {
+		title = "unreadable: " + clean(onOneLine(row.err().Error()))
 	}
 	id, source := clean(row.ID), cmp.Or(clean(row.Source), "-")
 	if p.terminal {
 		id = clean(abbreviate(row.ID, ids))
-		if row.Kind == fork.KindFork && row.Title == "" && !row.Missing { // the description names the parent
+		if row.Kind() == fork.KindFork && row.title() == "" && !row.Missing { // the description names the parent
 			title = strings.Replace(title, clean(row.Parent), clean(abbreviate(row.Parent, ids)), 1)
 		}
 	}
 	switch {
 	case !long && p.terminal:
-		return []string{id, source, row.folder(), thousands(row.Events), p.when(row.Last), title}
+		return []string{id, source, row.folder(), thousands(row.Events), p.when(row.Last()), title}
 	case !long:
-		return []string{id, thousands(row.Events), p.when(row.Last), title}
+		return []string{id, thousands(row.Events), p.when(row.Last()), title}
 	}
 	orphaned, turns, messages, output := "-", "-", "-", "-"
-	if t := row.tally; t != nil {
+	if row.isRead() {
+		t := row.tally
 		orphaned, turns, messages, output = thousands(t.Orphaned), thousands(t.Turns), thousands(t.Messages), thousands(t.Usage.OutputTokens)
 	}
 	return []string{id, source, thousands(row.Events), orphaned, turns, messages, thousands(int64(row.Forks)),
-		output, priced(row.spend()), size(row.Bytes), p.when(row.Last), row.from(ids), title}
+		output, priced(row.spend()), size(row.Bytes), p.when(row.Last()), row.from(ids), title}
 }
 
 // folder is the last name of the folder of a session.

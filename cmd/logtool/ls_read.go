@@ -21,7 +21,7 @@ func each(ctx context.Context, rows []*sessionRow, step func(), f func(*sessionR
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, row := range rows {
-		if row.err != nil {
+		if row.err() != nil {
 			continue
 		}
 		free <- struct{}{}
@@ -29,7 +29,7 @@ func each(ctx context.Context, rows []*sessionRow, step func(), f func(*sessionR
 			defer func() { <-free }()
 			if ctx.Err() == nil {
 				if err := f(row); err != nil {
-					row.err = err
+					row.fail(err)
 				}
 				step()
 			}
@@ -45,7 +45,7 @@ func eachSummary(ctx context.Context, c *runlog.Catalog, rows []*sessionRow, ste
 	for batch := range slices.Chunk(rows, rowBatch) {
 		var sessions []runlog.Listed
 		for _, row := range batch {
-			if row.err == nil {
+			if row.err() == nil {
 				sessions = append(sessions, runlog.Listed{Session: row.ID, Head: row.Head})
 			}
 		}
@@ -54,10 +54,12 @@ func eachSummary(ctx context.Context, c *runlog.Catalog, rows []*sessionRow, ste
 			return err
 		}
 		for _, row := range batch {
-			if row.err != nil {
+			if row.err() != nil {
 				continue
 			}
-			if row.err = all[0].Err; row.err == nil {
+			if err := all[0].Err; err != nil {
+				row.fail(err)
+			} else {
 				use(row, &all[0].Summary)
 			}
 			all = all[1:]
@@ -94,7 +96,7 @@ func (x *reading) counting(rows []*sessionRow, f func() error) error {
 
 // summaries fills the rows that have no tally yet.
 func (x *reading) summaries(ctx context.Context, rows []*sessionRow) error {
-	unread := slices.DeleteFunc(slices.Clone(rows), func(row *sessionRow) bool { return row.tally != nil })
+	unread := slices.DeleteFunc(slices.Clone(rows), func(row *sessionRow) bool { return row.isRead() })
 	return x.counting(unread, func() error { return eachSummary(ctx, x.catalog, unread, x.step, (*sessionRow).fill) })
 }
 
@@ -104,12 +106,12 @@ func (x *reading) sources(ctx context.Context, rows []*sessionRow) error {
 	return x.counting(later, func() error { return eachSummary(ctx, x.catalog, later, x.step, (*sessionRow).locate) })
 }
 
-// names finds names for the rows without a tally.
+// names finds names for the rows without one.
 func (x *reading) names(ctx context.Context, rows []*sessionRow) error {
 	return x.counting(rows, func() error {
 		return each(ctx, rows, x.step, func(row *sessionRow) error {
-			if row.tally == nil {
-				row.Title = readName(ctx, x.log, row.ID)
+			if row.content == nil {
+				row.content = &content{Title: readName(ctx, x.log, row.ID)}
 			}
 			return nil
 		})
@@ -119,11 +121,10 @@ func (x *reading) names(ctx context.Context, rows []*sessionRow) error {
 // fill takes the columns of ls --long from a summary.
 func (row *sessionRow) fill(s *runlog.Summary) {
 	t := &s.Total
-	row.tally = &tally{
+	row.content = &content{Title: cmp.Or(onOneLine(s.Title), onOneLine(s.Input)), tally: &tally{
 		Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Orphaned: s.Orphaned,
 		Models: slices.Sorted(maps.Keys(s.ByModel)),
-	}
-	row.Title = cmp.Or(onOneLine(s.Title), onOneLine(s.Input))
+	}}
 	row.locate(s)
 }
 

@@ -16,20 +16,78 @@ import (
 // sessionRow is a session in a listing. A command has one for each session of the store,
 // so it is small.
 type sessionRow struct {
-	ID string
-	origin
-	// Head is zero if the session cannot be read.
-	Head        event.Head
-	Events      int64
-	First, Last time.Time
-	Bytes       int64
-	Title       string // set for the rows that are printed
-	*program           // from the first event, or from all events once the session is read
-	began       *program
-	begun       bool // the first event is a session_started
-	*tally
-	err error // the session cannot be read
+	ID     string
+	Parent string
+	At     int64
+	Head   event.Head // zero if the session cannot be read
+	Events int64
+	Bytes  int64
+
+	first, last moment
+
+	Forks, Runs, Copies int32
+	Missing, Partial    bool // as in origin
+	begun               bool // the first event is a session_started
+	kind                int8 // index of kinds
+
+	*program            // from the first event, or from all events once the session is read
+	began    *program   // from the first event
+	rare     *rareParts // nil for most sessions
+	*content            // nil until the session is read
 }
+
+// kinds are the kinds of sessions.
+var kinds = []fork.Kind{fork.KindRoot, fork.KindFork, fork.KindRun, fork.KindCopy}
+
+// Kind is how the session began.
+func (row *sessionRow) Kind() fork.Kind { return kinds[row.kind] }
+
+// moment is a small time.Time in UTC.
+type moment struct {
+	seconds     int64
+	nanoseconds int32
+}
+
+func momentOf(t time.Time) moment { return moment{t.Unix(), int32(t.Nanosecond())} }
+
+func (m moment) time() time.Time { return time.Unix(m.seconds, int64(m.nanoseconds)).UTC() }
+
+// First and Last are the times of the first and the last event.
+func (row *sessionRow) First() time.Time { return row.first.time() }
+func (row *sessionRow) Last() time.Time  { return row.last.time() }
+
+// rareParts are the parts of a row that most sessions do not have.
+type rareParts struct {
+	label string
+	err   error // the session cannot be read
+}
+
+// label is the label of a fork.
+func (row *sessionRow) label() string {
+	if row.rare == nil {
+		return ""
+	}
+	return row.rare.label
+}
+
+// err is the error of a session that cannot be read.
+func (row *sessionRow) err() error {
+	if row.rare == nil {
+		return nil
+	}
+	return row.rare.err
+}
+
+func (row *sessionRow) fail(err error) { row.rare = &rareParts{row.label(), err} }
+
+// content is the part of a row that is read from the session.
+type content struct {
+	Title  string
+	*tally // nil if only the ends of the session were read
+}
+
+// isRead reports whether all of the session was read.
+func (row *sessionRow) isRead() bool { return row.content != nil && row.tally != nil }
 
 // program is the program and the folder of a session. Rows share it.
 type program struct {
@@ -66,9 +124,13 @@ type listedSession struct {
 }
 
 func (row *sessionRow) json() listedSession {
-	x := listedSession{row.ID, row.origin, row.Title, row.Events, row.First, row.Last, row.Bytes, *row.program, row.tally, ""}
-	if row.err != nil {
-		x.Error = row.err.Error()
+	x := listedSession{ID: row.ID, Events: row.Events, First: row.First(), Last: row.Last(), Bytes: row.Bytes, program: *row.program,
+		origin: origin{row.Kind(), row.Parent, row.At, row.label(), row.Missing, row.Partial, row.Forks, row.Runs, row.Copies}}
+	if row.content != nil {
+		x.Title, x.tally = row.Title, row.tally
+	}
+	if err := row.err(); err != nil {
+		x.Error = err.Error()
 	}
 	return x
 }
@@ -98,13 +160,16 @@ func (all programs) get(x program) *program {
 func newSessionRow(info eventlog.SessionInfo, all programs) *sessionRow {
 	n := fork.NodeOf(info)
 	row := &sessionRow{ID: info.ID, Bytes: info.Bytes, program: all.get(program{}), began: all.get(program{}),
-		origin: origin{Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Partial: n.Partial}}
+		kind: int8(slices.Index(kinds, n.Kind)), Parent: n.Parent, At: n.Seq, Partial: n.Partial,
+		first: momentOf(time.Time{}), last: momentOf(time.Time{})}
+	if n.Label != "" || n.Info.Err != nil {
+		row.rare = &rareParts{n.Label, n.Info.Err}
+	}
 	if n.Info.Err != nil {
-		row.err = n.Info.Err
 		return row
 	}
 	row.Events, row.Head = info.Events(), info.Last.Head()
-	row.First, row.Last = event.Dated(info.First.Timestamp), event.Dated(info.Last.Timestamp)
+	row.first, row.last = momentOf(event.Dated(info.First.Timestamp)), momentOf(event.Dated(info.Last.Timestamp))
 	s, ok, err := event.Decode[event.Session](&info.First)
 	if !ok || err != nil {
 		return row
@@ -121,7 +186,7 @@ func newSessionRow(info eventlog.SessionInfo, all programs) *sessionRow {
 func (row *sessionRow) about() string {
 	s := row.began
 	switch {
-	case row.Kind == fork.KindFork:
+	case row.Kind() == fork.KindFork:
 		return "(" + brief("fork of "+row.Parent+" at "+at(row.At), 60) + ")"
 	case s.CWD != "":
 		return "(" + brief(s.Agent+" in "+s.CWD[strings.LastIndexAny(s.CWD, `/\`)+1:], 60) + ")"
@@ -141,19 +206,19 @@ func relate(rows []*sessionRow, all programs) {
 		case row.Parent == "":
 		case parent == nil:
 			row.Missing = true
-		case row.Kind == fork.KindFork:
+		case row.Kind() == fork.KindFork:
 			parent.Forks++
-		case row.Kind == fork.KindRun:
+		case row.Kind() == fork.KindRun:
 			parent.Runs++
-		case row.Kind == fork.KindCopy:
+		case row.Kind() == fork.KindCopy:
 			parent.Copies++
 		}
 		if parent != nil {
 			row.Parent = parent.ID // one text in memory
 		}
 		// In a damaged store, sessions can be ancestors of each other: stop then.
-		for n := len(rows); n > 0 && row.CWD == "" && parent != nil && row.Kind == fork.KindFork; n-- {
-			if row.program = all.get(program{row.Source, parent.Agent, parent.CWD}); parent.Kind != fork.KindFork {
+		for n := len(rows); n > 0 && row.CWD == "" && parent != nil && row.Kind() == fork.KindFork; n-- {
+			if row.program = all.get(program{row.Source, parent.Agent, parent.CWD}); parent.Kind() != fork.KindFork {
 				break
 			}
 			parent = rowOf(rows, parent.Parent)
@@ -172,17 +237,25 @@ func rowOf(rows []*sessionRow, id string) *sessionRow {
 
 // spend is the spend of the session; zero unless the session was read.
 func (row *sessionRow) spend() projection.Spend {
-	if row.tally == nil {
+	if !row.isRead() {
 		return projection.Spend{}
 	}
 	return projection.Spend{Cost: row.tally.Cost, Usage: row.tally.Usage, Unpriced: row.tally.Unpriced}
 }
 
+// title is the title; empty before the session is read.
+func (row *sessionRow) title() string {
+	if row.content == nil {
+		return ""
+	}
+	return row.Title
+}
+
 // name is the label of a fork and the title, else a description.
 func (row *sessionRow) name() string {
-	label, title := brief(row.Label, 40), brief(row.Title, titleColumns)
+	label, title := brief(row.label(), 40), brief(row.title(), titleColumns)
 	switch {
-	case label == "" || row.Kind != fork.KindFork:
+	case label == "" || row.Kind() != fork.KindFork:
 		return cmp.Or(title, row.about(), "-")
 	case title == "":
 		return label + " " + row.about()
@@ -191,19 +264,19 @@ func (row *sessionRow) name() string {
 }
 
 // from describes the parent: "fork of order-42@7".
-func (o *origin) from(ids []string) string {
-	if o.Parent == "" {
+func (row *sessionRow) from(ids []string) string {
+	if row.Parent == "" {
 		return "-"
 	}
-	parent := o.Parent
-	if !o.Missing {
+	parent := row.Parent
+	if !row.Missing {
 		parent = abbreviate(parent, ids)
 	}
-	text := string(o.Kind) + " of " + clean(parent)
-	if o.At > 0 || o.Kind == fork.KindFork {
-		text += "@" + strconv.FormatInt(o.At, 10)
+	text := string(row.Kind()) + " of " + clean(parent)
+	if row.At > 0 || row.Kind() == fork.KindFork {
+		text += "@" + strconv.FormatInt(row.At, 10)
 	}
-	if o.Missing {
+	if row.Missing {
 		text += ", missing"
 	}
 	return text

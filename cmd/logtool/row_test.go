@@ -117,7 +117,9 @@ func TestListingReadsTheEnds(t *testing.T) {
 func TestListingsReadWhatChanged(t *testing.T) {
 	const sessions, long = 300, 5
 	for name, open := range map[string]func(dir string) (string, eventlog.Store){
-		"jsonl":  func(dir string) (string, eventlog.Store) { return dir, jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"jsonl": func(dir string) (string, eventlog.Store) {
+			return dir, jsonl.New(dir, jsonl.Options{Sync: jsonl.Never})
+		},
 		"sqlite": func(dir string) (string, eventlog.Store) { return dir + "/s.db", sqlite.New(dir + "/s.db") },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -146,7 +146,7 @@ func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.N
 	moved := map[string]bool{}
 	for i, n := range nodes {
 		all[n] = &description{}
-		rows[i] = &sessionRow{ID: n.ID, Head: n.Info.Last, program: &program{}, err: n.Info.Err}
+		rows[i] = &sessionRow{ID: n.ID, Head: n.Info.Last, program: &program{}, rare: &rareParts{err: n.Info.Err}}
 	}
 	if g.catalog != nil {
 		err := eachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *runlog.Summary) {
@@ -176,8 +176,8 @@ func (d *description) read(ctx context.Context, log *eventlog.Log, n *fork.Node,
 	if n.Info.Err != nil || ctx.Err() != nil {
 		return
 	}
-	d.err, d.title = row.err, row.Title
-	if row.tally == nil {
+	d.err, d.title = row.err(), row.title()
+	if !row.isRead() {
 		d.title = readName(ctx, log, n.ID)
 	}
 	if moved && !n.Missing && d.err == nil {

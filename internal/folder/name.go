@@ -47,6 +47,9 @@ func FileName(id string) string {
 // produce the name, and for a shortened name: then the first line of the file has the
 // id.
 func SessionID(name string) (id string, ok bool) {
+	if isPlain(name) {
+		return name, true
+	}
 	b := make([]byte, 0, len(name))
 	for i := 0; i < len(name); i++ {
 		c := name[i]

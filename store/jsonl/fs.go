@@ -239,9 +239,32 @@ func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := f.ReadDir(-1)
-	return entries, errors.Join(err, f.Close())
+	var entries []fs.DirEntry
+	for {
+		some, err := f.ReadDir(1024)
+		for _, e := range some {
+			entries = append(entries, dirEntry{e.Name(), e.Type()})
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		if err != nil || len(some) == 0 {
+			return entries, errors.Join(err, f.Close())
+		}
+	}
 }
+
+// dirEntry is a fs.DirEntry without the path of its folder: a store may have many.
+type dirEntry struct {
+	name string
+	kind fs.FileMode
+}
+
+func (e dirEntry) Name() string               { return e.name }
+func (e dirEntry) IsDir() bool                { return e.kind.IsDir() }
+func (e dirEntry) Type() fs.FileMode          { return e.kind }
+func (e dirEntry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
+
 
 func (o *osFS) SyncDir(name string) error {
 	if name == "." {
