@@ -165,6 +165,9 @@ func (s *Store) inspect(ctx context.Context, q querier, database string) (versio
 	var tables int
 	var marked bool
 	found, err := s.scan(q.QueryRow(ctx, findSchema, s.schema), []any{&tables, &marked})
+	if found && s.options.MustCreate {
+		return 0, fmt.Errorf("%w: schema %q of database %q", ErrExists, s.schema, database)
+	}
 	if !found || tables == 0 {
 		return 0, err
 	}
