@@ -63,6 +63,26 @@ func TestPostgresScripts(t *testing.T) {
 	runScripts(t, filepath.Join("testdata", "script", "postgres"), "", variables...)
 }
 
+// TestServerScripts runs the scripts about servers that refuse a user or a log. User
+// "locked" needs a password.
+func TestServerScripts(t *testing.T) {
+	server, err := pgtest.Start(pgtest.Unsynced)
+	pgtest.Need(t, err)
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := server.Rule("host all locked all scram-sha-256"); err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, filepath.Join("testdata", "script", "server"), "", "SERVER="+at.Host, "OPTIONS=sslmode=disable&assume_synced=true")
+}
+
 func runScripts(t *testing.T, dir, store string, variables ...string) {
 	testscript.Run(t, testscript.Params{
 		Dir:           dir,
