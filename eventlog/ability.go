@@ -89,6 +89,13 @@ type (
 		Erasing(ctx context.Context) (Erasing, error)
 	}
 
+	// Retainer belongs to stores on servers, which keep erased bytes where an Eraser
+	// cannot reach them, for example in a write-ahead log.
+	Retainer interface {
+		// Retained returns the places that keep erased bytes, and how to be rid of them.
+		Retained(ctx context.Context) ([]Retained, error)
+	}
+
 	// TailKeeper belongs to stores in which an unfinished write may leave a torn tail:
 	// bytes after the last complete append of a session.
 	TailKeeper interface {
@@ -301,6 +308,12 @@ type BlobUser struct {
 type Leftover struct {
 	Path  string
 	Bytes int64
+}
+
+// Retained is a place outside a store's own files or tables that keeps erased bytes.
+type Retained struct {
+	Where  string // a phrase, for example "the write-ahead log of the server"
+	Remedy string // how an administrator removes the bytes, as an imperative
 }
 
 // FilePlace is a place in a file of a store.

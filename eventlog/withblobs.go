@@ -78,6 +78,9 @@ func (s *splitStore) combine() {
 	if sweepers := abilitiesOf[Sweeper](s.Store, s.bodies); len(sweepers) > 0 {
 		s.parts = append(s.parts, twoSweepers(sweepers))
 	}
+	if retainers := abilitiesOf[Retainer](s.Store, s.bodies); len(retainers) > 0 {
+		s.parts = append(s.parts, twoRetainers(retainers))
+	}
 	if finders := abilitiesOf[ByteFinder](s.Store, s.bodies); len(finders) > 0 {
 		s.parts = append(s.parts, twoFinders(finders))
 	}
@@ -147,6 +150,20 @@ func (s twoSweepers) Sweep(ctx context.Context, remove bool) iter.Seq2[Leftover,
 
 func (s twoSweepers) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return joined(s, func(one Sweeper) iter.Seq2[event.Digest, error] { return one.Mentioned(ctx) })
+}
+
+// twoRetainers has the places of the lines, then the places of the blobs.
+type twoRetainers []Retainer
+
+func (r twoRetainers) Retained(ctx context.Context) (places []Retained, err error) {
+	for _, one := range r {
+		more, err := one.Retained(ctx)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, more...)
+	}
+	return places, nil
 }
 
 // twoFinders finds bytes in the lines, then in the blobs.

@@ -16,10 +16,10 @@ func (a *app) backupCommand() *cobra.Command {
 		Use:   "backup TARGET",
 		Short: "Copy the log while others write to it; the copy is a store itself",
 		Long: `Copy every session and blob into the store TARGET, written like the value of
---store. TARGET must be absent or empty. Other processes continue to write;
-redaction, removal and gc wait. Everything is verified, and each session is complete
-up to a moment of the backup. Until all of it is on disk, the name of the backup is
-TARGET.partial.
+--store. TARGET must be absent or empty; on a server, the schema has no tables. Other
+processes continue to write; redaction, removal and gc wait. Everything is verified, and
+each session is complete up to a moment of the backup. Until all of it is on disk, the
+name of the backup is TARGET.partial, and on a server SCHEMA_partial.
 
 A damaged session is reported and left out with its forks. The others are copied.
 To restore a backup, use TARGET as the store.`,
@@ -44,8 +44,8 @@ To restore a backup, use TARGET as the store.`,
 }
 
 // backup fills the target, then gives it its name.
-func (a *app) backup(ctx context.Context, src place, to target) error {
-	if err := to.create(); err != nil {
+func (a *app) backup(ctx context.Context, src place, to backupTarget) error {
+	if err := to.create(ctx); err != nil {
 		return err
 	}
 	m := forReading
@@ -57,9 +57,9 @@ func (a *app) backup(ctx context.Context, src place, to target) error {
 		return to.fill(func(into *eventlog.Log) error { return b.copy(ctx, into, from) })
 	})
 	if err == nil {
-		err = to.finish()
+		err = to.finish(ctx)
 	} else {
-		err = fmt.Errorf("no backup was made: %w", errors.Join(err, to.discard()))
+		err = fmt.Errorf("no backup was made: %w", errors.Join(err, to.discard(ctx)))
 	}
 	if err != nil {
 		return errors.Join(err, b.flush())

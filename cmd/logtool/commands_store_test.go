@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/convlog/convlog/internal/flock"
+	"github.com/convlog/convlog/internal/pgtest"
 )
 
 // newer FILE: change the version of a store's file to a later one.
@@ -41,6 +42,11 @@ func execute(ts *testscript.TestScript, database, statements string) {
 	_, err = db.Exec(statements)
 	ts.Check(err)
 	ts.Check(db.Close())
+}
+
+// sql STATEMENTS: execute statements on the server $SERVER.
+func runServerSQL(ts *testscript.TestScript, args []string) {
+	ts.Check(pgtest.Exec("postgres://postgres@"+ts.Getenv("SERVER")+"/postgres?sslmode=disable", args[0]))
 }
 
 // hold FILE: hold the lock of a file until the script ends, like a process in the middle

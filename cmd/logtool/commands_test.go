@@ -52,6 +52,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"longline FILE":                   longLine,
 		"newer FILE":                      newer,
 		"sqlite FILE SQL":                 runSQL,
+		"sql STATEMENTS":                  runServerSQL,
 		"views OUT STORE SESSION...":      views,
 		"snapshotid NAME FILE":            snapshotID,
 	} {

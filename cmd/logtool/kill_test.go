@@ -185,7 +185,7 @@ func (k *killing) backup(name string) {
 			k.t.Errorf("the backup lacks what was acknowledged before it began: %v", err)
 		}
 	}
-	if err := errors.Join(to.discard(), os.RemoveAll(to.path)); err != nil {
+	if err := errors.Join(to.discard(k.t.Context()), os.RemoveAll(to.path)); err != nil {
 		k.t.Fatal(err)
 	}
 }

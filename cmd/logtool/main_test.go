@@ -35,6 +35,7 @@ func TestAgentScripts(t *testing.T) {
 }
 
 // TestPostgresScripts runs the scripts about a store on a server, $DSN, and its tables.
+// The other DSNs name schemas that do not exist.
 func TestPostgresScripts(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	server, schema, err := pgtest.Split(dsn)
@@ -45,7 +46,41 @@ func TestPostgresScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runScripts(t, filepath.Join("testdata", "script", "postgres"), "", "DSN="+dsn, "SCHEMA="+schema, "SERVER="+at.Host)
+	variables := []string{"DSN=" + dsn, "SCHEMA=" + schema, "SERVER=" + at.Host}
+	for _, name := range []string{"COPY", "OTHER", "OTHER_PARTIAL"} {
+		other := schema + "_" + strings.ToLower(name)
+		sibling, err := pgtest.With(dsn, "schema", other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		variables = append(variables, name+"="+sibling)
+		t.Cleanup(func() {
+			if err := pgtest.Exec(server, "DROP SCHEMA IF EXISTS "+other+" CASCADE"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runScripts(t, filepath.Join("testdata", "script", "postgres"), "", variables...)
+}
+
+// TestServerScripts runs the scripts about servers that refuse a user or a log. User
+// "locked" needs a password.
+func TestServerScripts(t *testing.T) {
+	server, err := pgtest.Start(pgtest.Unsynced)
+	pgtest.Need(t, err)
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := server.Rule("host all locked all scram-sha-256"); err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, filepath.Join("testdata", "script", "server"), "", "SERVER="+at.Host, "OPTIONS=sslmode=disable&assume_synced=true")
 }
 
 func runScripts(t *testing.T, dir, store string, variables ...string) {

@@ -248,6 +248,9 @@ func (r *redactRun) report(done *erase.Redaction) {
 	for _, session := range done.Unread {
 		r.printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.paint(yellow, "not touched:"), clean(session))
 	}
+	for _, kept := range done.Retained {
+		r.printf("%s %s: %s\n", r.paint(yellow, "not touched:"), kept.Where, kept.Remedy)
+	}
 	events, blobs := int64(len(done.Erased)), int64(len(done.Blobs))
 	text := amounts(amount{events, "event"}, amount{blobs, "blob"}) + " " + sum
 	if events+blobs > 0 {
@@ -280,6 +283,13 @@ type redactionRow struct {
 	Already   []int64      `json:"already"`
 	Untouched []eventRef   `json:"untouched"`
 	Unread    []string     `json:"unread"`
+	Retained  []retained   `json:"retained,omitzero"`
+}
+
+// retained is a place outside the store that keeps the erased bytes.
+type retained struct {
+	Where  string `json:"where"`
+	Remedy string `json:"remedy"`
 }
 
 // eventRef names an event.
@@ -296,6 +306,9 @@ func newRedactionRow(done *erase.Redaction, dry bool) redactionRow {
 	}
 	for _, b := range done.Blobs {
 		r.Blobs = append(r.Blobs, garbageRow{Blob: b.Blob, Bytes: b.Bytes})
+	}
+	for _, kept := range done.Retained {
+		r.Retained = append(r.Retained, retained(kept))
 	}
 	for _, t := range done.TornTails {
 		r.TornTails = append(r.TornTails, garbageRow{Path: t.Path, Bytes: t.Bytes})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,32 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// target is the store that a backup writes. It has another name until it is
+// backupTarget is the store that a backup writes.
+type backupTarget interface {
+	fmt.Stringer
+	// create makes the partial target. It fails if another backup uses the target.
+	create(ctx context.Context) error
+	// fill runs f on a log in the partial target.
+	fill(f func(*eventlog.Log) error) error
+	// finish gives the complete target its name.
+	finish(ctx context.Context) error
+	// discard removes the partial target.
+	discard(ctx context.Context) error
+}
+
+// newTarget parses the target of a backup, and rejects a target in use.
+func newTarget(src place, text string) (backupTarget, error) {
+	at, err := parsePlace(text, isFile, isDir)
+	if err != nil {
+		return nil, err
+	}
+	if at.kind == kindPostgres {
+		return newServerTarget(src, at)
+	}
+	return newFileTarget(src, at)
+}
+
+// target is a folder or a file that a backup writes. It has another name until it is
 // complete and on disk.
 type target struct {
 	place
@@ -25,15 +51,8 @@ type target struct {
 // partialSuffix ends the name of an incomplete backup.
 const partialSuffix = ".partial"
 
-// newTarget parses the target of a backup, and rejects a target in use.
-func newTarget(src place, text string) (target, error) {
-	at, err := parsePlace(text, isFile, isDir)
-	if err != nil {
-		return target{}, err
-	}
-	if at.kind == kindPostgres {
-		return target{}, usagef("a backup goes to a new folder, or to a new sqlite file: copy the log to a server with logtool convert")
-	}
+// newFileTarget rejects a target in use.
+func newFileTarget(src, at place) (target, error) {
 	at.path = filepath.Clean(at.path)
 	t := target{at, at.path + partialSuffix}
 	if err := t.checkApart(src); err != nil {
@@ -129,7 +148,7 @@ func (t target) checkEmpty() error {
 }
 
 // create makes the partial target. It fails if another backup uses the target.
-func (t target) create() error {
+func (t target) create(context.Context) error {
 	if _, err := os.Stat(filepath.Dir(t.path)); err != nil { // perhaps the disk is not mounted
 		return fmt.Errorf("back up to %s: %w", t.path, err)
 	}
@@ -173,7 +192,7 @@ func (t target) fill(f func(*eventlog.Log) error) error {
 }
 
 // finish syncs the target and gives it its name.
-func (t target) finish() error {
+func (t target) finish(context.Context) error {
 	err := t.sync()
 	if err == nil {
 		err = unix.Rename(t.partial, t.path) // unlike os.Rename, it replaces an empty folder
@@ -203,7 +222,7 @@ func (t target) sync() error {
 }
 
 // discard removes the partial target.
-func (t target) discard() error {
+func (t target) discard(context.Context) error {
 	err := os.RemoveAll(t.partial)
 	if t.kind == kindSQLite {
 		for _, suffix := range sqliteSuffixes {

@@ -211,6 +211,19 @@ func (s *Server) Kill() error {
 	return s.forget()
 }
 
+// Rule puts a rule before the rules of pg_hba.conf, which let every user in.
+func (s *Server) Rule(rule string) error {
+	path := s.folder + "/data/pg_hba.conf"
+	rules, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append([]byte(rule+"\n"), rules...), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return Exec(s.DSN(), `SELECT pg_reload_conf()`)
+}
+
 // Statements is the number of statements in the log of a server that was started with
 // log_statement=all.
 func (s *Server) Statements() (int, error) {

@@ -28,6 +28,7 @@ const (
 	codeNoRight         = "42501"
 	codeNoTable         = "42P01"
 	codeNoSchema        = "3F000"
+	codeNoOption        = "42704"
 	codeNoDatabase      = "3D000"
 	codeNotYetAvailable = "55P03" // a lock was not available in time
 )
@@ -71,6 +72,8 @@ func serverError(e *pgconn.PgError) error {
 		return fmt.Errorf("%w: %s", eventlog.ErrReadOnly, e.Message)
 	case e.Code == codeNoRight || strings.HasPrefix(e.Code, "28"):
 		return fmt.Errorf("%w: %s", ErrDenied, e.Message)
+	case e.Code == codeNoOption:
+		return fmt.Errorf("%w: %s: leave it out of the DSN", ErrForeign, e.Message)
 	case e.Code == codeNoDatabase:
 		return fmt.Errorf("%w: %s", ErrForeign, e.Message)
 	case e.Code == codeNoTable || e.Code == codeNoSchema:

@@ -23,6 +23,9 @@ type Options struct {
 	// MustExist refuses a schema without a log, with ErrNoLog, instead of creating it.
 	// ReadOnly does so too.
 	MustExist bool
+	// MustCreate refuses a schema that exists, with ErrExists. The first call on the store
+	// creates the tables.
+	MustCreate bool
 	// LockTimeout bounds the wait for the store lock of another process. After it the
 	// error is eventlog.ErrLocked. Without a LockTimeout only the caller's context bounds
 	// the wait.
@@ -127,8 +130,8 @@ func hostOf(host string, port uint16) string { return net.JoinHostPort(host, str
 func (s *settings) takeOptions(params map[string]string) error {
 	if schema, ok := params["schema"]; ok {
 		delete(params, "schema")
-		if schema == "" || len(schema) > 63 || strings.HasPrefix(schema, "pg_") || strings.ContainsRune(schema, 0) {
-			return fmt.Errorf("DSN: schema=%q: a schema has 1 to 63 bytes and does not begin with pg_", schema)
+		if err := checkSchema(schema); err != nil {
+			return fmt.Errorf("DSN: %w", err)
 		}
 		s.schema = schema
 	}
@@ -146,6 +149,14 @@ func (s *settings) takeOptions(params map[string]string) error {
 		if s.assumeSynced, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("DSN: assume_synced=%q: want true or false", text)
 		}
+	}
+	return nil
+}
+
+// checkSchema checks the name of a schema. PostgreSQL truncates longer names.
+func checkSchema(schema string) error {
+	if schema == "" || len(schema) > 63 || strings.HasPrefix(schema, "pg_") || strings.ContainsRune(schema, 0) {
+		return fmt.Errorf("schema=%q: a schema has 1 to 63 bytes and does not begin with pg_", schema)
 	}
 	return nil
 }

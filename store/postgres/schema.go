@@ -118,7 +118,8 @@ const (
 	findSchema = `SELECT
 		(SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v')),
 		EXISTS (SELECT FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-			WHERE c.relnamespace = n.oid AND c.relname = 'convlog' AND a.attname = 'version')
+			WHERE c.relnamespace = n.oid AND c.relname = 'convlog' AND a.attname = 'version'),
+		has_schema_privilege(n.oid, 'USAGE')
 		FROM pg_namespace n WHERE n.nspname = $1`
 	readSchemaVersion = `SELECT version FROM convlog`
 	// lockMigration makes migrations of all logs of a database wait for each other, until
@@ -163,10 +164,16 @@ type querier interface {
 // inspect returns the version of the schema; 0 if the schema is missing or empty.
 func (s *Store) inspect(ctx context.Context, q querier, database string) (version int, err error) {
 	var tables int
-	var marked bool
-	found, err := s.scan(q.QueryRow(ctx, findSchema, s.schema), []any{&tables, &marked})
+	var marked, usable bool
+	found, err := s.scan(q.QueryRow(ctx, findSchema, s.schema), []any{&tables, &marked, &usable})
+	if found && s.options.MustCreate {
+		return 0, fmt.Errorf("%w: schema %q of database %q", ErrExists, s.schema, database)
+	}
 	if !found || tables == 0 {
 		return 0, err
+	}
+	if !usable {
+		return 0, fmt.Errorf("%w: permission denied for schema %s", ErrDenied, s.schema)
 	}
 	if !marked {
 		return 0, fmt.Errorf("%w: schema %q of database %q has tables of another program: name another one with schema=NAME", ErrForeign, s.schema, database)
@@ -228,9 +235,8 @@ func (s *Store) migrateIn(t transaction, database string) error {
 // create creates the tables of version 1, and the schema if it is missing: a user
 // without the right to create schemas may have one.
 func (s *Store) create(t transaction) error {
-	var tables int
-	var marked bool
-	found, err := t.one([]any{&tables, &marked}, findSchema, s.schema)
+	var found bool
+	_, err := t.one([]any{&found}, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)`, s.schema)
 	if err != nil {
 		return err
 	}

@@ -190,6 +190,32 @@ func TestBlobsInAnotherStore(t *testing.T) {
 	}
 }
 
+// A redaction reports what keeps the erased bytes, and a dry run does so too. Without an
+// erased event there is nothing to report.
+func TestRetained(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	if err := add(t, dsn); err != nil {
+		t.Fatal(err)
+	}
+	log := openLog(t, dsn)
+	for _, c := range []struct {
+		dry  bool
+		want bool
+	}{{dry: true, want: true}, {want: true}, {want: false}} {
+		done, err := erase.Redact(t.Context(), log, "s", []int64{1}, erase.RedactOptions{Reason: "test", DryRun: c.dry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var places []string
+		for _, kept := range done.Retained {
+			places = append(places, kept.Where)
+		}
+		if got := strings.Contains(strings.Join(places, "; "), "write-ahead log"); got != c.want {
+			t.Errorf("dry run %v: the places are %q", c.dry, places)
+		}
+	}
+}
+
 // A durable append is synced although the server is told not to wait.
 func TestDurable(t *testing.T) {
 	server, err := pgtest.Start([]string{"-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0", "-c", "synchronous_commit=off"})

@@ -41,6 +41,7 @@ var (
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Leaser        = (*Store)(nil)
 	_ eventlog.Notifier      = (*Store)(nil)
+	_ eventlog.Retainer      = (*Store)(nil)
 	_ eventlog.Salvager      = (*Store)(nil)
 	_ eventlog.Sweeper       = (*Store)(nil)
 	_ eventlog.Syncer        = (*Store)(nil)

@@ -82,7 +82,8 @@ func (p *plan) ask(ctx context.Context, session string, seqs []int64) error {
 	return nil
 }
 
-// complete adds what goes along, and finds the blobs and the torn tails.
+// complete adds what goes along, and finds the blobs, the torn tails and the places that
+// keep erased bytes.
 func (p *plan) complete(ctx context.Context) error {
 	if err := p.along(ctx); err != nil {
 		return err
@@ -93,6 +94,9 @@ func (p *plan) complete(ctx context.Context) error {
 		}
 	}
 	if err := p.keepNeeded(ctx); err != nil {
+		return err
+	}
+	if err := p.retained(ctx); err != nil {
 		return err
 	}
 	return p.tails(ctx)
@@ -151,6 +155,15 @@ func (p *plan) tails(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// retained notes the places outside the store that keep the erased bytes.
+func (p *plan) retained(ctx context.Context) (err error) {
+	retainer, ok := eventlog.As[eventlog.Retainer](p.log.Store())
+	if ok && len(p.report.Erased) > 0 {
+		p.report.Retained, err = retainer.Retained(ctx)
+	}
+	return err
 }
 
 // keepNeeded leaves in report.Blobs the blobs that no other event needs.

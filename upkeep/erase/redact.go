@@ -32,6 +32,9 @@ type Redaction struct {
 	Untouched []EventRef
 	// Unread are damaged sessions that may be forks or copies.
 	Unread []string
+	// Retained are places outside the store that keep the erased bytes, and how to be rid
+	// of them. A store in files has none.
+	Retained []eventlog.Retained
 }
 
 // EventRef names an event.
