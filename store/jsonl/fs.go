@@ -214,11 +214,19 @@ func (o *osFS) Remove(name string) error {
 }
 
 func (o *osFS) Stat(name string) (Info, error) {
-	root, err := o.place()
+	root, err := o.root()
 	if err != nil {
 		return Info{}, err
 	}
 	var st unix.Stat_t
+	// One call by the path is enough for most appends: if the path leads to another
+	// directory, the file there has another inode, or there is no file.
+	if name != "." && unix.Stat(root.path+"/"+name, &st) == nil {
+		return infoOf(&st), nil
+	}
+	if err := root.checkPlace(); err != nil {
+		return Info{}, err
+	}
 	for {
 		err := unix.Fstatat(int(root.self.Fd()), name, &st, 0)
 		if err == nil {
