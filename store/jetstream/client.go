@@ -120,7 +120,8 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 	<-timer.C
 	defer timer.Stop()
 	began, open := time.Now(), false
-	for silence := resendPause; ; silence = min(2*silence, longestPause) {
+	silence := resendPause
+	for {
 		pause := resendPause
 		err := send(w.reply)
 		if err == nil {
@@ -134,7 +135,7 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 			} else {
 				open = open || !errors.Is(err, nats.ErrNoResponders)
 				if errors.Is(err, errSilent) {
-					pause = 0
+					pause, silence = 0, min(2*silence, longestPause)
 				}
 			}
 		}
