@@ -12,8 +12,9 @@ import (
 )
 
 // Append implements eventlog.Store. An append is one message. The server stores it only
-// if the sequence of the session's last message is the expected one. An append that
-// names blobs also checks that they are stored, and that no erasure has begun since.
+// if the sequence of the session's last message is the expected one. An append under a
+// store lock is stored only if the lock is held. Another append that names blobs checks that
+// they are stored, and that no erasure has begun since.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	err := s.append(ctx, session, expect, events, durable)
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
@@ -40,7 +41,8 @@ func (s *Store) append(ctx context.Context, session string, expect event.Head, e
 	if a.frame = a.before.frame.follow(events); a.before.frame != nil && a.frame.first != a.before.frame.next() {
 		return fmt.Errorf("%w: the append begins with seq %d, and the head is %v", event.ErrInvalid, a.frame.first, expect)
 	}
-	if blobs := blobsOf(events); len(blobs) > 0 {
+	a.fence, a.fenced = a.stream.fenceOf(ctx)
+	if blobs := blobsOf(events); len(blobs) > 0 && !a.fenced {
 		a.fenced = true
 		if a.fence, err = l.checkBlobs(ctx, a.stream, blobs); err != nil {
 			return err

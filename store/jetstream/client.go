@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// resendPause is the wait for an answer before a request is sent again.
-	resendPause = 250 * time.Millisecond
+	// resendPause is the wait for an answer before a request is sent again. It doubles up
+	// to longestPause, because a busy server may be slow.
+	resendPause  = 250 * time.Millisecond
+	longestPause = 2 * time.Second
 	// busyPause is the wait after an answer that asks to try again.
 	busyPause = 5 * time.Millisecond
 	// patience bounds the wait for a server while no request can have changed anything.
@@ -118,11 +120,12 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 	<-timer.C
 	defer timer.Stop()
 	began, open := time.Now(), false
+	silence := resendPause
 	for {
 		pause := resendPause
 		err := send(w.reply)
 		if err == nil {
-			timer.Reset(resendPause)
+			timer.Reset(silence)
 			var m *nats.Msg
 			if m, err = w.wait(ctx, timer.C); err == nil {
 				return m, nil
@@ -132,7 +135,7 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 			} else {
 				open = open || !errors.Is(err, nats.ErrNoResponders)
 				if errors.Is(err, errSilent) {
-					pause = 0
+					pause, silence = 0, min(2*silence, longestPause)
 				}
 			}
 		}

@@ -76,16 +76,6 @@ func (st *stream) lowerFence(ctx context.Context, f fence) error {
 	return err
 }
 
-// purge removes the messages of a subject before a sequence. It does not overwrite them.
-func (st *stream) purge(ctx context.Context, subject string, before uint64) error {
-	var answer struct{}
-	body := struct {
-		Filter string `json:"filter"`
-		Seq    uint64 `json:"seq"`
-	}{subject, before}
-	return st.client.request(ctx, "$JS.API.STREAM.PURGE."+st.name, body, &answer)
-}
-
 // guard is a message that is stored only if the fence has not moved. It is the first one
 // of a batch.
 func (st *stream) guard(fence uint64) *nats.Msg {
@@ -126,13 +116,8 @@ func (st *stream) fenceOf(ctx context.Context) (at uint64, fenced bool) {
 }
 
 // checkBlobs checks that blobs are stored, and returns the fence that the append must
-// find. A context with a store lock has the fence of the time at which it got the lock:
-// nothing was removed since, if the fence has not moved. Repairs, under the lock, append
-// events with missing blobs.
+// find: nothing was removed since, if the fence has not moved.
 func (l *layout) checkBlobs(ctx context.Context, st *stream, blobs []event.Digest) (fence uint64, err error) {
-	if at, fenced := st.fenceOf(ctx); fenced {
-		return at, nil
-	}
 	f, err := st.readFence(ctx)
 	if err == nil && f.raised {
 		var holder *message

@@ -37,7 +37,6 @@ type frame struct {
 	index uint64   // the sequence of the index of replaced frames; 0 if there is none
 	back  []place  // earlier frames, from the nearest one
 	lines [][]byte // of the body
-	newer error    // a *event.VersionError: a newer program wrote the frame
 }
 
 // place locates a frame by its first event.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
@@ -20,6 +21,16 @@ import (
 func TestStore(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{})
 	storetest.Run(t, func(testing.TB) storetest.Harness { return harness(servers) })
+}
+
+// Three servers keep every promise.
+func TestCluster(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{Nodes: 3})
+	storetest.Run(t, func(testing.TB) storetest.Harness {
+		h := harness(servers)
+		h.Latency = time.Millisecond
+		return h
+	})
 }
 
 var logs atomic.Int64

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -136,102 +135,6 @@ func (m *message) time() time.Time {
 // place names a message in errors.
 func (st *stream) place(at uint64) string { return fmt.Sprintf("stream %s message %d", st.name, at) }
 
-// end is the end of a batch.
-type end struct {
-	more bool   // messages are left
-	upTo uint64 // the newest sequence of the replica; 0 if unknown
-}
-
-const (
-	// batchBytes is the size at which the server ends a batch.
-	batchBytes = 4 << 20
-	// batchIdle bounds the wait for the next message of a batch.
-	batchIdle = 2 * time.Second
-)
-
-var errBatchBroke = errors.New("the batch broke off")
-
-// batch passes messages of any replica to each, in the order of their sequences. It
-// stops at an error of each.
-func (st *stream) batch(ctx context.Context, r getRequest, most int, each func(m *message) error) (end, error) {
-	began := time.Now()
-	for {
-		passed, e, err := st.tryBatch(ctx, r, most, each)
-		if !errors.Is(err, errBatchBroke) || passed > 0 {
-			if errors.Is(err, errBatchBroke) {
-				return end{more: true}, nil // the caller goes on after the last message
-			}
-			return e, err
-		}
-		if err := st.store.usable(ctx); err != nil {
-			return end{}, err
-		}
-		if time.Since(began) > patience {
-			return end{}, fmt.Errorf("%w: stream %s: %w", eventlog.ErrUnavailable, st.name, err)
-		}
-	}
-}
-
-func (st *stream) tryBatch(ctx context.Context, r getRequest, most int, each func(m *message) error) (passed int, e end, err error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return 0, end{}, err
-	}
-	subject := "$JS.API.DIRECT.GET." + st.name
-	w := st.client.begin(subject, most+1)
-	defer w.end()
-	if err := st.client.nc.PublishRequest(subject, w.reply, data); err != nil {
-		return 0, end{}, st.pauseBroken(ctx, err)
-	}
-	timer := time.NewTimer(batchIdle)
-	defer timer.Stop()
-	for {
-		answer, err := w.wait(ctx, timer.C)
-		switch {
-		case errors.Is(err, errSilent), errors.Is(err, nats.ErrNoResponders):
-			return passed, end{}, st.pauseBroken(ctx, err)
-		case err != nil:
-			return passed, end{}, st.store.failure(err)
-		case len(answer.Header["Nats-Sequence"]) == 0:
-			e, err := st.batchEnd(answer)
-			return passed, e, err
-		}
-		m, err := st.stored(answer)
-		if err == nil {
-			err = each(m)
-		}
-		if err != nil {
-			return passed, end{}, err
-		}
-		passed++
-		timer.Reset(batchIdle)
-	}
-}
-
-// pauseBroken waits before a broken batch is asked for again.
-func (st *stream) pauseBroken(ctx context.Context, cause error) error {
-	select {
-	case <-time.After(busyPause):
-		return fmt.Errorf("%w: %w", errBatchBroke, cause)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// batchEnd decodes the answer after the last message of a batch.
-func (st *stream) batchEnd(m *nats.Msg) (end, error) {
-	switch status := m.Header.Get("Status"); status {
-	case "204":
-		left, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
-		upTo, _ := strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
-		return end{more: left > 0, upTo: upTo}, nil
-	case "404":
-		return end{}, nil
-	default:
-		return end{}, fmt.Errorf("stream %s: batch: %s %s", st.name, status, m.Header.Get("Description"))
-	}
-}
-
 // newest is the newest sequence of the stream.
 func (st *stream) newest(ctx context.Context) (uint64, error) {
 	info, err := st.info(ctx, nil)
@@ -288,47 +191,4 @@ func (st *stream) confirmMissing(ctx context.Context, subjects []string) (bool, 
 		}
 	}
 	return true, nil
-}
-
-// erase overwrites messages on the disks of the servers. Missing messages are ignored.
-func (st *stream) erase(ctx context.Context, sequences []uint64) error {
-	return parallel(sequences, func(seq uint64) error {
-		var answer struct{}
-		body := struct {
-			Seq uint64 `json:"seq"`
-		}{seq}
-		err := st.client.request(ctx, "$JS.API.STREAM.MSG.DELETE."+st.name, body, &answer)
-		if isCode(err, codeNoMessage, codeNoSequence) {
-			return nil
-		}
-		if isCode(err, codeNotDeleted) {
-			if m, getting := st.get(ctx, getRequest{Seq: seq}); m == nil && getting == nil {
-				return nil
-			}
-		}
-		return st.store.failure(err)
-	})
-}
-
-// requestsInFlight bounds the requests of one call that wait for answers.
-const requestsInFlight = 32
-
-// parallel calls do for each element, several at a time. It returns the first error.
-func parallel[T any](all []T, do func(T) error) error {
-	errs := make(chan error, len(all))
-	slots := make(chan struct{}, requestsInFlight)
-	for _, one := range all {
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			errs <- do(one)
-		}()
-	}
-	var first error
-	for range all {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
 }

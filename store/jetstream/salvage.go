@@ -209,9 +209,9 @@ func (r *rewriting) replaceAll(ctx context.Context, at uint64, events iter.Seq2[
 		err = r.mark(ctx, marker, at)
 	}
 	if err != nil {
-		return "", err
+		return "", r.abandon(ctx, err)
 	}
-	return fmt.Sprintf("%s, messages up to %d", r.stream.placeOf(r.stream.of(r.session, framesSubject)), at), r.stream.finish(ctx, r.session)
+	return fmt.Sprintf("%s, messages up to %d", r.stream.placeOf(r.stream.of(r.session, framesSubject)), at), r.stream.finishRewrite(ctx, r.session, marker.at)
 }
 
 // storeAll stores the new events as replacing frames. It returns the frame that makes

@@ -65,15 +65,19 @@ func (s *Store) Versions(ctx context.Context, sessions []string) (map[string]uin
 	return versions, nil
 }
 
-// Sync implements eventlog.Syncer. The servers sync each message before they acknowledge
-// it, if Options.Synced says so.
+// Sync implements eventlog.Syncer. The servers sync a message before they acknowledge it,
+// or never: Sync has nothing to write. Under the exclusive store lock it finishes an
+// erasure of the session that was interrupted.
 func (s *Store) Sync(ctx context.Context, session string) error {
-	_, err := s.writable(ctx)
+	l, err := s.writable(ctx)
+	if err == nil {
+		err = checkSession(session)
+	}
+	if err == nil {
+		err = l.shard(session).finishPending(ctx, session)
+	}
 	if err == nil {
 		_, err = s.version(ctx, session)
-	}
-	if err == nil && !s.options.Synced {
-		err = ErrNotSynced
 	}
 	return wrap(fmt.Sprintf("sync session %q", session), err)
 }

@@ -1,0 +1,103 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/event"
+)
+
+// RemoveBlobs implements eventlog.Blobs.
+func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
+	return wrap("remove blobs", s.removeBlobs(ctx, digests))
+}
+
+// removedAtOnce bounds the blobs that one batch removes; the server takes 1,000 messages.
+const removedAtOnce = 500
+
+func (s *Store) removeBlobs(ctx context.Context, digests []event.Digest) error {
+	for _, d := range digests {
+		if _, err := event.ParseDigest(string(d)); err != nil {
+			return fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+		}
+	}
+	l, err := s.writable(ctx)
+	if err != nil {
+		return err
+	}
+	for page := range slices.Chunk(digests, removedAtOnce) {
+		if err := l.removeBlobs(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeBlobs stores the messages that remove blobs, all or none, and erases the pieces.
+func (l *layout) removeBlobs(ctx context.Context, digests []event.Digest) error {
+	st := l.blobs
+	batch := []*nats.Msg{st.pending(ctx, "blobs")}
+	for _, d := range digests {
+		m, err := st.last(ctx, l.blobSubject(d))
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			continue
+		}
+		removal := &nats.Msg{Subject: m.subject, Header: nats.Header{}}
+		removal.Header[blobHeader] = []string{tombstone}
+		if b, _ := st.parseBlob(m); b != nil {
+			removal.Header[blobHeader] = []string{tombstone + " " + b.upload}
+		}
+		batch = append(batch, removal)
+	}
+	if len(batch) == 1 {
+		return nil
+	}
+	if _, err := st.client.publishAll(ctx, batch); err != nil {
+		return st.erasingFailure(ctx, err)
+	}
+	return l.finishBlobs(ctx)
+}
+
+// finishBlobs erases the pieces of removed blobs.
+func (l *layout) finishBlobs(ctx context.Context) error {
+	st := l.blobs
+	pending, err := st.last(ctx, st.subject(pendingSubject, "blobs"))
+	if pending == nil || err != nil {
+		return err
+	}
+	subjects, err := st.subjects(ctx, st.subject(blobSubject, "*"))
+	if err != nil {
+		return err
+	}
+	newest, err := st.newest(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := st.lastOf(ctx, subjects, newest)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		text := lastValue(m.header, blobHeader)
+		upload, removed := strings.CutPrefix(text, tombstone)
+		if !removed {
+			continue
+		}
+		if upload = strings.TrimSpace(upload); upload != "" {
+			if err := st.eraseSubject(ctx, st.subject(pieceSubject, upload), m.at); err != nil {
+				return err
+			}
+		}
+		if err := st.purge(ctx, m.subject, m.at+1); err != nil {
+			return st.store.failure(err)
+		}
+	}
+	return st.store.failure(st.purge(ctx, pending.subject, pending.at+1))
+}
