@@ -31,7 +31,7 @@ func newTarget(src place, text string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	if at.kind == kindPostgres {
+	if at.onServer() {
 		return target{}, usagef("a backup goes to a new folder, or to a new sqlite file: copy the log to a server with logtool convert")
 	}
 	at.path = filepath.Clean(at.path)
@@ -44,7 +44,7 @@ func newTarget(src place, text string) (target, error) {
 
 // checkApart rejects a target that is the source, or in the folder of the source.
 func (t target) checkApart(src place) error {
-	if src.kind == kindPostgres {
+	if src.onServer() {
 		return nil
 	}
 	from, err := realPath(src.path)
@@ -218,7 +218,7 @@ func (t target) discard() error {
 
 // writable reports whether this process may change the files of a store.
 func (at place) writable() bool {
-	if at.kind == kindPostgres {
+	if at.onServer() {
 		return false // the server knows
 	}
 	if unix.Access(at.path, unix.W_OK) != nil {
