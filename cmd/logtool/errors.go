@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/secrets"
+	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/transfer"
@@ -155,6 +156,9 @@ var hints = []errorHint{
 	{eventlog.ErrUnavailable, "check that the server runs, and the host and the port of --store; then run this again"},
 	{postgres.ErrDenied, "check the user and the password of --store, or let the owner of the log grant the right"},
 	{postgres.ErrNoLog, "name another schema with ?schema=NAME, or make a log there with logtool import"},
+	{jetstream.ErrDenied, "check the user and the password of --store, or let the owner of the log grant the right"},
+	{jetstream.ErrNotSynced, "say so with synced=true in the URL of the store"},
+	{jetstream.ErrNoLog, "name another prefix with ?prefix=NAME, or make a log there with logtool import"},
 	{eventlog.ErrLocked, "let the other process finish and run this again, or wait longer, as with --wait 10m"},
 	{interop.ErrHistory, "import it into another store"},
 	{interop.ErrUnknownFormat, "logtool import --help names the formats"},

@@ -16,20 +16,20 @@ import (
 
 // Every text names one place or none, and a place prints as a text that names it.
 func FuzzParsePlace(f *testing.F) {
-	for i, text := range []string{"jsonl:logs", "sqlite:/a:b", "s.db", "dir/S.SQLite", "odd:name", "jsonl:", "", ":", "sqlite:jsonl:x", "a\x00b", "postgres://ann:x@h/d", "C:\\logs", ".db"} {
+	for i, text := range []string{"jsonl:logs", "sqlite:/a:b", "s.db", "dir/S.SQLite", "odd:name", "jsonl:", "", ":", "sqlite:jsonl:x", "a\x00b", "postgres://ann:x@h/d", "nats://ann:x@h", "tls://h,h:1?prefix=x", "C:\\logs", ".db"} {
 		f.Add(text, i%3 == 0, i%3 == 1)
 	}
 	f.Fuzz(func(t *testing.T, text string, file, dir bool) {
 		is := func(answer bool) func(string) bool { return func(string) bool { return answer } }
 		at, err := parsePlace(text, is(file), is(dir))
 		if err != nil {
-			if exitCode(err) != 2 || !isDSN(text) && strings.TrimPrefix(strings.TrimPrefix(text, "jsonl:"), "sqlite:") != "" {
+			if exitCode(err) != 2 || serverKind(text) == "" && strings.TrimPrefix(strings.TrimPrefix(text, "jsonl:"), "sqlite:") != "" {
 				t.Fatalf("parsePlace(%q): %v", text, err)
 			}
 			return
 		}
-		if at.kind == kindPostgres {
-			if at.path != text || !isDSN(at.String()) {
+		if at.onServer() {
+			if at.path != text || serverKind(at.String()) != at.kind {
 				t.Fatalf("parsePlace(%q) = %v", text, at)
 			}
 			return

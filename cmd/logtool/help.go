@@ -8,13 +8,14 @@ import (
 
 const rootHelp = `Import, read, check, extend and move logs of AI conversations.
 
---store names the store: a folder (one JSONL file per session), a sqlite file, or
-a schema of a PostgreSQL server. A prefix decides which ("jsonl:DIR",
-"sqlite:FILE", "postgres://USER@HOST/DATABASE?schema=NAME"). Without a prefix, an
-existing file or a name that ends in .db, .sqlite or .sqlite3 is sqlite, and
-anything else is a folder. The default is $CONVLOG_STORE, else convlog in
-$XDG_DATA_HOME (~/.local/share). Put passwords into CONVLOG_STORE, PGPASSWORD or
-~/.pgpass: other users can see the arguments of a command.
+--store names the store: a folder (one JSONL file per session), a sqlite file, a
+schema of a PostgreSQL server, or streams of a NATS server. A prefix decides which
+("jsonl:DIR", "sqlite:FILE", "postgres://USER@HOST/DATABASE?schema=NAME",
+"nats://USER@HOST?prefix=NAME"). Without a prefix, an existing file or a name that
+ends in .db, .sqlite or .sqlite3 is sqlite, and anything else is a folder. The
+default is $CONVLOG_STORE, else convlog in $XDG_DATA_HOME (~/.local/share). Put
+passwords into CONVLOG_STORE, PGPASSWORD or ~/.pgpass: other users can see the
+arguments of a command.
 
 Commands take the id of a session, or the beginning of an id if only one session
 has it. The short id of a sub-agent is the short id of its session, a dot, and the

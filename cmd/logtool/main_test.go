@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/pgtest"
 )
 
@@ -81,6 +82,19 @@ func TestServerScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	runScripts(t, filepath.Join("testdata", "script", "server"), "", "SERVER="+at.Host, "OPTIONS=sslmode=disable&assume_synced=true")
+}
+
+// TestJetStreamScripts runs the scripts about a store on a server of NATS, $URL. $LOCKED asks
+// for a password, and $OFF has no JetStream.
+func TestJetStreamScripts(t *testing.T) {
+	host := func(opts natstest.Options) string {
+		opts.Listen = true
+		return strings.TrimPrefix(natstest.Start(t, opts).URL(), "nats://")
+	}
+	open := host(natstest.Options{})
+	locked := host(natstest.Options{Settings: `authorization { user: "ann", password: "right" }`})
+	off := host(natstest.Options{JetStream: "enabled: false"})
+	runScripts(t, filepath.Join("testdata", "script", "jetstream"), "", "URL=nats://"+open, "SERVER="+open, "LOCKED="+locked, "OFF="+off)
 }
 
 func runScripts(t *testing.T, dir, store string, variables ...string) {

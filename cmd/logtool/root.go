@@ -76,7 +76,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().StringVar(&a.store, "store", "", "the store: DIR, FILE.db, jsonl:DIR, sqlite:FILE or postgres://…")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "the store: DIR, FILE.db, jsonl:DIR, sqlite:FILE, postgres://… or nats://…")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
 	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for a process that has locked the store; 0 is for ever")
 	content := []*cobra.Command{

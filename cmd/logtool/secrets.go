@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/secrets"
+	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/store/sqlite"
@@ -112,6 +113,8 @@ func (at place) openStore(m mode) (store eventlog.Store, err error) {
 	switch at.kind {
 	case kindPostgres:
 		store, err = postgres.New(at.path, postgres.Options{ReadOnly: m == forReading, MustExist: m == forChanging, LockTimeout: at.wait})
+	case kindJetStream:
+		store, err = jetstream.New(at.path, jetstream.Options{ReadOnly: m == forReading, MustExist: m == forChanging, LockTimeout: at.wait})
 	case kindSQLite:
 		store = sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading, LockTimeout: at.wait})
 	default:

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/store/postgres"
 )
 
 // place is the location of a store.
 type place struct {
-	kind string // kindJSONL, kindSQLite or kindPostgres
-	path string // of a server: the DSN
-	// name is the DSN without passwords.
+	kind string
+	path string // of a server: its URL
+	// name is the URL without passwords.
 	name string
 	// wait is how long to wait for a lock that another process holds; 0 is no limit.
 	wait time.Duration
@@ -30,24 +31,44 @@ type place struct {
 }
 
 const (
-	kindJSONL    = "jsonl"
-	kindSQLite   = "sqlite"
-	kindPostgres = "postgres"
+	kindJSONL     = "jsonl"
+	kindSQLite    = "sqlite"
+	kindPostgres  = "postgres"
+	kindJetStream = "nats"
 )
 
-// isDSN reports whether text names a database server.
-func isDSN(text string) bool {
-	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+// serverKinds are the kinds of stores on servers, by the scheme of their URLs.
+var serverKinds = map[string]string{
+	"postgres": kindPostgres, "postgresql": kindPostgres,
+	"nats": kindJetStream, "tls": kindJetStream, "ws": kindJetStream, "wss": kindJetStream,
 }
+
+// publicURL returns a URL without passwords, by its kind.
+var publicURL = map[string]func(text string) (string, error){
+	kindPostgres: postgres.Public, kindJetStream: jetstream.Public,
+}
+
+// serverKind is the kind of a URL of a server; "" for any other text.
+func serverKind(text string) string {
+	scheme, _, ok := strings.Cut(text, "://")
+	if !ok {
+		return ""
+	}
+	return serverKinds[scheme]
+}
+
+// onServer reports whether the store is on a server.
+func (at place) onServer() bool { return at.kind == kindPostgres || at.kind == kindJetStream }
 
 // shown is the value of --store without passwords.
 func shown(text string) string {
-	if !isDSN(text) {
+	kind := serverKind(text)
+	if kind == "" {
 		return text
 	}
-	name, err := postgres.Public(text)
+	name, err := publicURL[kind](text)
 	if err != nil {
-		return "postgres://…"
+		return kind + "://…"
 	}
 	return name
 }
@@ -55,12 +76,12 @@ func shown(text string) string {
 // parsePlace reads the value of --store. A prefix decides the kind. Without a
 // prefix, the file or folder at the path decides, then the ending of its name.
 func parsePlace(text string, isFile, isDir func(path string) bool) (place, error) {
-	if isDSN(text) {
-		name, err := postgres.Public(text)
+	if kind := serverKind(text); kind != "" {
+		name, err := publicURL[kind](text)
 		if err != nil {
 			return place{}, usagef("%v", err)
 		}
-		return place{kind: kindPostgres, path: text, name: name}, nil
+		return place{kind: kind, path: text, name: name}, nil
 	}
 	kind, path, prefixed := strings.Cut(text, ":")
 	switch {
@@ -71,7 +92,7 @@ func parsePlace(text string, isFile, isDir func(path string) bool) (place, error
 		kind, path = kindJSONL, text
 	}
 	if path == "" {
-		return place{}, usagef("no store in %q: give --store DIR, FILE.db, jsonl:DIR, sqlite:FILE or postgres://…", text)
+		return place{}, usagef("no store in %q: give --store DIR, FILE.db, jsonl:DIR, sqlite:FILE, postgres://… or nats://…", text)
 	}
 	return place{kind: kind, path: path}, nil
 }
@@ -123,15 +144,15 @@ func (a *app) place() (place, error) {
 
 // String has no passwords.
 func (at place) String() string {
-	if at.kind == kindPostgres {
+	if at.onServer() {
 		return at.name
 	}
 	return at.kind + ":" + at.path
 }
 
-// same reports whether two places have the same path, or the same schema of a server.
+// same reports whether two places have the same path, or the same log of a server.
 func (at place) same(other place) bool {
-	if at.kind == kindPostgres {
+	if at.onServer() {
 		return at.name == other.name
 	}
 	return filepath.Clean(at.path) == filepath.Clean(other.path)
@@ -161,9 +182,9 @@ func (at place) open(m mode) (*eventlog.Log, error) {
 }
 
 // exists returns an error that explains why there is no store to read. The first
-// statement asks a server.
+// request asks a server.
 func (at place) exists() error {
-	if at.kind == kindPostgres {
+	if at.onServer() {
 		return nil
 	}
 	info, err := os.Stat(at.path)

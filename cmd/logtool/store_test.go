@@ -27,6 +27,8 @@ func TestParsePlace(t *testing.T) {
 		{"other:name", "jsonl:other:name"},
 		{"postgres://ann:secret@host/db", "postgres://ann@host:5432/db"},
 		{"postgresql://ann@one,two:7/db?password=secret&schema=tea%20log", "postgres://ann@one:5432,two:7/db?schema=tea+log"},
+		{"nats://ann:secret@one,nats://token@two:7?prefix=tea", "nats://one,nats://two:7?prefix=tea"},
+		{"tls://host", "tls://host"},
 	}
 	for _, test := range tests {
 		got, err := parsePlace(test.text, files, dirs)
@@ -34,7 +36,7 @@ func TestParsePlace(t *testing.T) {
 			t.Errorf("parsePlace(%q) = %v, %v; want %s", test.text, got, err, test.want)
 		}
 	}
-	for _, text := range []string{"jsonl:", "sqlite:", "postgres://ann:se/cret@host/db", "postgres://host/db?partitions=0"} {
+	for _, text := range []string{"jsonl:", "sqlite:", "postgres://ann:se/cret@host/db", "postgres://host/db?partitions=0", "nats://ann:se/cret@host", "nats://host/x", "nats://host?prefix=a.b"} {
 		if _, err := parsePlace(text, files, dirs); exitCode(err) != 2 {
 			t.Errorf("parsePlace(%q) = %v, want a usage error", text, err)
 		}

@@ -35,8 +35,11 @@ func newTarget(src place, text string) (backupTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at.kind == kindPostgres {
+	switch at.kind {
+	case kindPostgres:
 		return newServerTarget(src, at)
+	case kindJetStream:
+		return nil, usagef("a backup does not go to JetStream: copy the log with logtool convert")
 	}
 	return newFileTarget(src, at)
 }
@@ -63,7 +66,7 @@ func newFileTarget(src, at place) (target, error) {
 
 // checkApart rejects a target that is the source, or in the folder of the source.
 func (t target) checkApart(src place) error {
-	if src.kind == kindPostgres {
+	if src.onServer() {
 		return nil
 	}
 	from, err := realPath(src.path)
@@ -237,7 +240,7 @@ func (t target) discard(context.Context) error {
 
 // writable reports whether this process may change the files of a store.
 func (at place) writable() bool {
-	if at.kind == kindPostgres {
+	if at.onServer() {
 		return false // the server knows
 	}
 	if unix.Access(at.path, unix.W_OK) != nil {
