@@ -268,11 +268,26 @@ func (s *Store) create(ctx context.Context, c *client) (*layout, error) {
 	if err != nil {
 		return nil, wrap("create the streams "+s.options.Prefix+"_*", s.refusal(err))
 	}
-	l, err = s.find(ctx, c)
-	if l == nil && err == nil {
-		err = fmt.Errorf("%w: a stream was removed while the log was created", eventlog.ErrMoved)
+	return s.awaitLayout(ctx, c)
+}
+
+// awaitLayout looks for a log that was just created. A server of a cluster may learn of
+// the streams later than the server that answered.
+func (s *Store) awaitLayout(ctx context.Context, c *client) (*layout, error) {
+	for began := time.Now(); ; {
+		l, err := s.find(ctx, c)
+		switch {
+		case l != nil || err != nil:
+			return l, err
+		case time.Since(began) > longestPause:
+			return nil, fmt.Errorf("%w: a stream was removed while the log was created", eventlog.ErrMoved)
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	return l, err
 }
 
 // refusal is the error of a server that does not create a stream.
