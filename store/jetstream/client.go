@@ -25,6 +25,9 @@ const (
 	// patience bounds the wait for a server while no request can have changed anything.
 	// It is longer than the election of a leader.
 	patience = 10 * time.Second
+	// deafTime bounds the wait while no server listens to a request of the API, or none can
+	// be reached.
+	deafTime = 2 * time.Second
 )
 
 // client is the connection of a store. Its requests are sent again until an answer
@@ -72,12 +75,14 @@ func (c *client) answered(m *nats.Msg) {
 	}
 }
 
-// denied ends the calls that lack a right. The server names the subject in quotes.
+// denied ends the calls that lack a right: to publish their subject, or to receive
+// answers. The server names the subject in quotes.
 func (c *client) denied(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	deaf := strings.Contains(err.Error(), `"`+c.inbox)
 	for _, waiting := range c.calls {
-		if strings.Contains(err.Error(), strconv.Quote(waiting.subject)) {
+		if deaf || strings.Contains(err.Error(), strconv.Quote(waiting.subject)) {
 			select {
 			case waiting.denied <- err:
 			default:
@@ -139,7 +144,7 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 				}
 			}
 		}
-		if final := c.final(ctx, err, open && changes, time.Since(began)); final != nil {
+		if final := c.final(ctx, err, open, changes, time.Since(began)); final != nil {
 			return nil, final
 		}
 		timer.Reset(pause)
@@ -147,7 +152,7 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 		case <-timer.C:
 		case <-c.ended:
 		case <-ctx.Done():
-			return nil, c.final(ctx, ctx.Err(), open && changes, 0)
+			return nil, c.final(ctx, ctx.Err(), open, changes, 0)
 		}
 	}
 }
@@ -157,8 +162,10 @@ var (
 	errBusy   = errors.New("the server is busy")
 )
 
-// final returns the error that ends an exchange, or nil to send again.
-func (c *client) final(ctx context.Context, err error, open bool, took time.Duration) error {
+// final returns the error that ends an exchange, or nil to send again. open says that a
+// sending has no answer.
+func (c *client) final(ctx context.Context, err error, open, changes bool, took time.Duration) error {
+	open = open && changes
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject):
 		return err
@@ -170,13 +177,23 @@ func (c *client) final(ctx context.Context, err error, open bool, took time.Dura
 		return &unknownError{eventlog.ErrClosed}
 	case c.isEnded():
 		return nats.ErrConnectionClosed
+	case errors.Is(err, nats.ErrNoResponders) && !changes && took >= deafTime:
+		return c.deaf()
+	case !open && took >= deafTime && !c.nc.IsConnected():
+		return fmt.Errorf("%w: no server can be reached", eventlog.ErrUnavailable)
 	case open || took < patience:
 		return nil
-	case errors.Is(err, nats.ErrNoResponders):
-		return err
 	default:
 		return fmt.Errorf("%w: %s", eventlog.ErrUnavailable, oneLine(err.Error()))
 	}
+}
+
+// deaf is the error of a request that no server listens to.
+func (c *client) deaf() error {
+	if on, _ := c.nc.ConnectedServerJetStream(); !on && c.nc.IsConnected() {
+		return fmt.Errorf("%w: JetStream is off: turn it on for the server and the account", ErrForeign)
+	}
+	return nats.ErrNoResponders
 }
 
 func (c *client) isEnded() bool {

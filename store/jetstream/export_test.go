@@ -5,7 +5,19 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/event"
 )
+
+// Interrupted is Rewrite of a process that dies before it erases the replaced messages.
+func (s *Store) Interrupted(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
+	l, err := s.writable(ctx)
+	if err == nil {
+		r := rewriting{stream: l.shard(session), session: session}
+		_, err = r.commit(ctx, expect, replace, add)
+	}
+	return err
+}
 
 // Damage stores the lines that edit returns in the messages of a session, like a program
 // with rights that knows nothing of logs. The headers stay: a message may then have too

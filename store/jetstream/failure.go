@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -96,10 +97,10 @@ func (s *Store) failure(err error) error {
 	case errors.Is(err, eventlog.ErrUnavailable):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, ErrDenied), errors.Is(err, ErrForeign):
+		errors.Is(err, ErrDenied), errors.Is(err, ErrForeign), errors.Is(err, event.ErrVersion):
 		return err
 	case errors.Is(err, nats.ErrNoResponders):
-		return fmt.Errorf("%w: no server answers for JetStream: turn it on, or wait for a leader", eventlog.ErrUnavailable)
+		return fmt.Errorf("%w: no server answers: wait for a leader of the stream", eventlog.ErrUnavailable)
 	default:
 		return fmt.Errorf("%w: %s", eventlog.ErrUnavailable, oneLine(err.Error()))
 	}

@@ -23,8 +23,18 @@ func (t tip) head() event.Head {
 	return t.frame.head()
 }
 
-// tip reads the last message of a session from the leader.
+// tip reads the last message of a session from the leader. It is not older than the last
+// frame that this store knows.
 func (st *stream) tip(ctx context.Context, session string) (tip, error) {
+	t, err := st.readTip(ctx, session)
+	known := st.store.heads.last(session)
+	if err != nil || known == nil || t.at >= known.at || st.store.options.ReadOnly {
+		return t, err
+	}
+	return st.catchUp(ctx, session, known)
+}
+
+func (st *stream) readTip(ctx context.Context, session string) (tip, error) {
 	m, err := st.last(ctx, st.of(session, framesSubject))
 	if m == nil || err != nil {
 		return tip{}, err
@@ -57,6 +67,13 @@ type heads struct {
 
 // maxHeads bounds the remembered heads.
 const maxHeads = 4096
+
+// last returns the newest frame of a session that the store knows, or nil.
+func (h *heads) last(session string) *frame {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.of[session]
+}
 
 // get returns the frame of a head, or nil.
 func (h *heads) get(session string, head event.Head) *frame {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -265,13 +266,23 @@ func (s *Store) create(ctx context.Context, c *client) (*layout, error) {
 		}
 	}
 	if err != nil {
-		return nil, wrap("create the streams "+s.options.Prefix+"_*", s.failure(err))
+		return nil, wrap("create the streams "+s.options.Prefix+"_*", s.refusal(err))
 	}
 	l, err = s.find(ctx, c)
 	if l == nil && err == nil {
 		err = fmt.Errorf("%w: a stream was removed while the log was created", eventlog.ErrMoved)
 	}
 	return l, err
+}
+
+// refusal is the error of a server that does not create a stream.
+func (s *Store) refusal(err error) error {
+	err = s.failure(err)
+	var answer *apiError
+	if errors.As(err, &answer) && !errors.Is(err, ErrForeign) && !errors.Is(err, eventlog.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return err
 }
 
 func (st *stream) create(ctx context.Context, config nats.StreamConfig) error {

@@ -42,45 +42,60 @@ type rewriting struct {
 }
 
 func (r *rewriting) run(ctx context.Context, expect event.Head, replace, add []event.Event) error {
-	t, err := r.stream.tip(ctx, r.session)
-	if err != nil {
-		return err
-	}
-	a := appending{stream: r.stream, session: r.session, expect: expect, before: t, rigid: true}
-	if err := a.compare(t); err != nil {
-		return err
-	}
-	if t.frame == nil {
-		return eventlog.ErrNotFound
-	}
-	ix, err := r.stream.index(ctx, r.session, t.frame.index)
-	if err != nil {
-		return err
-	}
-	r.view = &view{r.stream, r.session, t.frame, ix}
-	a.frame = t.frame.follow(add)
-	a.fence, a.fenced = r.stream.fenceOf(ctx)
-	if len(replace) == 0 {
-		if len(add) == 0 {
-			return nil
-		}
-		return a.write(ctx)
-	}
-	if err := r.begin(ctx); err != nil {
-		return err
-	}
-	err = r.replace(ctx, replace)
-	if err == nil {
-		a.frame.index, err = r.storeIndex(ctx)
-	}
-	if err == nil {
-		a.frame.bytes += r.grown
-		err = a.write(ctx)
-	}
+	at, err := r.commit(ctx, expect, replace, add)
 	if err != nil {
 		return r.abandon(ctx, err)
 	}
-	return r.stream.finishRewrite(ctx, r.session, a.frame.at)
+	if len(replace) == 0 {
+		return nil
+	}
+	return r.stream.finishRewrite(ctx, r.session, at)
+}
+
+// commit makes the new lines visible, and returns the sequence of the message that does.
+func (r *rewriting) commit(ctx context.Context, expect event.Head, replace, add []event.Event) (uint64, error) {
+	t, err := r.stream.tip(ctx, r.session)
+	if err != nil {
+		return 0, err
+	}
+	a := appending{stream: r.stream, session: r.session, expect: expect, before: t, rigid: true}
+	if err := a.compare(t); err != nil {
+		return 0, err
+	}
+	if t.frame == nil {
+		return 0, eventlog.ErrNotFound
+	}
+	if len(replace)+len(add) == 0 {
+		return 0, nil
+	}
+	a.frame = t.frame.follow(add)
+	a.fence, a.fenced = r.stream.fenceOf(ctx)
+	if len(replace) > 0 {
+		if err := r.prepare(ctx, t.frame, replace); err != nil {
+			return 0, err
+		}
+		a.frame.index = r.index.at
+		a.frame.bytes += r.grown
+	}
+	err = a.write(ctx)
+	return a.frame.at, err
+}
+
+// prepare stores the replacing frames and their index.
+func (r *rewriting) prepare(ctx context.Context, tip *frame, replace []event.Event) error {
+	ix, err := r.stream.index(ctx, r.session, tip.index)
+	if err != nil {
+		return err
+	}
+	r.view = &view{r.stream, r.session, tip, ix}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	if err := r.replace(ctx, replace); err != nil {
+		return err
+	}
+	r.index.at, err = r.storeIndex(ctx)
+	return err
 }
 
 // abandon erases the messages that nobody will see, unless the outcome is unknown: then

@@ -28,6 +28,7 @@ func (st *stream) view(ctx context.Context, session string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	st.store.heads.put(session, t.frame)
 	ix, err := st.index(ctx, session, t.frame.index)
 	return &view{st, session, t.frame, ix}, err
 }

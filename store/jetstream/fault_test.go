@@ -1,0 +1,356 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/store/jetstream"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+// openLog opens a log, which is closed at the end of the test.
+func openLog(t testing.TB, options jetstream.Options) *eventlog.Log {
+	t.Helper()
+	store, err := jetstream.New("", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := eventlog.Open(store)
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// proxied starts a server, and returns options for connections through its proxy and for
+// direct ones.
+func proxied(t testing.TB) (servers *natstest.Cluster, through, direct jetstream.Options) {
+	servers = natstest.Start(t, natstest.Options{Proxied: true})
+	through = jetstream.Options{Connect: servers.Connect}
+	direct = jetstream.Options{Connect: func(options ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect("", append(options, nats.InProcessServer(servers.Nodes[0]))...)
+	}}
+	return servers, through, direct
+}
+
+// wantEvents checks that a session is whole and has n events.
+func wantEvents(t testing.TB, log *eventlog.Log, session string, n int64) {
+	t.Helper()
+	report, err := verify.Session(t.Context(), log, session)
+	if err != nil || len(report.Defects) > 0 || report.Events != n {
+		t.Errorf("session %q: %+v, %v; want %d events", session, report, err, n)
+	}
+}
+
+func wantError(t testing.TB, what string, want, got error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+// The answers to an append are lost until its context ends: the outcome is unknown. If an
+// answer arrives in time, the message that was sent again is stored once.
+func TestSwallowedAnswer(t *testing.T) {
+	servers, through, direct := proxied(t)
+	proxy := servers.Nodes[0].Clients()
+	log, other := openLog(t, through), openLog(t, direct)
+	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := suite.BatchAfter("s", head, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	proxy.Swallow(true)
+	go func() {
+		for h, _ := other.Head(ctx, "s"); h == head && ctx.Err() == nil; h, _ = other.Head(ctx, "s") {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	wantError(t, "an append without an answer", eventlog.ErrUnknownOutcome, log.Store().Append(ctx, "s", head, lost, false))
+	again := make(chan error)
+	next := suite.BatchAfter("s", suite.HeadOf(lost), 1)
+	go func() { again <- log.Store().Append(t.Context(), "s", suite.HeadOf(lost), next, false) }()
+	time.Sleep(300 * time.Millisecond) // a sending without an answer
+	proxy.Swallow(false)
+	proxy.Cut()
+	if err := <-again; err != nil {
+		t.Errorf("an append that is sent again: %v", err)
+	}
+	wantError(t, "the lost append again", eventlog.ErrConflict, log.Store().Append(t.Context(), "s", head, lost, false))
+	wantEvents(t, other, "s", 3)
+}
+
+// Connections break again and again while several writers append and retry. Each event is
+// stored once.
+func TestConnectionsCut(t *testing.T) {
+	servers, through, direct := proxied(t)
+	const writers, events = 8, 40
+	log := openLog(t, through)
+	var stored atomic.Int64
+	errs := suite.Concurrently(writers, func(w int) error {
+		for n := range events {
+			err := untilStored(t.Context(), log, fmt.Sprint("s", w%3), event.UserMessage(fmt.Sprint(w, n)))
+			if err != nil {
+				return fmt.Errorf("event %d of writer %d: %w", n, w, err)
+			}
+			if stored.Add(1)%20 == 0 {
+				servers.Nodes[0].Clients().Cut()
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for s, writers := range map[string]int64{"s0": 3, "s1": 3, "s2": 2} {
+		wantEvents(t, openLog(t, direct), s, writers*events)
+	}
+}
+
+// untilStored appends an event until that succeeds.
+func untilStored(ctx context.Context, log *eventlog.Log, session string, e event.Event) error {
+	expect := eventlog.Any()
+	for {
+		_, err := log.Append(ctx, session, expect, e)
+		var unknown *eventlog.UnknownOutcomeError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &unknown):
+			expect = eventlog.AnyAfter(unknown.Head)
+		case !errors.Is(err, eventlog.ErrUnavailable):
+			return err
+		}
+	}
+}
+
+// Without a server every call is ErrUnavailable, and nothing is written.
+func TestUnavailable(t *testing.T) {
+	servers, through, _ := proxied(t)
+	proxy := servers.Nodes[0].Clients()
+	log := openLog(t, through)
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Refuse(true)
+	proxy.Cut()
+	fresh := openLog(t, through)
+	for _, l := range []*eventlog.Log{log, fresh} {
+		wantError(t, "ping", eventlog.ErrUnavailable, l.Ping(t.Context())) // finds the broken connection
+		_, err := l.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("two"))
+		wantError(t, "append", eventlog.ErrUnavailable, err)
+	}
+	proxy.Refuse(false)
+	wantEvents(t, fresh, "s", 1)
+}
+
+// A network that is parted holds no caller longer than its context. Afterwards the log
+// continues.
+func TestParted(t *testing.T) {
+	servers, through, _ := proxied(t)
+	proxy := servers.Nodes[0].Clients()
+	through.Synced = true
+	log := openLog(t, through)
+	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := log.Store().(*jetstream.Store)
+	for name, use := range map[string]func(ctx context.Context) error{
+		"append": func(ctx context.Context) error {
+			_, err := log.Append(ctx, "s", eventlog.Any().Durable(), event.UserMessage("two"))
+			return err
+		},
+		"another log": func(ctx context.Context) error {
+			_, err := openLog(t, through).Append(ctx, "s", eventlog.Any(), event.UserMessage("two"))
+			return err
+		},
+		"head":     func(ctx context.Context) error { _, err := log.Head(ctx, "s"); return err },
+		"list":     func(ctx context.Context) error { return firstError(log.Sessions(ctx)) },
+		"read":     func(ctx context.Context) error { return firstError(log.Read(ctx, "s", eventlog.All())) },
+		"changes":  func(ctx context.Context) error { return firstError(store.Changes(ctx)) },
+		"watch":    func(ctx context.Context) error { return firstError(log.Watch(ctx, "s", 1)) },
+		"put blob": func(ctx context.Context) error { _, err := log.PutBlob(ctx, strings.NewReader("body")); return err },
+		"lease":    func(ctx context.Context) error { _, err := store.Lease(ctx, "x"); return err },
+		"remove":   func(ctx context.Context) error { return store.RemoveSession(ctx, "s", head) },
+		"lock":     func(ctx context.Context) error { _, _, err := store.Lock(ctx, true); return err },
+	} {
+		proxy.Stall(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		wantError(t, name, context.DeadlineExceeded, use(ctx))
+		cancel()
+		proxy.Cut() // the server never gets the bytes
+		proxy.Stall(false)
+	}
+	if err := untilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
+		t.Error(err)
+	}
+	wantEvents(t, log, "s", 2)
+}
+
+// firstError iterates until an error.
+func firstError[T any](items iter.Seq2[T, error]) error {
+	for _, err := range items {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A holder of the store lock that is cut off loses it. Then its late writes change nothing.
+func TestLockLost(t *testing.T) {
+	servers, through, direct := proxied(t)
+	through.LeaseTime = time.Second
+	holder, other := openLog(t, through), openLog(t, direct)
+	events := suite.BatchAfter("s", event.Head{}, 2)
+	head := suite.HeadOf(events)
+	if err := holder.Store().Append(t.Context(), "s", event.Head{}, events, false); err != nil {
+		t.Fatal(err)
+	}
+	body, err := holder.PutBlob(t.Context(), strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := holder.Store().(*jetstream.Store)
+	held, unlock, err := store.Lock(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	servers.Nodes[0].Clients().Refuse(true)
+	servers.Nodes[0].Clients().Cut()
+	<-held.Done()
+	wantError(t, "the context of the lock", eventlog.ErrLockLost, context.Cause(held))
+	if err := other.Hold(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	servers.Nodes[0].Clients().Refuse(false)
+	late := context.WithoutCancel(held)
+	add := suite.BatchAfter("s", head, 1)
+	wantError(t, "append", eventlog.ErrLockLost, store.Append(late, "s", head, add, false))
+	wantError(t, "rewrite", eventlog.ErrLockLost, store.Rewrite(late, "s", head, []event.Event{suite.RedactedLine(events[0])}, add))
+	wantError(t, "remove session", eventlog.ErrLockLost, store.RemoveSession(late, "s", head))
+	wantError(t, "remove blobs", eventlog.ErrLockLost, store.RemoveBlobs(late, []event.Digest{body.Blob}))
+	wantError(t, "record an erasure", eventlog.ErrLockLost, store.SetErasing(late, []event.Digest{body.Blob}))
+	wantEvents(t, other, "s", 2)
+	r, err := other.OpenBlob(t.Context(), body.Blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+}
+
+// A process dies after it has replaced lines, and before it erases the old ones. Readers
+// see the new lines. The next holder of the lock finishes the erasure.
+func TestInterruptedRewrite(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
+	const secret = "the-secret-of-the-old-line"
+	for _, session := range []string{"swept", "asked for again"} {
+		events := suite.ChainAfter(session, event.Head{}, suite.Line{Data: "1"}, suite.Line{Data: `"` + secret + `"`}, suite.Line{Data: "3"})
+		if err := store.Append(t.Context(), session, event.Head{}, events, false); err != nil {
+			t.Fatal(err)
+		}
+		head, redacted := suite.HeadOf(events), suite.RedactedLine(events[1])
+		add := suite.BatchAfter(session, head, 1)
+		if err := store.Interrupted(t.Context(), session, head, []event.Event{redacted}, add); err != nil {
+			t.Fatal(err)
+		}
+		want := suite.LinesOf([]event.Event{events[0], redacted, events[2], add[0]})
+		wantLines(t, store, session, want)
+		if unfinished, err := store.Erasing(t.Context()); err != nil || !unfinished.Bytes {
+			t.Errorf("the unfinished erasure: %+v, %v", unfinished, err)
+		}
+		if holds(servers, secret) == "" {
+			t.Error("the interrupted rewrite has erased the old line")
+		}
+		locked, unlock, err := store.Lock(t.Context(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if session == "swept" {
+			err = firstError(store.Sweep(locked, true))
+		} else {
+			err = store.Sync(locked, session)
+		}
+		unlock()
+		if err != nil {
+			t.Error(err)
+		}
+		if unfinished, err := store.Erasing(t.Context()); err != nil || !unfinished.Done() {
+			t.Errorf("the finished erasure: %+v, %v", unfinished, err)
+		}
+		if where := holds(servers, secret); where != "" {
+			t.Errorf("the old line is in %s", where)
+		}
+		wantLines(t, store, session, want)
+	}
+}
+
+// wantLines checks the lines of a session, in both directions.
+func wantLines(t testing.TB, store eventlog.Store, session string, want []string) {
+	t.Helper()
+	for _, backward := range []bool{false, true} {
+		events, err := suite.Collect(store.Read(t.Context(), session, eventlog.Span{Backward: backward}))
+		if backward {
+			slices.Reverse(events)
+		}
+		if got := suite.LinesOf(events); err != nil || !slices.Equal(got, want) {
+			t.Errorf("session %q, backward %v: got %q, %v; want %q", session, backward, got, err, want)
+		}
+	}
+}
+
+// The servers lose acknowledged messages. A store that knows them appends nothing in their
+// place.
+func TestRolledBack(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{Listen: true})
+	options := jetstream.Options{Connect: servers.Connect}
+	log, node := openLog(t, options), servers.Nodes[0]
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	backup := t.TempDir()
+	if err := os.CopyFS(backup, os.DirFS(node.Folder())); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := untilStored(t.Context(), log, "s", event.UserMessage("two")); err != nil {
+		t.Fatal(err)
+	}
+	head, err := log.Head(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(node.Kill(), os.RemoveAll(node.Folder()), os.CopyFS(node.Folder(), os.DirFS(backup)), node.Start()); err != nil {
+		t.Fatal(err)
+	}
+	err = untilStored(t.Context(), log, "s", event.UserMessage("three"))
+	var lost *eventlog.RolledBackError
+	if !errors.As(err, &lost) || lost.Head != head {
+		t.Errorf("append: got error %v, want the lost head %v", err, head)
+	}
+	_, err = log.Head(t.Context(), "s")
+	wantError(t, "head", eventlog.ErrRolledBack, err)
+	wantEvents(t, openLog(t, options), "s", 1)
+}
