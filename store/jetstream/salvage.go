@@ -291,7 +291,7 @@ func (s *Store) mentioned(ctx context.Context, yield func(event.Digest, error) b
 	if l == nil || err != nil {
 		return err
 	}
-	for one, err := range l.tips(ctx) {
+	for one, err := range l.tips(ctx, eventlog.Part{}) {
 		if err != nil {
 			return err
 		}
