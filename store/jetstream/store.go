@@ -25,7 +25,7 @@ type Store struct {
 
 	opening chan struct{} // has an element while the store connects or opens the log
 	client  atomic.Pointer[client]
-	early   atomic.Pointer[error] // the last error of the connection while the store connects
+	early   atomic.Pointer[error]  // the last error of the connection while the store connects
 	layout  atomic.Pointer[layout] // nil until the log is found or created
 	closed  atomic.Bool
 
