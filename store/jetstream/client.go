@@ -40,6 +40,7 @@ type client struct {
 	mu     sync.Mutex
 	calls  map[string]*call
 	number uint64
+	deafTo error // the user may not receive answers
 }
 
 // call is a request that waits for answers.
@@ -80,9 +81,11 @@ func (c *client) answered(m *nats.Msg) {
 func (c *client) denied(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	deaf := strings.Contains(err.Error(), `"`+c.inbox)
+	if strings.Contains(err.Error(), `"`+c.inbox) {
+		c.deafTo = err
+	}
 	for _, waiting := range c.calls {
-		if deaf || strings.Contains(err.Error(), strconv.Quote(waiting.subject)) {
+		if c.deafTo != nil || strings.Contains(err.Error(), strconv.Quote(waiting.subject)) {
 			select {
 			case waiting.denied <- err:
 			default:
@@ -98,6 +101,9 @@ func (c *client) begin(subject string, n int) *call {
 	c.number++
 	waiting := &call{client: c, subject: subject, reply: c.inbox + strconv.FormatUint(c.number, 36), answers: make(chan *nats.Msg, n), denied: make(chan error, 1)}
 	c.calls[waiting.reply] = waiting
+	if c.deafTo != nil {
+		waiting.denied <- c.deafTo
+	}
 	return waiting
 }
 

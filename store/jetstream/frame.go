@@ -212,7 +212,10 @@ func (f *frame) parse(text string) (err error) {
 // plausible reports whether the numbers of a frame fit together. Places lead to earlier
 // messages, so a reader that follows them ends.
 func (f *frame) plausible() bool {
-	if f.first < 1 || f.count < 0 || f.first > maxSeq-f.count || f.n < 0 || f.start.at >= f.at || f.index >= f.at {
+	if f.first < 1 || f.count < 0 || f.first > maxSeq-f.count || f.start.first < 1 || f.start.first > f.first || f.start.at >= f.at || f.index >= f.at {
+		return false
+	}
+	if isFirst := f.n == 0; f.n < 0 || isFirst != (f.start.at == 0) || isFirst != (len(f.back) == 0) {
 		return false
 	}
 	first, at := f.first, f.at

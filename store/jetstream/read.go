@@ -204,6 +204,9 @@ func (c *cursor) fetch(ctx context.Context) (p pages) {
 }
 
 func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
+	if c.from >= c.tip.next() {
+		return nil, c.stream.damage(c.session, c.tip.at, c.from, errFrame)
+	}
 	if c.from >= c.tip.first {
 		return c.add(nil, c.tip), nil
 	}

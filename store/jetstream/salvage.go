@@ -56,7 +56,7 @@ func (v *salvager) run(ctx context.Context) error {
 	if t.frame == nil && t.err == nil {
 		return eventlog.ErrNotFound
 	}
-	if v.index, err = v.stream.lastIndex(ctx, v.session, t); err != nil {
+	if v.index, err = v.stream.anyIndex(ctx, v.session, t); err != nil {
 		return err
 	}
 	spans := slices.Clone(v.index.spans)
@@ -99,8 +99,21 @@ func (st *stream) lastIndex(ctx context.Context, session string, t tip) (*index,
 	return ix, st.damage(session, m.at, 0, err)
 }
 
-// mostMissing bounds the fragments of missing lines in one place: the numbers in a damaged
-// header may be anything.
+// anyIndex is the index of a tip, or, if it is damaged, the newest one of the session. A session
+// without a readable index has an empty one.
+func (st *stream) anyIndex(ctx context.Context, session string, t tip) (*index, error) {
+	ix, err := st.lastIndex(ctx, session, t)
+	if errors.Is(err, eventlog.ErrCorrupt) && t.err == nil {
+		ix, err = st.lastIndex(ctx, session, tip{err: err})
+	}
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		return &index{}, nil
+	}
+	return ix, err
+}
+
+// mostMissing bounds the missing lines in one place: the numbers in a damaged header may
+// be anything. A header with other numbers is ignored.
 const mostMissing = 10_000
 
 // message passes the lines of a message.
@@ -109,7 +122,7 @@ func (v *salvager) message(ctx context.Context, m *message) error {
 	if removed {
 		return nil
 	}
-	known := err == nil
+	known := err == nil && v.isNear(f)
 	path := v.stream.place(m.at)
 	if known {
 		if err := v.missing(ctx, path, v.due, f.first, errMissing); err != nil {
@@ -135,12 +148,17 @@ func (v *salvager) message(ctx context.Context, m *message) error {
 	return nil
 }
 
+// isNear reports whether the numbers of a frame fit to the lines around it.
+func (v *salvager) isNear(f *frame) bool {
+	return (v.due == 0 || f.first >= v.due && f.first-v.due <= mostMissing) && f.count-int64(len(f.lines)) <= mostMissing
+}
+
 // missing passes fragments for missing lines.
 func (v *salvager) missing(ctx context.Context, path string, from, to int64, cause error) error {
 	if from == 0 {
 		return nil
 	}
-	for seq := from; seq < min(to, from+mostMissing); seq++ {
+	for seq := from; seq < to; seq++ {
 		if err := v.pass(ctx, eventlog.Fragment{Path: path, Offset: -1, Seq: seq, Err: cause}); err != nil {
 			return err
 		}
@@ -187,19 +205,17 @@ func (r *rewriting) replaceAll(ctx context.Context, at uint64, events iter.Seq2[
 	if err != nil {
 		return "", err
 	}
-	old, err := r.stream.lastIndex(ctx, r.session, t)
-	if err != nil && !errors.Is(err, eventlog.ErrCorrupt) {
+	old, err := r.stream.anyIndex(ctx, r.session, t)
+	if err != nil {
 		return "", err
 	}
 	if err := r.begin(ctx); err != nil {
 		return "", err
 	}
 	r.index.base = at
-	if old != nil {
-		r.index.copies = slices.Clone(old.copies)
-		for _, s := range old.spans {
-			r.index.copies = append(r.index.copies, s.at)
-		}
+	r.index.copies = slices.Clone(old.copies)
+	for _, s := range old.spans {
+		r.index.copies = append(r.index.copies, s.at)
 	}
 	marker, err := r.storeAll(ctx, events)
 	if err == nil {
@@ -221,6 +237,7 @@ func (r *rewriting) storeAll(ctx context.Context, events iter.Seq2[event.Event, 
 	marker = &frame{id: newID()}
 	flush := func() error {
 		f := (*frame)(nil).follow(page)
+		f.start = marker.start
 		marker.bytes += f.bytes
 		page = page[:0]
 		return r.store(ctx, f, 0)
@@ -291,7 +308,7 @@ func (s *Store) mentioned(ctx context.Context, yield func(event.Digest, error) b
 	if l == nil || err != nil {
 		return err
 	}
-	for one, err := range l.tips(ctx) {
+	for one, err := range l.tips(ctx, eventlog.Part{}) {
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jetstream"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // add appends one event to session "s" of a new store.
@@ -130,12 +131,20 @@ func TestRefusedConnections(t *testing.T) {
 	wantCause(t, "JetStream is off", jetstream.ErrForeign, add(t, jetstream.Options{Connect: off.Connect}), "turn it on")
 
 	servers := natstest.Start(t, natstest.Options{Listen: true, Client: []nats.Option{nats.UserInfo("writer", "secret")}, Settings: `authorization { users: [
-		{ user: "writer", password: "secret" }
+		{ user: "writer", password: "secret", permissions: {
+			publish: { allow: ["convlog.>", "$JS.API.STREAM.>", "$JS.API.DIRECT.GET.>"] }, subscribe: { allow: ["_INBOX.>", "convlog.live.>"] } } }
 		{ user: "reader", password: "secret", permissions: {
 			publish: { allow: ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*"] }, subscribe: { allow: ["_INBOX.>", "convlog.live.>"] } } }
 		{ user: "deaf", password: "secret", permissions: { subscribe: { deny: [">"] } } }
 	] }`})
+	writer := openLog(t, jetstream.Options{Connect: servers.Connect})
+	if _, err := writer.PutBlob(t.Context(), strings.NewReader("body")); err != nil {
+		t.Fatal(err)
+	}
 	if err := add(t, jetstream.Options{Connect: servers.Connect}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := erase.Redact(t.Context(), writer, "s", []int64{1}, erase.RedactOptions{Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	as := func(user, password string) jetstream.Options {
@@ -145,14 +154,14 @@ func TestRefusedConnections(t *testing.T) {
 	}
 	wantCause(t, "a wrong password", jetstream.ErrDenied, add(t, as("writer", "guess")), "Authorization")
 	reader := openLog(t, as("reader", "secret"))
-	wantEvents(t, reader, "s", 1)
+	wantEvents(t, reader, "s", 2)
 	infos, err := suite.Collect(reader.Sessions(t.Context()))
 	if err != nil || len(infos) != 1 {
 		t.Errorf("list: %d sessions, %v", len(infos), err)
 	}
 	wantCause(t, "a missing right", jetstream.ErrDenied, add(t, as("reader", "secret")), `"convlog.0.session.cw.frames"`)
 	wantCause(t, "no right to get answers", jetstream.ErrDenied, add(t, as("deaf", "secret")), "_INBOX")
-	wantEvents(t, reader, "s", 1)
+	wantEvents(t, reader, "s", 2)
 }
 
 // An append that the server does not take names the limit.

@@ -37,11 +37,11 @@ type listed struct {
 	tip     tip
 }
 
-// tips yields the sessions of the log with their last messages, ordered by id. It reads a
+// tips yields the sessions of a part with their last messages, ordered by id. It reads a
 // page while the caller consumes the page before.
-func (l *layout) tips(ctx context.Context) iter.Seq2[listed, error] {
+func (l *layout) tips(ctx context.Context, part eventlog.Part) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
-		all, newest, err := l.list(ctx)
+		all, newest, err := l.list(ctx, part)
 		if err != nil {
 			yield(listed{}, err)
 			return
@@ -69,9 +69,9 @@ func (l *layout) tips(ctx context.Context) iter.Seq2[listed, error] {
 	}
 }
 
-// list returns the sessions of all shards, also removed ones, and the newest sequence of
-// each shard at the time.
-func (l *layout) list(ctx context.Context) (all []listed, newest map[*stream]uint64, err error) {
+// list returns the sessions of a part, also removed ones, and the newest sequence of each
+// shard at the time.
+func (l *layout) list(ctx context.Context, part eventlog.Part) (all []listed, newest map[*stream]uint64, err error) {
 	newest = make(map[*stream]uint64)
 	for _, st := range l.shards {
 		if newest[st], err = st.newest(ctx); err != nil {
@@ -82,7 +82,7 @@ func (l *layout) list(ctx context.Context) (all []listed, newest map[*stream]uin
 			return nil, nil, err
 		}
 		for _, subject := range subjects {
-			if session, ok := st.sessionOf(subject); ok {
+			if session, ok := st.sessionOf(subject); ok && part.Has(session) {
 				all = append(all, listed{session: session, stream: st, subject: subject})
 			}
 		}
@@ -112,6 +112,12 @@ func (l *layout) fillTips(ctx context.Context, page []listed, newest map[*stream
 
 // Sessions implements eventlog.Store. Ids are compared byte by byte.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.List(ctx, eventlog.Part{})
+}
+
+// List implements eventlog.Lister. It asks for the names of all sessions, and reads those
+// of the part.
+func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		l, err := s.reading(ctx)
 		if err != nil {
@@ -134,7 +140,7 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 			page = page[:0]
 			return true
 		}
-		for one, err := range l.tips(ctx) {
+		for one, err := range l.tips(ctx, part) {
 			if err != nil {
 				yield(eventlog.SessionInfo{}, err)
 				return

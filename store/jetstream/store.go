@@ -25,6 +25,7 @@ type Store struct {
 
 	opening chan struct{} // has an element while the store connects or opens the log
 	client  atomic.Pointer[client]
+	early   atomic.Pointer[error]  // the last error of the connection while the store connects
 	layout  atomic.Pointer[layout] // nil until the log is found or created
 	closed  atomic.Bool
 
@@ -42,8 +43,10 @@ var (
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Leaser        = (*Store)(nil)
 	_ eventlog.Limiter       = (*Store)(nil)
+	_ eventlog.Lister        = (*Store)(nil)
 	_ eventlog.Locker        = (*Store)(nil)
 	_ eventlog.Notifier      = (*Store)(nil)
+	_ eventlog.Retainer      = (*Store)(nil)
 	_ eventlog.Salvager      = (*Store)(nil)
 	_ eventlog.Sweeper       = (*Store)(nil)
 	_ eventlog.Syncer        = (*Store)(nil)
@@ -167,11 +170,15 @@ func (s *Store) connect() error {
 		return err
 	}
 	s.client.Store(c)
+	if early := s.early.Load(); early != nil {
+		c.denied(*early)
+	}
 	return nil
 }
 
 // asyncError gets the errors of the connection that belong to no call.
 func (s *Store) asyncError(err error) {
+	s.early.Store(&err)
 	if c := s.client.Load(); c != nil {
 		c.denied(err)
 	}
