@@ -103,6 +103,7 @@ var table = map[string]room{
 	},
 
 	"internal/lease":  {rooms: []string{"eventlog", "internal/flock", "internal/regular"}, modules: []string{"golang.org/x/sys"}},
+	"internal/pages":  {rooms: []string{"event"}},
 	"internal/notify": {rooms: []string{"eventlog"}, modules: []string{"golang.org/x/sys"}},
 	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "upkeep/..."}, modules: append(testModules, given...)},
@@ -117,12 +118,12 @@ var table = map[string]room{
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/notify", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/postgres": {
-		rooms:   []string{"event", "eventlog", "internal/notify"},
+		rooms:   []string{"event", "eventlog", "internal/notify", "internal/pages"},
 		modules: append([]string{"github.com/jackc/pgx/v5"}, given...),
 		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},

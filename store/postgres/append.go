@@ -92,8 +92,8 @@ func (a *appending) run(ctx context.Context, durable bool) error {
 		switch {
 		case err != nil:
 			return err
-		case s.head != a.expect:
-			return &eventlog.ConflictError{Session: a.session, Expected: a.expect, Actual: s.head}
+		case s.Head != a.expect:
+			return &eventlog.ConflictError{Session: a.session, Expected: a.expect, Actual: s.Head}
 		case len(a.events) == 0:
 			return nil
 		case try == maxTries:

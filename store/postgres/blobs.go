@@ -15,6 +15,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -186,7 +187,7 @@ func (r *blobReader) missing() error {
 	if err != nil {
 		return err
 	}
-	return &eventlog.CorruptError{Path: "blob " + string(r.digest), Offset: r.piece * pieceBytes, Cause: errMissing}
+	return &eventlog.CorruptError{Path: "blob " + string(r.digest), Offset: r.piece * pieceBytes, Cause: pages.ErrMissing}
 }
 
 // Close implements io.Closer.
@@ -236,7 +237,7 @@ func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, erro
 				yield(eventlog.BlobInfo{}, err)
 				return
 			}
-			if len(page) < maxPage {
+			if len(page) < pages.MaxRows {
 				return
 			}
 			after = last
@@ -250,7 +251,7 @@ func (s *Store) blobPage(ctx context.Context, after []byte) (page []eventlog.Blo
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := pool.Query(ctx, listBlobs, after, maxPage)
+	rows, err := pool.Query(ctx, listBlobs, after, pages.MaxRows)
 	if err != nil {
 		return nil, nil, s.failure(err)
 	}

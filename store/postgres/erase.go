@@ -37,8 +37,8 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		if err != nil {
 			return err
 		}
-		if found && row.head != expect || !found && !expect.IsZero() {
-			return &eventlog.ConflictError{Session: session, Expected: expect, Actual: row.head}
+		if found && row.Head != expect || !found && !expect.IsZero() {
+			return &eventlog.ConflictError{Session: session, Expected: expect, Actual: row.Head}
 		}
 		if !found {
 			return fmt.Errorf("rewrite %q: %w", session, eventlog.ErrNotFound)
@@ -46,7 +46,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		if err := t.replace(row, session, replace); err != nil {
 			return err
 		}
-		if _, err := t.exec(deleteRow, row.key); err != nil {
+		if _, err := t.exec(deleteRow, row.Key); err != nil {
 			return err
 		}
 		if len(add) == 0 {
@@ -89,7 +89,7 @@ func (t transaction) replace(row sessionRow, session string, events []event.Even
 	for i := range events {
 		e := &events[i]
 		var before int64
-		found, err := t.one([]any{&before}, replaceLine, row.key, e.Seq, []byte(e.Type), e.Line())
+		found, err := t.one([]any{&before}, replaceLine, row.Key, e.Seq, []byte(e.Type), e.Line())
 		if err == nil && !found {
 			err = fmt.Errorf("rewrite %q: seq %d: %w", session, e.Seq, eventlog.ErrEventNotFound)
 		}
@@ -120,8 +120,8 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 			query string
 			args  []any
 		}{
-			{deleteEvents, []any{row.key}},
-			{deleteRow, []any{row.key}},
+			{deleteEvents, []any{row.Key}},
+			{deleteRow, []any{row.Key}},
 			{deleteSession, []any{[]byte(session)}},
 			{deleteCopies, []any{[]byte(session)}},
 			{deleteRelations, []any{[]byte(session)}},
@@ -154,12 +154,12 @@ func (t transaction) removable(session string, expect event.Head) (sessionRow, e
 		}
 		return row, err
 	}
-	if err == nil && row.head == expect {
+	if err == nil && row.Head == expect {
 		return row, nil
 	}
 	if !expect.IsZero() {
 		if err == nil {
-			err = &eventlog.ConflictError{Session: session, Expected: expect, Actual: row.head}
+			err = &eventlog.ConflictError{Session: session, Expected: expect, Actual: row.Head}
 		}
 		return row, err
 	}
@@ -167,13 +167,13 @@ func (t transaction) removable(session string, expect event.Head) (sessionRow, e
 		return row, nil // the row is damaged: nobody knows the head
 	}
 	var line []byte
-	readable, err := t.one([]any{&line}, readLine, row.key, row.head.Seq)
+	readable, err := t.one([]any{&line}, readLine, row.Key, row.Head.Seq)
 	if err != nil {
 		return row, err
 	}
 	e, parsing := event.Parse(line, session)
-	if readable && (parsing == nil && e.Seq == row.head.Seq || errors.Is(parsing, event.ErrVersion)) {
-		err = &eventlog.ConflictError{Session: session, Expected: expect, Actual: row.head}
+	if readable && (parsing == nil && e.Seq == row.Head.Seq || errors.Is(parsing, event.ErrVersion)) {
+		err = &eventlog.ConflictError{Session: session, Expected: expect, Actual: row.Head}
 	}
 	return row, err
 }

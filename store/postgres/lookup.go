@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // Tables related and blob_users are derived from the lines. The transactions that write the
@@ -85,7 +86,7 @@ func (s *Store) BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2
 					return
 				}
 			}
-			if len(page) < maxPage {
+			if len(page) < pages.MaxRows {
 				return
 			}
 		}
@@ -107,7 +108,7 @@ func (s *Store) users(ctx context.Context, digests [][]byte, last userRow) ([]us
 	if last.digest == nil {
 		last.digest, last.session = []byte{}, []byte{}
 	}
-	rows, err := pool.Query(ctx, listUsers, digests, last.digest, last.session, last.seq, maxPage)
+	rows, err := pool.Query(ctx, listUsers, digests, last.digest, last.session, last.seq, pages.MaxRows)
 	if err != nil {
 		return nil, s.failure(err)
 	}

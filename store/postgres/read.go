@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // The first statement of a read returns the row of the session and the first page. The
@@ -28,33 +29,16 @@ const (
 	readSession  = `SELECT ` + sessionColumns + ` FROM sessions s WHERE id = $1`
 )
 
-// longestLine is the longest line that a reader fetches, in bytes. No append writes a
-// line of half of it, so a longer line is damage.
-const longestLine = 2 * (4<<20 + 64<<10)
-
 // shortLine is the column line, and NULL for a longer line.
 const shortLine = `CASE WHEN octet_length(line) <= 8519680 THEN line END`
 
-var (
-	errLongLine = fmt.Errorf("the line is longer than %d bytes", longestLine)
-	errMissing  = errors.New("row is missing")
-	errRow      = errors.New("a row has a column of the wrong length or value")
-	errEnds     = errors.New("the session's row does not match its first or last event")
-)
-
-// The number of rows of a page grows from firstPage to maxPage, as long as a page stays
-// at about pageBytes.
-const (
-	firstPage = 64
-	maxPage   = 1000
-	pageBytes = 1 << 20
-)
+var errRow = errors.New("a row has a column of the wrong length or value")
 
 // Read implements eventlog.Store. Once pages have their full size, the next page is read
 // while the caller consumes the current one.
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		c := cursor{store: s, session: session, backward: r.Backward, rows: firstPage}
+		c := cursor{store: s, session: session, Position: pages.Position{Backward: r.Backward}, rows: pages.FirstRows}
 		p, err := c.start(ctx, r)
 		if err != nil {
 			yield(event.Event{}, err)
@@ -62,13 +46,13 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 		}
 		for {
 			ahead := c.fetchAhead(ctx, p)
-			if !c.deliver(ctx, p, yield) {
+			if !p.Deliver(func(due int64, line []byte) (event.Event, error) { return c.event(ctx, due, line) }, yield) {
 				return
 			}
 			switch {
 			case ahead != nil:
 				p = <-ahead
-			case c.left() > 0:
+			case c.Left() > 0:
 				p = c.fetch(ctx)
 			default:
 				return
@@ -79,93 +63,78 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 
 // sessionRow is a row of table sessions.
 type sessionRow struct {
-	key, first int64
-	head       event.Head
-	hash       []byte
+	pages.Session
+	hash []byte
 }
 
-func (r *sessionRow) columns() []any { return []any{&r.key, &r.first, &r.head.Seq, &r.hash} }
+func (r *sessionRow) columns() []any { return []any{&r.Key, &r.First, &r.Head.Seq, &r.hash} }
 
 // headColumns are the columns of readHead.
-func (r *sessionRow) headColumns() []any { return []any{&r.key, &r.head.Seq, &r.hash} }
+func (r *sessionRow) headColumns() []any { return []any{&r.Key, &r.Head.Seq, &r.hash} }
 
 // check completes the row after it was scanned.
 func (r *sessionRow) check(session string) error {
-	if len(r.hash) != len(r.head.Hash) || r.first > r.head.Seq {
+	if len(r.hash) != len(r.Head.Hash) || r.First > r.Head.Seq {
 		return corrupt(session, "sessions", 0, errRow)
 	}
-	copy(r.head.Hash[:], r.hash)
+	copy(r.Head.Hash[:], r.hash)
 	return nil
-}
-
-// describes reports whether e is consistent with the row: the head has the row's hash,
-// and the first event is seq 1 or a fork.
-func (r *sessionRow) describes(e *event.Event) bool {
-	return (e.Seq != r.first || e.Seq == 1 || e.Type.Name() == event.SessionForked) && (e.Seq != r.head.Seq || e.Hash() == r.head.Hash)
 }
 
 // cursor is the position of a reader in a session.
 type cursor struct {
-	store    *Store
-	session  string
-	row      sessionRow
-	from, to int64 // seqs still to read, inclusive
-	backward bool
-	rows     int64 // of the next page
-}
-
-// page is a series of lines and the error that ended it early.
-type page struct {
-	due   int64 // seq of the first line
-	lines [][]byte
-	err   error
+	store   *Store
+	session string
+	row     sessionRow
+	pages.Position
+	rows int64 // of the next page
 }
 
 const maxSeq = 1<<63 - 1
 
 // start reads the row of the session and the first page.
-func (c *cursor) start(ctx context.Context, r eventlog.Span) (page, error) {
+func (c *cursor) start(ctx context.Context, r eventlog.Span) (pages.Page, error) {
 	pool, err := c.store.pool(ctx)
 	if err != nil {
-		return page{}, err
+		return pages.Page{}, err
 	}
-	c.from, c.to = max(r.From, 0), maxSeq
+	c.From, c.To = max(r.From, 0), maxSeq
 	if r.To > 0 {
-		c.to = r.To
+		c.To = r.To
 	}
 	limit := c.rows
 	if r.Limit > 0 {
 		limit = min(limit, int64(r.Limit))
 	}
 	query := firstForward
-	if c.backward {
+	if c.Backward {
 		query = firstBackward
 	}
-	rows, err := pool.Query(ctx, query, []byte(c.session), c.from, c.to, limit)
+	rows, err := pool.Query(ctx, query, []byte(c.session), c.From, c.To, limit)
 	if err != nil {
-		return page{}, c.store.failure(err)
+		return pages.Page{}, c.store.failure(err)
 	}
 	found, p, err := c.scanFirst(rows)
 	if err != nil || !found {
 		if err == nil {
 			err = fmt.Errorf("read session %q: %w", c.session, eventlog.ErrNotFound)
 		}
-		return page{}, err
+		return pages.Page{}, err
 	}
 	if err := c.row.check(c.session); err != nil {
-		return page{}, err
+		return pages.Page{}, err
 	}
-	c.store.history.noteRead(c.session, c.row.head)
-	c.from, c.to = max(c.row.first, c.from), min(c.row.head.Seq, c.to)
-	c.restrict(r.Limit)
-	p.due = c.next()
-	c.took(ctx, &p, min(limit, c.left()))
+	c.store.history.noteRead(c.session, c.row.Head)
+	c.From, c.To = max(c.row.First, c.From), min(c.row.Head.Seq, c.To)
+	c.Restrict(r.Limit)
+	p.Due, p.Backward = c.Next(), c.Backward
+	c.took(ctx, &p, min(limit, c.Left()))
 	return p, nil
 }
 
 // scanFirst scans the rows of the first statement. found is false if the session is
 // missing.
-func (c *cursor) scanFirst(rows pgx.Rows) (found bool, p page, err error) {
+func (c *cursor) scanFirst(rows pgx.Rows) (found bool, p pages.Page, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		found = true
@@ -175,70 +144,41 @@ func (c *cursor) scanFirst(rows pgx.Rows) (found bool, p page, err error) {
 			return true, p, c.store.failure(err)
 		}
 		if seq != nil {
-			p.lines = append(p.lines, line)
+			p.Lines = append(p.Lines, line)
 		}
 	}
 	return found, p, c.store.failure(rows.Err())
 }
 
-// restrict applies the limit of a span. Seqs are contiguous.
-func (c *cursor) restrict(limit int) {
-	switch n := int64(limit); {
-	case n <= 0 || c.to-c.from < n:
-	case c.backward:
-		c.from = c.to - n + 1
-	default:
-		c.to = c.from + n - 1
-	}
-}
-
-// left is the number of events that are not fetched yet.
-func (c *cursor) left() int64 { return max(c.to-c.from+1, 0) }
-
-// next is the seq of the next event to fetch.
-func (c *cursor) next() int64 {
-	if c.backward {
-		return c.to
-	}
-	return c.from
-}
-
 // took moves the position after a page, and sets the size of the next one. A page with
 // fewer rows than want ends with an error.
-func (c *cursor) took(ctx context.Context, p *page, want int64) {
-	n, size := int64(len(p.lines)), 0
-	for _, line := range p.lines {
+func (c *cursor) took(ctx context.Context, p *pages.Page, want int64) {
+	n, size := int64(len(p.Lines)), 0
+	for _, line := range p.Lines {
 		size += len(line)
 	}
-	if c.backward {
-		c.to -= n
-	} else {
-		c.from += n
-	}
+	c.Advance(len(p.Lines))
 	if n > 0 {
-		c.rows = min(4*c.rows, maxPage, max(1, pageBytes/max(int64(size)/n, 1)))
+		c.rows = min(4*c.rows, pages.MaxRows, max(1, pages.MaxBytes/max(int64(size)/n, 1)))
 	}
-	if p.err == nil && n < want {
-		p.err = c.missingRows(ctx)
+	if p.Err == nil && n < want {
+		p.Err = c.missingRows(ctx)
 	}
 }
 
-// fetchAhead starts to fetch the page after p if the reader is likely to need it. Until
-// the page is received, only the fetching goroutine uses the cursor's position.
-func (c *cursor) fetchAhead(ctx context.Context, p page) <-chan page {
-	if p.err != nil || c.left() == 0 || c.rows < maxPage {
+// fetchAhead starts to fetch the page after p if the reader is likely to need it.
+func (c *cursor) fetchAhead(ctx context.Context, p pages.Page) <-chan pages.Page {
+	if p.Err != nil || c.Left() == 0 || c.rows < pages.MaxRows {
 		return nil
 	}
-	ahead := make(chan page, 1)
-	go func() { ahead <- c.fetch(ctx) }()
-	return ahead
+	return pages.Ahead(func() pages.Page { return c.fetch(ctx) })
 }
 
 // fetch reads the next page.
-func (c *cursor) fetch(ctx context.Context) (p page) {
-	p.due = c.next()
-	want := min(c.rows, c.left())
-	p.lines, p.err = c.readPage(ctx, want)
+func (c *cursor) fetch(ctx context.Context) (p pages.Page) {
+	p.Due, p.Backward = c.Next(), c.Backward
+	want := min(c.rows, c.Left())
+	p.Lines, p.Err = c.readPage(ctx, want)
 	c.took(ctx, &p, want)
 	return p
 }
@@ -248,11 +188,11 @@ func (c *cursor) readPage(ctx context.Context, want int64) (lines [][]byte, err 
 	if err != nil {
 		return nil, err
 	}
-	query, from, to := nextForward, c.from, c.from+want-1
-	if c.backward {
-		query, from, to = nextBackward, c.to-want+1, c.to
+	query, from, to := nextForward, c.From, c.From+want-1
+	if c.Backward {
+		query, from, to = nextBackward, c.To-want+1, c.To
 	}
-	rows, err := pool.Query(ctx, query, c.row.key, from, to)
+	rows, err := pool.Query(ctx, query, c.row.Key, from, to)
 	if err != nil {
 		return nil, c.store.failure(err)
 	}
@@ -276,39 +216,19 @@ func (c *cursor) missingRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !found || now.key != c.row.key {
+	if !found || now.Key != c.row.Key {
 		return fmt.Errorf("read session %q: the session was removed during the read: %w", c.session, eventlog.ErrNotFound)
 	}
-	return corrupt(c.session, "events", c.next(), errMissing)
+	return corrupt(c.session, "events", c.Next(), pages.ErrMissing)
 }
 
-// deliver parses the lines of p and yields their events, then p's error. It returns
-// false when reading must stop. It uses no field that fetch changes.
-func (c *cursor) deliver(ctx context.Context, p page, yield func(event.Event, error) bool) bool {
-	step := int64(1)
-	if c.backward {
-		step = -1
-	}
-	for i, line := range p.lines {
-		var e event.Event
-		err := c.store.usable(ctx)
-		if err == nil {
-			e, err = c.event(ctx, p.due+int64(i)*step, line)
-		}
-		if !yield(e, err) || err != nil {
-			return false
-		}
-	}
-	if p.err != nil {
-		yield(event.Event{}, p.err)
-	}
-	return p.err == nil
-}
-
-// event parses the line of seq due.
+// event parses the line of seq due. It uses no field that fetch changes.
 func (c *cursor) event(ctx context.Context, due int64, line []byte) (event.Event, error) {
-	e, err := parseLine(c.session, due, line)
-	if err == nil && !c.row.describes(&e) {
+	if err := c.store.usable(ctx); err != nil {
+		return event.Event{}, err
+	}
+	e, err := pages.Parse(c.session, due, line, corrupt)
+	if err == nil && !c.row.Describes(&e) {
 		return e, c.mismatch(ctx, due)
 	}
 	return e, err
@@ -322,30 +242,10 @@ func (c *cursor) mismatch(ctx context.Context, due int64) error {
 	if err == nil && found {
 		err = now.check(c.session)
 	}
-	if err == nil && found && now.key == c.row.key && now.first == c.row.first && now.head == c.row.head {
-		err = corrupt(c.session, "sessions", due, errEnds)
+	if err == nil && found && now.Session == c.row.Session {
+		err = corrupt(c.session, "sessions", due, pages.ErrEnds)
 	}
 	return err
-}
-
-// parseLine parses the line of seq. The rows are in the order of their seqs, so the line
-// after a missing row has a wrong seq. A nil line is too long.
-func parseLine(session string, seq int64, line []byte) (event.Event, error) {
-	if line == nil {
-		return event.Event{}, corrupt(session, "events", seq, errLongLine)
-	}
-	e, err := event.Parse(line, session)
-	if err == nil && e.Seq == seq {
-		return e, nil
-	}
-	var newer *event.VersionError
-	if errors.As(err, &newer) {
-		return event.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
-	}
-	if err == nil {
-		err = fmt.Errorf("the row has the line of seq %d", e.Seq)
-	}
-	return event.Event{}, corrupt(session, "events", seq, err)
 }
 
 func corrupt(session, table string, seq int64, cause error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -57,20 +58,20 @@ func (s *Store) fragments(ctx context.Context, session string, yield func(eventl
 		}
 		return nil
 	}
-	due := max(row.first, 1)
+	due := max(row.First, 1)
 	for {
-		page, err := s.rowPage(ctx, row.key, due)
+		page, err := s.rowPage(ctx, row.Key, due)
 		if err != nil {
 			return err
 		}
 		for _, r := range page {
-			for ; due < r.seq && due <= row.head.Seq; due++ {
-				if err := emit(eventlog.Fragment{Seq: due, Err: errMissing}); err != nil {
+			for ; due < r.seq && due <= row.Head.Seq; due++ {
+				if err := emit(eventlog.Fragment{Seq: due, Err: pages.ErrMissing}); err != nil {
 					return err
 				}
 			}
 			f := r.fragment()
-			if r.seq > row.head.Seq {
+			if r.seq > row.Head.Seq {
 				f.Seq = 0 // only the line can name an event after the head
 			}
 			if err := emit(f); err != nil {
@@ -78,12 +79,12 @@ func (s *Store) fragments(ctx context.Context, session string, yield func(eventl
 			}
 			due = r.seq + 1
 		}
-		if len(page) < maxPage {
+		if len(page) < pages.MaxRows {
 			break
 		}
 	}
-	for ; due <= row.head.Seq; due++ {
-		if err := emit(eventlog.Fragment{Seq: due, Err: errMissing}); err != nil {
+	for ; due <= row.Head.Seq; due++ {
+		if err := emit(eventlog.Fragment{Seq: due, Err: pages.ErrMissing}); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func (s *Store) rowPage(ctx context.Context, key, from int64) ([]storedRow, erro
 	if err != nil {
 		return nil, err
 	}
-	rows, err := pool.Query(ctx, readRows, key, from, maxPage)
+	rows, err := pool.Query(ctx, readRows, key, from, pages.MaxRows)
 	if err != nil {
 		return nil, s.failure(err)
 	}
@@ -114,7 +115,7 @@ func (s *Store) rowPage(ctx context.Context, key, from int64) ([]storedRow, erro
 }
 
 func (r *storedRow) fragment() eventlog.Fragment {
-	f := eventlog.Fragment{Seq: r.seq, Bytes: r.size + 1, Err: errLongLine}
+	f := eventlog.Fragment{Seq: r.seq, Bytes: r.size + 1, Err: pages.ErrLongLine}
 	if r.line != nil {
 		f.Event, f.Err = event.Parse(r.line, "")
 	}
@@ -196,7 +197,7 @@ func (t transaction) insertAll(session string, key int64, events iter.Seq2[event
 			}
 		}
 		head = e.Head()
-		if page = append(page, e); len(page) == maxPage {
+		if page = append(page, e); len(page) == pages.MaxRows {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -233,7 +234,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 				yield("", err)
 				return
 			}
-			if len(page) < maxPage {
+			if len(page) < pages.MaxRows {
 				return
 			}
 		}
@@ -246,7 +247,7 @@ func (s *Store) copyPage(ctx context.Context, number, seq *int64) ([][]byte, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := pool.Query(ctx, listCopies, *number, *seq, maxPage)
+	rows, err := pool.Query(ctx, listCopies, *number, *seq, pages.MaxRows)
 	if err != nil {
 		return nil, s.failure(err)
 	}

@@ -2,13 +2,13 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // listSessions looks up the two lines of each session by their keys. A join could read all
@@ -20,9 +20,6 @@ const (
 	listSessions = `SELECT ` + listColumns + ` FROM (SELECT * FROM sessions WHERE id >= $1 AND id <> $3 ORDER BY id LIMIT $2) s ORDER BY s.id`
 )
 
-// errNoEnd is the damage of a session whose first or last event cannot be listed.
-var errNoEnd = errors.New("the first or the last event is missing or too long")
-
 // Sessions implements eventlog.Store. Ids are compared byte by byte.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return s.List(ctx, eventlog.Part{})
@@ -32,7 +29,7 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 // the statement for a page, and its arguments.
 func (s *Store) list(ctx context.Context, after, from string, query func(from []byte, rows int64, after []byte) (string, []any),
 	yield func(eventlog.SessionInfo, error) bool) {
-	for rows := int64(firstPage); ; {
+	for rows := int64(pages.FirstRows); ; {
 		text, args := query([]byte(from), rows, []byte(after))
 		listed, size, err := s.listPage(ctx, text, args)
 		for _, info := range listed {
@@ -52,7 +49,7 @@ func (s *Store) list(ctx context.Context, after, from string, query func(from []
 		if int64(len(listed)) < rows {
 			return
 		}
-		rows = min(4*rows, maxPage, max(1, pageBytes/max(int64(size)/rows, 1)))
+		rows = min(4*rows, pages.MaxRows, max(1, pages.MaxBytes/max(int64(size)/rows, 1)))
 	}
 }
 
@@ -95,21 +92,5 @@ func (r *sessionRow) ends(session string, first, last []byte) (a, b event.Event,
 	if err := r.check(session); err != nil {
 		return a, b, err
 	}
-	if first == nil || last == nil {
-		return a, b, corrupt(session, "events", 0, errNoEnd)
-	}
-	if a, err = parseLine(session, r.first, first); err != nil {
-		return a, b, err
-	}
-	if b = a; r.first < r.head.Seq {
-		if b, err = parseLine(session, r.head.Seq, last); err != nil {
-			return a, b, err
-		}
-	}
-	for _, e := range []*event.Event{&a, &b} {
-		if !r.describes(e) {
-			return a, b, corrupt(session, "sessions", e.Seq, errEnds)
-		}
-	}
-	return a, b, nil
+	return r.Ends(session, first, last, corrupt)
 }

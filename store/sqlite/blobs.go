@@ -18,6 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -112,7 +113,7 @@ func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, erro
 				yield(eventlog.BlobInfo{}, s.locate("", "blobs", 0, err))
 				return
 			}
-			if len(page) < maxPageRows {
+			if len(page) < pages.MaxRows {
 				return
 			}
 		}
@@ -128,7 +129,7 @@ func (s *Store) blobPage(ctx context.Context, after string) (page []eventlog.Blo
 			written, _ := row[2].(int64)
 			info := eventlog.BlobInfo{Digest: event.Digest(digest), Bytes: size, Written: time.UnixMicro(written).UTC()}
 			page = append(page, info)
-		}, 3, listBlobs, after, int64(maxPageRows))
+		}, 3, listBlobs, after, int64(pages.MaxRows))
 	})
 	return page, err
 }

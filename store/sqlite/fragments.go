@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -145,7 +146,7 @@ func (v *salvage) run(ctx context.Context) error {
 
 // page reads the next rows in order. more is false after the last row.
 func (v *salvage) page(ctx context.Context) (page []record, more bool, err error) {
-	v.rows = min(max(4*v.rows, firstPageRows), maxPageRows)
+	v.rows = min(max(4*v.rows, pages.FirstRows), pages.MaxRows)
 	err = v.store.read(ctx, func(c *conn) error {
 		page = page[:0]
 		rows, err := c.query(readRows, v.key, v.next, v.rows)
@@ -154,7 +155,7 @@ func (v *salvage) page(ctx context.Context) (page []record, more bool, err error
 		}
 		size := 0
 		row := make([]driver.Value, 3)
-		for size < maxPageBytes {
+		for size < pages.MaxBytes {
 			if err = rows.Next(row); err != nil {
 				break
 			}
@@ -197,7 +198,7 @@ func (v *salvage) emit(ctx context.Context, r record) error {
 // parse parses a line of any session.
 func (v *salvage) parse(line []byte) (event.Event, error) {
 	if line == nil {
-		return event.Event{}, errLongLine
+		return event.Event{}, pages.ErrLongLine
 	}
 	e, err := event.Parse(line, v.session)
 	if err == nil {
@@ -236,7 +237,7 @@ func (v *salvage) missing(ctx context.Context, seq int64) error {
 	}
 	cause := v.damage
 	if cause == nil {
-		cause = errMissing
+		cause = pages.ErrMissing
 	}
 	for v.next = max(v.next, seq-maxMissing); v.next < seq; v.next++ {
 		if err := v.yieldFragment(ctx, eventlog.Fragment{Path: v.path, Offset: -1, Seq: v.next, Err: cause}); err != nil {

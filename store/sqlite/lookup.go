@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // Tables related and blob_users are derived from the lines. The transactions that write the
@@ -30,7 +31,7 @@ const (
 // List implements eventlog.Lister.
 func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
-		from := listFrom{id: max(part.Prefix, part.After), not: part.After, rows: firstPageRows}
+		from := listFrom{id: max(part.Prefix, part.After), not: part.After, rows: pages.FirstRows}
 		for {
 			page, more, err := s.listPage(ctx, from)
 			for _, info := range page {
@@ -50,7 +51,7 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 			if !more {
 				return
 			}
-			from.rows = min(4*from.rows, maxPageRows)
+			from.rows = min(4*from.rows, pages.MaxRows)
 		}
 	}
 }
@@ -105,7 +106,7 @@ func (s *Store) BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2
 						return
 					}
 				}
-				more = len(page) == maxPageRows
+				more = len(page) == pages.MaxRows
 			}
 		}
 	}
@@ -127,7 +128,7 @@ func (s *Store) users(ctx context.Context, d event.Digest, last userRow) (page [
 			u.key, _ = row[1].(int64)
 			u.Seq, _ = row[2].(int64)
 			page = append(page, u)
-		}, 3, listUsers, string(d), last.key, last.Seq, int64(maxPageRows))
+		}, 3, listUsers, string(d), last.key, last.Seq, int64(pages.MaxRows))
 	})
 	if err == nil && !known {
 		return nil, fmt.Errorf("users of blobs: %w", eventlog.ErrUnsupported)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -61,7 +62,7 @@ func TestLongRow(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	var damage *eventlog.CorruptError
-	if len(events) != 1 || !errors.As(err, &damage) || damage.Seq != 2 || !errors.Is(err, errLongLine) {
+	if len(events) != 1 || !errors.As(err, &damage) || damage.Seq != 2 || !errors.Is(err, pages.ErrLongLine) {
 		t.Errorf("read %d events, then %v", len(events), err)
 	}
 	readable := 0
@@ -69,7 +70,7 @@ func TestLongRow(t *testing.T) {
 		must(t, err)
 		if f.Err == nil {
 			readable++
-		} else if f.Seq != 2 || !errors.Is(f.Err, errLongLine) {
+		} else if f.Seq != 2 || !errors.Is(f.Err, pages.ErrLongLine) {
 			t.Errorf("seq %d: %v", f.Seq, f.Err)
 		}
 	}

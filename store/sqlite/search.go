@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // Search implements eventlog.Searcher. It reads the events that match in the index and
@@ -53,7 +54,7 @@ func (s *Store) newest(ctx context.Context, one *sessionPlan, to int64) iter.Seq
 				}
 			}
 		}
-		f := finder{store: s, one: one, seqs: one.seqs[:min(firstHits, len(one.seqs))], rows: firstPageRows}
+		f := finder{store: s, one: one, seqs: one.seqs[:min(firstHits, len(one.seqs))], rows: pages.FirstRows}
 		if one.lines != nil {
 			f.deliver(foundPage{lines: one.lines}, yield)
 			return
@@ -86,10 +87,10 @@ func (s *Store) older(ctx context.Context, part searchPart) iter.Seq2[event.Even
 			span.From, span.To = seqs[len(seqs)-1], seqs[0]
 		}
 		if changed || span.To-span.From < 2*int64(len(seqs)) {
-			s.readPages(ctx, part.one.Session, span, maxPageRows, yield)
+			s.readPages(ctx, part.one.Session, span, pages.MaxRows, yield)
 			return
 		}
-		f := finder{store: s, one: part.one, seqs: seqs, rows: 4 * firstPageRows}
+		f := finder{store: s, one: part.one, seqs: seqs, rows: 4 * pages.FirstRows}
 		f.events(ctx, yield)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // The cross joins make SQLite read the rows in the order of the list.
@@ -58,7 +59,7 @@ type seqLine struct {
 // fetchAhead starts to fetch the page after p if the reader is likely to need it. Until
 // the page is received, only the fetching goroutine uses the finder's position.
 func (f *finder) fetchAhead(ctx context.Context, p foundPage) <-chan foundPage {
-	if p.err != nil || len(f.seqs) == 0 || f.rows < maxPageRows {
+	if p.err != nil || len(f.seqs) == 0 || f.rows < pages.MaxRows {
 		return nil
 	}
 	ahead := make(chan foundPage, 1)
@@ -74,7 +75,7 @@ func (f *finder) deliver(p foundPage, yield func(event.Event, error) bool) bool 
 		return false
 	}
 	for _, l := range p.lines {
-		e, err := f.store.parse(f.one.Session, l.seq, l.line)
+		e, err := pages.Parse(f.one.Session, l.seq, l.line, f.store.corrupt)
 		if !yield(e, err) || err != nil {
 			return false
 		}
@@ -97,7 +98,7 @@ func (f *finder) fetch(ctx context.Context) (p foundPage) {
 		}
 		return err
 	})
-	f.seqs, f.rows = left, min(4*f.rows, maxPageRows)
+	f.seqs, f.rows = left, min(4*f.rows, pages.MaxRows)
 	p.err = f.store.locate(f.one.Session, "events", 0, err)
 	return p
 }
@@ -123,7 +124,7 @@ func (f *finder) fill(c *conn, lines []seqLine, page []int64, list string) ([]se
 // offset returns the difference between the keys and the seqs of a page, if it is the
 // same at both ends.
 func (f *finder) offset(c *conn, page []int64) (offset int64, ok bool, err error) {
-	if len(page) < firstPageRows {
+	if len(page) < pages.FirstRows {
 		return 0, false, nil
 	}
 	var offsets []int64
@@ -146,7 +147,7 @@ func readLines(c *conn, lines []seqLine, query string, args ...driver.Value) (_ 
 		return lines, false, err
 	}
 	row := make([]driver.Value, 2)
-	for size := 0; !full; full = size >= maxPageBytes {
+	for size := 0; !full; full = size >= pages.MaxBytes {
 		if err = rows.Next(row); err != nil {
 			break
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -213,7 +214,7 @@ func (p *searchPlan) describe(c *conn) error {
 func (p *searchPlan) readFew(c *conn) error {
 	var docs []int64
 	for _, one := range p.sessions {
-		if len(docs)+len(one.seqs) > firstPageRows {
+		if len(docs)+len(one.seqs) > pages.FirstRows {
 			return nil
 		}
 		for _, seq := range one.seqs {

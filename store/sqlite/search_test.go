@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // countedStmt counts the queries and the rows of a statement.
@@ -132,7 +133,7 @@ func TestSearchFirstHits(t *testing.T) {
 			}
 			break
 		}
-		if left != 0 || index.rows != firstHits+1 || lines.rows != firstPageRows {
+		if left != 0 || index.rows != firstHits+1 || lines.rows != pages.FirstRows {
 			t.Errorf("%d events: %d hits are missing; %d rows of the index, %d lines", events, left, index.rows, lines.rows)
 		}
 	}

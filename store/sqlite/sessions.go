@@ -4,12 +4,11 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -25,9 +24,6 @@ const (
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id = ?`
 )
-
-// errNoEnd is the damage of a session whose first or last event cannot be listed.
-var errNoEnd = fmt.Errorf("the first or the last event is missing, or longer than %d bytes", longestLine)
 
 // Sessions implements eventlog.Store.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
@@ -61,7 +57,7 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 	}
 	size := 0
 	row := make([]driver.Value, 8)
-	for size < maxPageBytes {
+	for size < pages.MaxBytes {
 		if err = rows.Next(row); err != nil {
 			break
 		}
@@ -86,23 +82,7 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 		i.Err = s.corrupt(i.ID, "sessions", 0, errRow)
 		return i
 	}
-	if first == nil || last == nil {
-		i.Err = s.corrupt(i.ID, "events", 0, errNoEnd)
-		return i
-	}
-	if i.First, i.Err = s.parse(i.ID, x.first, first); i.Err != nil {
-		return i
-	}
-	if i.Last = i.First; x.first < x.head.Seq {
-		if i.Last, i.Err = s.parse(i.ID, x.head.Seq, last); i.Err != nil {
-			return i
-		}
-	}
-	for _, e := range []*event.Event{&i.First, &i.Last} {
-		if i.Err == nil && !x.describes(e) {
-			i.Err = s.corrupt(i.ID, "sessions", e.Seq, errEnds)
-		}
-	}
+	i.First, i.Last, i.Err = x.Ends(i.ID, first, last, s.corrupt)
 	return i
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 const (
@@ -53,7 +54,7 @@ func (v *salvage) emitKey(ctx context.Context, key, seq int64) error {
 			return nil
 		}
 		if err == nil && !found {
-			r.err = errMissing
+			r.err = pages.ErrMissing
 		}
 		return err
 	})
