@@ -107,13 +107,14 @@ func (f *filter) modelFilter() func(string) bool {
 }
 
 // sessionRows are all sessions of the log by id, with their sources, folders and parents.
-func sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) {
+func (a *app) sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) {
 	var all []*sessionRow
 	shared := programs{}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return nil, err
 		}
+		a.bound(len(all))
 		all = append(all, newSessionRow(info, shared))
 	}
 	relate(all, shared)
@@ -123,7 +124,7 @@ func sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) 
 // sessions are the sessions with events that the filter selects; ids restricts them,
 // unless it is nil. It does not look at the models. Unreadable sessions are among them.
 func (f *filter) sessions(ctx context.Context, a *app, log *eventlog.Log, ids []string) ([]*sessionRow, error) {
-	all, err := sessionRows(ctx, log)
+	all, err := a.sessionRows(ctx, log)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (l *listing) check(now time.Time) (err error) {
 }
 
 func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
-	all, err := sessionRows(ctx, log)
+	all, err := a.sessionRows(ctx, log)
 	if err != nil {
 		return err
 	}

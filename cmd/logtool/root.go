@@ -21,7 +21,9 @@ type app struct {
 	err    io.Writer
 	getenv func(string) string
 	now    func() time.Time
-	pager  *pager // shows the output; nil without a pager
+	// setMemory bounds the memory of the program; nil does not.
+	setMemory func(sessions int)
+	pager     *pager // shows the output; nil without a pager
 
 	progress *progress // of the command; nil for none
 

@@ -49,6 +49,7 @@ branches for the whole store, and reads every session.
 }
 
 func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long bool, format string) error {
+	a.bound(0)
 	forest, err := fork.Tree(ctx, log)
 	if err != nil {
 		return err
