@@ -273,7 +273,6 @@ func (e dirEntry) IsDir() bool                { return e.kind.IsDir() }
 func (e dirEntry) Type() fs.FileMode          { return e.kind }
 func (e dirEntry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
 
-
 func (o *osFS) SyncDir(name string) error {
 	if name == "." {
 		root, err := o.root()
