@@ -52,7 +52,7 @@ func TestErasureLeavesCatalog(t *testing.T) {
 	}
 }
 
-// A damaged catalog has no rows. An erasure fails: nobody knows what its pages have.
+// A damaged catalog has no rows. An erasure fails, because a damaged page may have the row.
 func TestCatalogDamaged(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
