@@ -45,11 +45,11 @@ func (a *app) lsCommand() *cobra.Command {
 TITLE is the newest title in these events, else the beginning of the first user
 message. The label of a fork is shown before its title.
 
---long reads whole sessions. It finds all titles and adds turns, messages, tokens,
-cost, and the number of orphaned (rewound) events. SOURCE is the program that a
-session was imported from, FORKS the number of its forks, and FROM its own origin:
-a fork, a run or a copy of SESSION@SEQ. Events that a fork shares with its parents
-are not counted again.
+--long reads whole sessions, and later only those that have changed. It finds all
+titles and adds turns, messages, tokens, cost, and the number of orphaned (rewound)
+events. SOURCE is the program that a session was imported from, FORKS the number of
+its forks, and FROM its own origin: a fork, a run or a copy of SESSION@SEQ. Events
+that a fork shares with its parents are not counted again.
 
 ` + whenHelp + ` Both bound the
 last activity of a session; --idle 90d is --until 90d.`,

@@ -72,18 +72,8 @@ func (p puttingRows) apply(w *writer) error {
 
 func (puttingRows) unknown(cause error) error { return cause }
 
-// uncatalog erases the row of a session, in the transaction that erases its lines. It
-// makes a damaged catalog anew.
+// uncatalog erases the row of a session, in the transaction that erases its lines.
 func (w *writer) uncatalog(session int64) error {
-	if err := w.conn.run("SAVEPOINT row"); err != nil {
-		return fmt.Errorf("change the catalog: %w", err)
-	}
 	_, err := w.conn.exec(deleteCatalogRow, session)
-	if err != nil {
-		err = w.conn.run("ROLLBACK TO row; DROP TABLE catalog;" + makeCatalog)
-	}
-	if err == nil {
-		err = w.conn.run("RELEASE row")
-	}
-	return wrap("change the catalog", err)
+	return wrap("erase the row of the catalog", err)
 }

@@ -341,11 +341,11 @@ func TestRemoveAtAHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var conflict *eventlog.ConflictError
-	if err := erase.Remove(t.Context(), log, "s", erase.RemoveOptions{At: head}); !errors.As(err, &conflict) || conflict.Expected != head {
+	if err := erase.Remove(t.Context(), log, "s", erase.RemoveOptions{Heads: map[string]event.Head{"s": head}}); !errors.As(err, &conflict) || conflict.Expected != head {
 		t.Errorf("at the old head: %v", err)
 	}
 	now, err := log.Head(t.Context(), "s")
-	if err != nil || erase.Remove(t.Context(), log, "s", erase.RemoveOptions{At: now}) != nil {
+	if err != nil || erase.Remove(t.Context(), log, "s", erase.RemoveOptions{Heads: map[string]event.Head{"s": now}}) != nil {
 		t.Errorf("at the head: %v", err)
 	}
 	if _, err := log.Head(t.Context(), "s"); !errors.Is(err, eventlog.ErrNotFound) {

@@ -19,9 +19,9 @@ type RemoveOptions struct {
 	// DespiteUnreadable removes the session even if there are sessions too damaged to
 	// tell whether they are forks of it.
 	DespiteUnreadable bool
-	// At is the head that the session must have; the zero head is any. A session with
-	// another head stays, and the error is a *eventlog.ConflictError.
-	At event.Head
+	// Heads are the heads that sessions must have; a session that is not listed may have
+	// any. A session with another head stays, and the error is a *eventlog.ConflictError.
+	Heads map[string]event.Head
 }
 
 // Remove removes a session with all its events, even if it is damaged. If a fork needs
@@ -113,8 +113,10 @@ func removeSession(ctx context.Context, log *eventlog.Log, session string, opts 
 		case err != nil:
 			return err
 		}
-		if len(opts) > 0 && !opts[0].At.IsZero() && head != opts[0].At {
-			return &eventlog.ConflictError{Session: session, Expected: opts[0].At, Actual: head}
+		if len(opts) > 0 {
+			if want, ok := opts[0].Heads[session]; ok && head != want {
+				return &eventlog.ConflictError{Session: session, Expected: want, Actual: head}
+			}
 		}
 		err = eraser.RemoveSession(ctx, session, head)
 		if errors.Is(err, eventlog.ErrCorrupt) && !head.IsZero() {

@@ -176,18 +176,40 @@ func (p *Plan) keep(s Session, reason string) {
 // sessions that are not removed are in the store. Blobs stay until erase.Collect.
 func (p *Plan) Remove(ctx context.Context, log *eventlog.Log) error {
 	for len(p.Sessions) > 0 {
-		s := p.Sessions[0]
-		err := erase.Remove(ctx, log, s.ID, erase.RemoveOptions{At: s.Head})
+		err := p.removeEach(ctx, log)
 		switch {
+		case err == nil:
 		case errors.Is(err, eventlog.ErrConflict):
-			p.keep(s, "it has new events")
+			p.keep(p.Sessions[0], "it has new events")
 		case errors.Is(err, eventlog.ErrInUse):
-			p.keep(s, "it has a new fork")
-		case err != nil && !errors.Is(err, eventlog.ErrNotFound):
-			return fmt.Errorf("retire: %w", err)
+			p.keep(p.Sessions[0], "it has a new fork")
+		case errors.Is(err, eventlog.ErrNotFound):
+			p.removed()
 		default:
-			p.Sessions, p.Removed = p.Sessions[1:], append(p.Removed, s)
+			return fmt.Errorf("retire: %w", err)
 		}
 	}
 	return nil
+}
+
+// removeEach removes sessions up to the first one that cannot be removed, which is then
+// the first session of the plan.
+func (p *Plan) removeEach(ctx context.Context, log *eventlog.Log) error {
+	var ids []string
+	heads := map[string]event.Head{}
+	for _, s := range p.Sessions {
+		ids = append(ids, s.ID)
+		heads[s.ID] = s.Head
+	}
+	done := func(string) error {
+		p.removed()
+		return nil
+	}
+	return erase.RemoveEach(ctx, log, ids, done, erase.RemoveOptions{Heads: heads})
+}
+
+// removed moves the first session to Removed.
+func (p *Plan) removed() {
+	p.Removed = append(p.Removed, p.Sessions[0])
+	p.Sessions = p.Sessions[1:]
 }

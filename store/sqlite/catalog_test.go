@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// putRow stores a row of a session in the catalog.
+func putRow(t *testing.T, s *Store, session, text string) {
+	t.Helper()
+	at, err := s.Version(t.Context(), session)
+	must(t, err)
+	must(t, s.PutCatalogRows(t.Context(), []eventlog.CatalogRow{{Session: session, At: at, Data: []byte(text)}}))
+}
+
+// places is the number of places in the files of the store that have a text.
+func places(t *testing.T, s *Store, text string) int {
+	t.Helper()
+	found, err := collect(s.FindBytes(t.Context(), [][]byte{[]byte(text)}))
+	must(t, err)
+	return len(found)
+}
+
+// An erasure leaves no byte of the row of its session in the files, and keeps the rows of
+// other sessions.
+func TestErasureLeavesCatalog(t *testing.T) {
+	s := open(t, tempPath(t))
+	a, b := add(t, s, "a", event.Head{}, 2, "x"), add(t, s, "b", event.Head{}, 2, "x")
+	add(t, s, "c", event.Head{}, 2, "x")
+	for session, text := range map[string]string{"a": "zyzzyva", "b": "quetzal", "c": "numbat"} {
+		putRow(t, s, session, text)
+	}
+	for _, text := range []string{"zyzzyva", "quetzal", "numbat"} {
+		if places(t, s, text) == 0 {
+			t.Errorf("%s is in no file", text)
+		}
+	}
+	must(t, s.Rewrite(t.Context(), "a", a, nil, eventChain("a", a, 1, "note")))
+	must(t, s.RemoveSession(t.Context(), "b", b))
+	for _, text := range []string{"zyzzyva", "quetzal"} {
+		if n := places(t, s, text); n > 0 {
+			t.Errorf("%s is in %d places", text, n)
+		}
+	}
+	if places(t, s, "numbat") == 0 {
+		t.Error("the row of another session is gone")
+	}
+}
+
+// A damaged catalog has no rows. An erasure fails, because a damaged page may have the row.
+func TestCatalogDamaged(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	head := add(t, s, "a", event.Head{}, 2, "x")
+	putRow(t, s, "a", "zyzzyva")
+	page, err := s.writer.conn.number("SELECT rootpage FROM sqlite_schema WHERE name = 'catalog'")
+	must(t, err)
+	must(t, s.Close())
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = file.WriteAt(bytes.Repeat([]byte{0xff}, pageSize), (page-1)*pageSize)
+	must(t, errors.Join(err, file.Close()))
+	s = open(t, path)
+	rows, err := s.CatalogRows(t.Context(), []string{"a"})
+	must(t, err)
+	if len(rows) > 0 {
+		t.Errorf("rows of a damaged catalog: %q", rows)
+	}
+	want(t, eventlog.ErrCorrupt, s.Rewrite(t.Context(), "a", head, nil, eventChain("a", head, 1, "note")))
+}
