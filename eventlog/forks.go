@@ -31,7 +31,7 @@ func (l *Log) Forks(ctx context.Context, sessions ...string) (ForkMap, error) {
 	if err := l.usable(ctx); err != nil {
 		return m, err
 	}
-	if _, able := As[Relater](l.store); able && 0 < len(sessions) && len(sessions) <= maxLookups {
+	if _, able := As[Relater](l.store); able && len(sessions) > 0 {
 		return m, m.addBelow(ctx, l, sessions)
 	}
 	for info, err := range l.Sessions(ctx) {
@@ -44,10 +44,6 @@ func (l *Log) Forks(ctx context.Context, sessions ...string) (ForkMap, error) {
 	}
 	return m, nil
 }
-
-// maxLookups is the number of sessions from which one listing costs less than a lookup
-// for each.
-const maxLookups = 100
 
 // addBelow adds the forks of sessions, and their forks.
 func (m *ForkMap) addBelow(ctx context.Context, l *Log, sessions []string) error {

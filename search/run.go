@@ -52,7 +52,7 @@ const (
 // task is a session to search, and the channel for its hits.
 type task struct {
 	eventlog.Candidates
-	hits chan finding
+	hits chan *finding // pointers: most sessions have no hit, and a finding is large
 }
 
 func (s *search) run(outer context.Context) {
@@ -99,7 +99,7 @@ func (s *search) together(ctx context.Context, cancel func(), next func() (event
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer cancel()
-	tasks, order := make(chan task), make(chan chan finding, 4*workers)
+	tasks, order := make(chan task), make(chan chan *finding, 4*workers)
 	working.Go(func() { s.dispatch(ctx, next, tasks, order) })
 	for range workers {
 		working.Go(func() {
@@ -114,7 +114,7 @@ func (s *search) together(ctx context.Context, cancel func(), next func() (event
 			if ctx.Err() != nil {
 				return true
 			}
-			if !s.give(ctx, f) {
+			if !s.give(ctx, *f) {
 				return false
 			}
 		}
@@ -157,18 +157,18 @@ func (s *search) due(f *finding) bool {
 
 // dispatch makes a task of each session, in order. An error of the listing ends the
 // search.
-func (s *search) dispatch(ctx context.Context, next func() (eventlog.Candidates, error, bool), tasks chan<- task, order chan<- chan finding) {
+func (s *search) dispatch(ctx context.Context, next func() (eventlog.Candidates, error, bool), tasks chan<- task, order chan<- chan *finding) {
 	defer close(order)
 	defer close(tasks)
 	for c, err, ok := next(); ok; c, err, ok = next() {
-		t := task{c, make(chan finding, hitsAhead)}
+		t := task{c, make(chan *finding, hitsAhead)}
 		select {
 		case order <- t.hits:
 		case <-ctx.Done():
 			return
 		}
 		if err != nil {
-			t.hits <- finding{hit: Hit{Session: c.Session}, err: err}
+			t.hits <- &finding{hit: Hit{Session: c.Session}, err: err}
 			close(t.hits)
 			return
 		}
@@ -272,7 +272,7 @@ func (s *search) most() int {
 // send passes a hit on. It is false if the search was canceled.
 func (t *task) send(ctx context.Context, f finding) bool {
 	select {
-	case t.hits <- f:
+	case t.hits <- &f:
 		return true
 	case <-ctx.Done():
 		return false

@@ -59,7 +59,8 @@ func wantPeak(t *testing.T, most, limit, wantExit int, args ...string) {
 }
 
 // An import needs up to six times the memory of the longest record, a page for people
-// five times; verifying the event and exporting it for programs three times.
+// five times; verifying the event and exporting it for programs three times; a search
+// four times, and showing it six times.
 func TestMemoryOfALongRecord(t *testing.T) {
 	const size = 24 * mebi
 	dir := t.TempDir()
@@ -68,6 +69,8 @@ func TestMemoryOfALongRecord(t *testing.T) {
 	for _, store := range []string{filepath.Join(dir, "store"), filepath.Join(dir, "s.db")} {
 		wantPeak(t, 6*size+baseMemory, size, 0, "--store", store, "import", file)
 		wantPeak(t, 3*size+baseMemory, size, 0, "--store", store, "verify")
+		wantPeak(t, 4*size+baseMemory, size, 1, "--store", store, "search", "zebra")
+		wantPeak(t, 6*size+baseMemory, size, 0, "--store", store, "show", "a")
 		for format, times := range map[string]int{"jsonl": 3, "openai": 3, "markdown": 5} {
 			wantPeak(t, times*size+baseMemory, size, 0, "--store", store, "export", "a", "--format", format, "-o", filepath.Join(dir, "out"))
 		}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/convlog/convlog/event"
@@ -12,23 +14,77 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// work is what an operation does, per event of its session.
-type work struct{ events, bytes, allocations, allocated float64 }
+// work is what an operation does, per event of its session or per session of its store.
+type work struct{ statements, events, bytes, allocations, allocated float64 }
 
-// countingStore counts the events and the bytes of lines that it yields.
-type countingStore struct {
-	eventlog.Store
-	events, bytes int
+// growth is an upper bound for the work in a store that is ten times as large.
+var growth = []struct {
+	what           string
+	of             func(work) float64
+	most, constant float64
+}{
+	{"statements", func(w work) float64 { return w.statements }, maxGrowth, 0.05},
+	{"events read", func(w work) float64 { return w.events }, maxGrowth, 0.05},
+	{"bytes read", func(w work) float64 { return w.bytes }, maxGrowth, 10},
+	{"allocations", func(w work) float64 { return w.allocations }, maxGrowth, 1},
+	{"bytes allocated", func(w work) float64 { return w.allocated }, maxGrowth, 200},
 }
 
-func (s *countingStore) Unwrap() eventlog.Store { return s.Store }
+// wantNoGrowth compares the work in a small and in a large store.
+func wantNoGrowth(t *testing.T, name string, before, after work) {
+	t.Helper()
+	for _, g := range growth {
+		if g.of(after) > g.most*g.of(before)+g.constant {
+			t.Errorf("%s: %s: %.1f in the small store, %.1f in the large one", name, g.what, g.of(before), g.of(after))
+		}
+	}
+}
+
+// countingStore counts the reads, listings, lookups and appends of a store in memory, and
+// the events and the bytes of lines that it yields. Redactions write several sessions at
+// the same time.
+type countingStore struct {
+	*memory.Store
+	statements, events, bytes atomic.Int64
+}
+
+func (s *countingStore) yielded(e *event.Event) {
+	s.events.Add(1)
+	s.bytes.Add(int64(len(e.Line())))
+}
+
+func (s *countingStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	s.statements.Add(1)
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+func (s *countingStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.rows(s.Store.Sessions(ctx))
+}
+
+func (s *countingStore) Related(ctx context.Context, session string) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.rows(s.Store.Related(ctx, session))
+}
+
+func (s *countingStore) rows(rows iter.Seq2[eventlog.SessionInfo, error]) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		s.statements.Add(1)
+		for info, err := range rows {
+			s.yielded(&info.First)
+			s.yielded(&info.Last)
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
 
 func (s *countingStore) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
+		s.statements.Add(1)
 		for e, err := range s.Store.Read(ctx, session, span) {
 			if err == nil {
-				s.events++
-				s.bytes += len(e.Line())
+				s.yielded(&e)
 			}
 			if !yield(e, err) {
 				return
@@ -48,24 +104,33 @@ func TestWorkPerEventDoesNotGrow(t *testing.T) {
 		for _, op := range operations {
 			before, after := workOf(t, b, op, short), workOf(t, b, op, long)
 			if op.name == "read-path" { // reads a path of more than 1,024 events twice
-				before.events, before.bytes = 2*before.events, 2*before.bytes
+				before.statements, before.events, before.bytes = 2*before.statements, 2*before.events, 2*before.bytes
 			}
-			for _, c := range []struct {
-				what           string
-				before, after  float64
-				most, constant float64
-			}{
-				{"events read", before.events, after.events, maxGrowth, 0.01},
-				{"bytes read", before.bytes, after.bytes, maxGrowth, 10},
-				{"allocations", before.allocations, after.allocations, maxGrowth, 1},
-				{"bytes allocated", before.allocated, after.allocated, maxGrowth, 200},
-			} {
-				if c.after > c.most*c.before+c.constant {
-					t.Errorf("%s of shape %s: %s per event: %.1f in %d events, %.1f in %d", op.name, s.name, c.what, c.before, few, c.after, many)
-				}
-			}
+			wantNoGrowth(t, op.name+" of shape "+s.name, before, after)
 		}
 	}
+}
+
+// TestWorkPerSessionDoesNotGrow runs each operation on stores of each shape.
+func TestWorkPerSessionDoesNotGrow(t *testing.T) {
+	const few, many = 200, 2000
+	for _, op := range storeOperations {
+		for _, shape := range op.shapes {
+			wantNoGrowth(t, fmt.Sprintf("%s, sessions %s", op.name, shape), workOver(t, op, shape, few), workOver(t, op, shape, many))
+		}
+	}
+}
+
+func workOver(t *testing.T, op storeOperation, shape storeShape, n int) work {
+	t.Helper()
+	store := &countingStore{Store: memory.New()}
+	log := eventlog.Open(store)
+	defer func() { _ = log.Close() }()
+	s, err := fillMany(t.Context(), log, shape, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.count(t, op.name, n, func() error { return op.run(t.Context(), s) })
 }
 
 func workOf(t *testing.T, b *bench, op operation, events []event.Event) work {
@@ -80,16 +145,24 @@ func workOf(t *testing.T, b *bench, op operation, events []event.Event) work {
 	if err != nil {
 		t.Fatalf("%s: %v", op.name, err)
 	}
+	return store.count(t, op.name, len(events), run)
+}
+
+// count returns the work of run per item.
+func (s *countingStore) count(t *testing.T, name string, items int, run func() error) work {
+	t.Helper()
 	var before, after runtime.MemStats
-	store.events, store.bytes = 0, 0
+	s.statements.Store(0)
+	s.events.Store(0)
+	s.bytes.Store(0)
 	runtime.ReadMemStats(&before)
 	if err := run(); err != nil {
-		t.Fatalf("%s: %v", op.name, err)
+		t.Fatalf("%s: %v", name, err)
 	}
-	n := len(events)
 	runtime.ReadMemStats(&after)
+	n := float64(items)
 	return work{
-		events: float64(store.events) / float64(n), bytes: float64(store.bytes) / float64(n),
-		allocations: float64(after.Mallocs-before.Mallocs) / float64(n), allocated: float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
+		statements: float64(s.statements.Load()) / n, events: float64(s.events.Load()) / n, bytes: float64(s.bytes.Load()) / n,
+		allocations: float64(after.Mallocs-before.Mallocs) / n, allocated: float64(after.TotalAlloc-before.TotalAlloc) / n,
 	}
 }

@@ -136,6 +136,7 @@ type fixtures struct {
 	uncompacted   *history // jsonl
 	store         *store
 	shaped        map[shapeSize]*eventlog.Log
+	many          map[manySize]*manySessions
 }
 
 // history is a log with one long session, and the session's file.

@@ -5,6 +5,7 @@
 //	go run ./internal/bench -quick     smaller and noisier, under a minute
 //	go run ./internal/bench -run jsonl -json
 //	go run ./internal/bench -run grow  how the cost of an event grows with its session
+//	go run ./internal/bench -run many  how the cost of a session grows with its store
 //
 // Ratios are comparable between machines, times are not. The exit code is 1 if a ratio
 // misses its bar. Rows without a bar are for information.
@@ -24,7 +25,7 @@ import (
 )
 
 // trials has all trials, in the order of the table.
-var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials)
+var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, manyTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials)
 
 // errBarMissed means that a ratio missed its bar.
 var errBarMissed = errors.New("a bar falls short")

@@ -65,7 +65,7 @@ func (p *plan) copiers(ctx context.Context) (sessions []string, err error) {
 // relations. Else they descend from the sessions to rewrite, or from their ancestors: a
 // copy may be of a fork that was removed.
 func (p *plan) relatives(ctx context.Context, lost bool) iter.Seq2[eventlog.SessionInfo, error] {
-	if _, able := eventlog.As[eventlog.Relater](p.log.Store()); !able || lost || len(p.order) > mostLookups {
+	if _, able := eventlog.As[eventlog.Relater](p.log.Store()); !able || lost {
 		return p.log.Sessions(ctx)
 	}
 	return func(yield func(eventlog.SessionInfo, error) bool) {
@@ -88,10 +88,6 @@ func (p *plan) relatives(ctx context.Context, lost bool) iter.Seq2[eventlog.Sess
 		}
 	}
 }
-
-// mostLookups is the number of sessions to rewrite from which one listing costs less than
-// lookups.
-const mostLookups = 100
 
 // withAncestors lists the sessions to rewrite, and their ancestors as far as they are
 // readable.

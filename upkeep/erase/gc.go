@@ -59,9 +59,9 @@ var (
 // CollectOptions only.
 //
 // If the store is no eventlog.BlobIndex, Collect reads all sessions. If one of them cannot
-// be read whole, the blobs in use are unknown: the error names
-// the session (a *eventlog.CorruptError if it is damaged), no blob is removed, and
-// the Garbage has the leftovers, which are removed all the same.
+// be read whole, the blobs in use are unknown: the error names the session (a
+// *eventlog.CorruptError if it is damaged), no blob is removed, and the Garbage has the
+// leftovers, which are removed all the same.
 //
 // Memory grows with the number of blobs that are older than the grace.
 func Collect(ctx context.Context, log *eventlog.Log, opts ...CollectOptions) (Garbage, error) {
@@ -170,10 +170,10 @@ func (c *collection) remove(ctx context.Context, blobs map[event.Digest]eventlog
 // tailSeq is the seq that neededBlobs uses for a torn tail.
 const tailSeq = -1
 
-// neededBlobs yields those of the blobs that lines of the store list, except for events
+// neededBlobs yields each of the blobs that a line of the store lists, except for events
 // that except picks. It may yield other blobs too, and a digest may repeat. If the store is
-// no eventlog.BlobIndex, neededBlobs reads all sessions, and an error names the session that cannot
-// be read whole.
+// no eventlog.BlobIndex, neededBlobs reads all sessions, and an error names the session
+// that cannot be read whole.
 func neededBlobs(ctx context.Context, log *eventlog.Log, blobs []event.Digest, except func(session string, seq int64) bool) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
 		users := listedBlobs(ctx, log)

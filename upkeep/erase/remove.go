@@ -59,9 +59,9 @@ func removeEach(ctx context.Context, log *eventlog.Log, sessions []string, done 
 	if err != nil {
 		return fmt.Errorf("remove session %q: %w", sessions[0], err)
 	}
-	parents := parentsOf(forks)
+	gone := map[string]bool{}
 	for _, session := range sessions {
-		if err := removable(&forks, session, opts); err != nil {
+		if err := removable(&forks, gone, session, opts); err != nil {
 			return fmt.Errorf("remove session %q: %w", session, err)
 		}
 		if err := removeSession(ctx, log, session, opts); err != nil {
@@ -70,31 +70,12 @@ func removeEach(ctx context.Context, log *eventlog.Log, sessions []string, done 
 		if err := erased(ctx, log, nil); err != nil {
 			return fmt.Errorf("remove session %q: %w", session, err)
 		}
-		forget(&forks, parents, session)
+		gone[session] = true
 		if err := done(session); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// parentsOf maps forks to their parents.
-func parentsOf(forks eventlog.ForkMap) map[string]string {
-	parents := map[string]string{}
-	for parent, list := range forks.ByParent {
-		for _, f := range list {
-			parents[f.Session] = parent
-		}
-	}
-	return parents
-}
-
-// forget removes a session that was removed from the forks.
-func forget(forks *eventlog.ForkMap, parents map[string]string, session string) {
-	if parent, ok := parents[session]; ok {
-		forks.ByParent[parent] = slices.DeleteFunc(forks.ByParent[parent], func(f eventlog.ForkInfo) bool { return f.Session == session })
-	}
-	forks.Unreadable = slices.DeleteFunc(forks.Unreadable, func(id string) bool { return id == session })
 }
 
 func removeSession(ctx context.Context, log *eventlog.Log, session string, opts []RemoveOptions) error {
@@ -129,17 +110,22 @@ func removeSession(ctx context.Context, log *eventlog.Log, session string, opts 
 	})
 }
 
-// removable refuses a session that forks need, or may need.
-func removable(forks *eventlog.ForkMap, session string, opts []RemoveOptions) error {
-	if needed := forks.ByParent[session]; len(needed) > 0 {
-		var names []string
-		for _, f := range needed {
-			names = append(names, f.Session)
+// removable refuses a session that forks need, or may need, except sessions that are gone.
+func removable(forks *eventlog.ForkMap, gone map[string]bool, session string, opts []RemoveOptions) error {
+	var needed []string
+	for _, f := range forks.ByParent[session] {
+		if !gone[f.Session] {
+			needed = append(needed, f.Session)
 		}
-		return fmt.Errorf("%w: forked by %s", eventlog.ErrInUse, quoted(names))
 	}
-	unread := slices.DeleteFunc(slices.Clone(forks.Unreadable), func(id string) bool { return id == session })
-	if len(unread) > 0 && !(len(opts) > 0 && opts[0].DespiteUnreadable) {
+	if len(needed) > 0 {
+		return fmt.Errorf("%w: forked by %s", eventlog.ErrInUse, quoted(needed))
+	}
+	if len(opts) > 0 && opts[0].DespiteUnreadable {
+		return nil
+	}
+	unread := slices.DeleteFunc(slices.Clone(forks.Unreadable), func(id string) bool { return id == session || gone[id] })
+	if len(unread) > 0 {
 		return fmt.Errorf("%w: %s may be forks of it", eventlog.ErrLineage, quoted(unread))
 	}
 	return nil
