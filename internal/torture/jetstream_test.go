@@ -26,6 +26,7 @@ const sessions = "convlog_0"
 
 // One NATS server is killed at any moment while processes write, and starts again.
 func TestKillNode(t *testing.T) {
+	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{Processes: true})
 	s := newServerFixture(t, jetstreamBackend, servers.URL())
 	restart := func(*group) {
@@ -37,14 +38,16 @@ func TestKillNode(t *testing.T) {
 
 // Processes that write to one store on a NATS server are killed at any moment.
 func TestKillJetStream(t *testing.T) {
+	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{Listen: true})
 	c := newServerFixture(t, jetstreamBackend, servers.URL()).startGroup(groupSize, job{})
-	c.killMany(min(killsPerStore, *killsFlag/4))
+	c.killMany(min(killsPerStore, *killsFlag/2))
 	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
 }
 
 // A cluster of three servers loses one at a time, or its network, while processes write.
 func TestCluster(t *testing.T) {
+	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Processes: true, Proxied: true})
 	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
 	x := cluster{s, servers}
