@@ -97,7 +97,7 @@ func (p *process) line() (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// processes compares the appends of 16 processes to one session with those of one process.
+// processes compares appends to one session: by 16 processes, and by one.
 // The second figure is the slowest append.
 func (s *serverBench) processes(ctx context.Context) ([]figure, error) {
 	var slowest time.Duration

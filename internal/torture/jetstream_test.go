@@ -1,10 +1,13 @@
 package torture
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/store/jetstream"
@@ -104,7 +107,33 @@ func (x *cluster) stopLeader(c *group) {
 func (x *cluster) isolateLeader(c *group) {
 	n := x.leader()
 	does := func(fn func()) func() error { return func() error { fn(); return nil } }
-	x.without(c, "leader isolated", does(n.Isolate), does(n.Join))
+	isolate := func() error {
+		n.Isolate()
+		x.minority(n)
+		return nil
+	}
+	x.without(c, "leader isolated", isolate, does(n.Join))
+	log := x.backend.log(x.dir)
+	if head, err := log.Head(x.ctx, alone); !errors.Is(err, eventlog.ErrNotFound) {
+		x.Errorf("the isolated server has stored up to %v, %v", head, err)
+	}
+	x.must(log.Close())
+}
+
+// alone is a session that only a client of an isolated server writes to.
+const alone = "alone"
+
+// minority appends at an isolated server, until a deadline.
+func (x *cluster) minority(n *natstest.Node) {
+	store, err := jetstream.New(n.URL(), jetstreamOptions(false))
+	x.must(err)
+	log := eventlog.Open(store)
+	ctx, cancel := context.WithTimeout(x.ctx, time.Second)
+	defer cancel()
+	if head, err := log.Append(ctx, alone, eventlog.New(), event.UserMessage("hello")); err == nil {
+		x.Errorf("an isolated server acknowledges %v", head)
+	}
+	x.must(log.Close())
 }
 
 func (x *cluster) each(fn func(n *natstest.Node)) {
