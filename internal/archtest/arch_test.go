@@ -158,14 +158,14 @@ var table = map[string]room{
 	"internal/regular":  {modules: []string{"golang.org/x/sys"}},
 	"internal/flock":    {rooms: []string{"internal/regular"}, modules: []string{"golang.org/x/sys"}},
 	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
-	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"github.com/jackc/pgx/v5", "golang.org/x/sys", "modernc.org/sqlite"}, given...)},
+	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"github.com/jackc/pgx/v5", "github.com/nats-io/nats.go", "golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
 	"internal/garden": {
 		rooms: []string{"event", "eventlog", "projection", "fork", "internal/suite", "store/...", "upkeep/..."}, modules: append(testModules, given...),
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
-	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog", "upkeep/..."}},
+	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 

@@ -22,10 +22,12 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+
+	"github.com/convlog/convlog/internal/natstest"
 )
 
 // trials has all trials, in the order of the table.
-var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, manyTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials)
+var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, manyTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials, jetstreamTrials)
 
 // errBarMissed means that a ratio missed its bar.
 var errBarMissed = errors.New("a bar falls short")
@@ -52,6 +54,7 @@ func (f flags) sizes() sizes {
 }
 
 func main() {
+	natstest.RunNode()
 	if job := os.Getenv(appenderVariable); job != "" {
 		if err := appendFor(job); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

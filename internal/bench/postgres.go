@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -11,7 +10,6 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
-	"github.com/convlog/convlog/store/postgres"
 )
 
 // The rows of a log on a server use a private server that syncs each commit.
@@ -70,10 +68,8 @@ var postgresTrials = []trial{
 
 // postgresBench is a log on a server, and bare connections to the same tables.
 type postgresBench struct {
-	*bench
+	*serverBench
 	server *pgtest.Server
-	dsn    string
-	log    *eventlog.Log
 	bare   *pgxpool.Pool
 	keys   int64 // sessions of bare inserts, below 0
 	mu     sync.Mutex
@@ -87,14 +83,11 @@ func (b *bench) postgres(ctx context.Context, args ...string) (*postgresBench, e
 		return nil, err
 	}
 	b.closes = append(b.closes, server.Stop)
-	store, err := postgres.New(server.DSN())
+	on, err := b.onServer(ctx, server.DSN())
 	if err != nil {
 		return nil, err
 	}
-	p := &postgresBench{bench: b, server: server, dsn: server.DSN(), log: eventlog.Open(store)}
-	if _, err := p.log.Append(ctx, b.name(), eventlog.New(), event.UserMessage("creates the tables")); err != nil {
-		return nil, err
-	}
+	p := &postgresBench{serverBench: on, server: server}
 	config, err := pgxpool.ParseConfig(server.DSN())
 	if err != nil {
 		return nil, err
@@ -146,17 +139,7 @@ func (b *bench) postgresAppends(ctx context.Context, writers int, ours func(cont
 		return nil, err
 	}
 	defer p.close()
-	events := people(b.sizes.durable)
-	stored, err := b.storedEvents(ctx, events)
-	if err != nil {
-		return nil, err
-	}
-	raw := func(ctx context.Context) (float64, error) {
-		start := time.Now()
-		err := parallel(writers, func(int) error { return p.insert(ctx, stored) })
-		return perItem(start, writers*len(stored)), err
-	}
-	return compare(ctx, b.sizes.rounds, func(ctx context.Context) (float64, error) { return ours(ctx, p.log, events) }, raw, samples.rates)
+	return p.appends(ctx, writers, ours, p.insert)
 }
 
 func postgresShared(ctx context.Context, b *bench) ([]figure, error) {
@@ -165,21 +148,7 @@ func postgresShared(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	defer p.close()
-	n := b.sizes.durable
-	many := func(ctx context.Context) (float64, error) {
-		session := b.name()
-		batches := make([][]event.Event, workers)
-		for i := range batches {
-			batches[i] = users(n)
-		}
-		start := time.Now()
-		err := parallel(workers, func(i int) error { return appendEach(ctx, p.log, session, batches[i]) })
-		return perItem(start, workers*n), err
-	}
-	one := func(ctx context.Context) (float64, error) {
-		return b.timeAppends(ctx, p.log, users(n))
-	}
-	return compare(ctx, b.sizes.rounds, many, one, samples.rates)
+	return p.shared(ctx)
 }
 
 func postgresRead(ctx context.Context, b *bench) ([]figure, error) {
@@ -188,36 +157,14 @@ func postgresRead(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	defer p.close()
-	n := b.sizes.history
-	if err := fill(ctx, p.log, longSession, n); err != nil {
-		return nil, err
-	}
-	read := (&history{log: p.log}).readAll(n)
-	bare := func(ctx context.Context) (float64, error) {
-		start := time.Now()
+	bare := func(ctx context.Context, n int) error {
 		got, err := p.count(ctx, `SELECT e.line FROM events e JOIN sessions s ON s.key = e.session WHERE s.id = $1 ORDER BY e.seq`, []byte(longSession))
 		if err == nil {
 			err = expectCount(got, n)
 		}
-		return float64(time.Since(start)), err
+		return err
 	}
-	last := func(ctx context.Context) (float64, error) {
-		start := time.Now()
-		got, err := countEvents(ctx, p.log, eventlog.Last(64))
-		if err == nil {
-			err = expectCount(got, 64)
-		}
-		return float64(time.Since(start)), err
-	}
-	whole, err := pair(ctx, b.sizes.rounds, read, bare)
-	if err != nil {
-		return nil, err
-	}
-	few, err := pair(ctx, b.sizes.rounds, last, read)
-	if err != nil {
-		return nil, err
-	}
-	return []figure{whole.times(), few.times()}, nil
+	return p.reads(ctx, bare)
 }
 
 // count scans all rows of a query.
@@ -244,29 +191,12 @@ func postgresList(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	defer p.close()
-	events := users(2)
-	for range b.sizes.sessions - 1 {
-		if _, err := p.log.Append(ctx, b.name(), eventlog.New(), events...); err != nil {
-			return nil, err
-		}
-	}
-	want := b.sizes.sessions
-	list := func(ctx context.Context) (float64, error) {
-		start := time.Now()
-		n, err := countSessions(ctx, p.log)
-		if err == nil {
-			err = expectCount(n, want)
-		}
-		return perItem(start, want), err
-	}
-	bare := func(ctx context.Context) (float64, error) {
-		start := time.Now()
+	return p.lists(ctx, func(ctx context.Context, want int) error {
 		n, err := p.count(ctx, `SELECT s.id, s.hash, a.line, b.line FROM sessions s JOIN events a ON a.session = s.key AND a.seq = s.first
 			JOIN events b ON b.session = s.key AND b.seq = s.head ORDER BY s.id`)
 		if err == nil {
 			err = expectCount(n, want)
 		}
-		return perItem(start, want), err
-	}
-	return compare(ctx, b.sizes.rounds, list, bare, samples.times)
+		return err
+	})
 }

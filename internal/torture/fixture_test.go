@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -26,7 +27,9 @@ var (
 )
 
 // The test binary is also the child process that appends, reads or holds a lock.
+// It is a NATS server too.
 func TestMain(m *testing.M) {
+	natstest.RunNode()
 	if text := os.Getenv(jobVariable); text != "" {
 		if err := runJob(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -72,7 +75,7 @@ func (b backend) log(dir string) *eventlog.Log {
 const spillOver = 4 << 10
 
 func backendNamed(name string) (backend, error) {
-	for _, b := range append(backends, postgresBackend) {
+	for _, b := range append(backends, postgresBackend, jetstreamBackend) {
 		if b.name == name {
 			return b, nil
 		}

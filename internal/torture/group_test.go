@@ -88,10 +88,10 @@ func (c *group) waitBusy(m *member) {
 	}
 }
 
-// waitAcknowledged waits until one more step is acknowledged.
-func (c *group) waitAcknowledged() {
+// waitAcknowledged waits until n more steps are acknowledged.
+func (c *group) waitAcknowledged(n int) {
 	c.Helper()
-	for before := c.ledger.events(); c.ledger.events() == before; time.Sleep(time.Millisecond) {
+	for before := c.ledger.steps(); c.ledger.steps() < before+n; time.Sleep(time.Millisecond) {
 		c.must(c.ctx.Err())
 	}
 }

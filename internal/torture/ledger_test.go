@@ -56,6 +56,16 @@ func (l *ledger) inStep(writer int) bool {
 	return l.tried[writer] > len(l.acked[writer])
 }
 
+// steps returns the number of acknowledged steps.
+func (l *ledger) steps() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, seqs := range l.acked {
+		n += len(seqs)
+	}
+	return n
+}
+
 // events returns the number of acknowledged events.
 func (l *ledger) events() (n int) {
 	for writer, seqs := range l.snapshot() {

@@ -2,8 +2,6 @@ package torture
 
 import (
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -14,44 +12,21 @@ import (
 	"github.com/convlog/convlog/store/postgres"
 )
 
-// postgresBackend is a store on a server. The folder of a fixture has its DSN.
-var postgresBackend = backend{
-	name:     "postgres",
-	open:     func(dir string) eventlog.Store { return postgresIn(dir, postgres.Options{}) },
-	readOnly: func(dir string) eventlog.Store { return postgresIn(dir, postgres.Options{ReadOnly: true}) },
-}
-
-func dsnFile(dir string) string { return filepath.Join(dir, "dsn") }
-
-func postgresIn(dir string, opts postgres.Options) eventlog.Store {
-	dsn, err := os.ReadFile(dsnFile(dir))
-	if err != nil {
-		panic(err)
-	}
-	store, err := postgres.New(string(dsn), opts)
-	if err != nil {
-		panic(err)
-	}
-	return store
-}
-
-// newServerFixture returns a fixture whose store is at a DSN.
-func newServerFixture(t *testing.T, dsn string) *fixture {
-	s := newFixture(t, postgresBackend)
-	s.must(os.WriteFile(dsnFile(s.dir), []byte(dsn), 0o600))
-	return s
-}
+// postgresBackend is a store on a server.
+var postgresBackend = serverBackend("postgres",
+	func(url string) (eventlog.Store, error) { return postgres.New(url) },
+	func(url string) (eventlog.Store, error) { return postgres.New(url, postgres.Options{ReadOnly: true}) })
 
 // Processes that write to one store on a server are killed at any moment.
 func TestKillPostgres(t *testing.T) {
-	c := newServerFixture(t, pgtest.DSN(t)).startGroup(groupSize, job{})
+	c := newServerFixture(t, postgresBackend, pgtest.DSN(t)).startGroup(groupSize, job{})
 	c.killMany(min(killsPerStore, *killsFlag))
 	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
 }
 
 // Several processes append to one shared session of a server, and to others.
 func TestProcessesPostgres(t *testing.T) {
-	s := newServerFixture(t, pgtest.DSN(t))
+	s := newServerFixture(t, postgresBackend, pgtest.DSN(t))
 	c := s.startGroup(groupSize, job{To: *stepsFlag})
 	errs := s.work(c.ledger, groupSize, groupSize+1)
 	for _, m := range c.members {
@@ -77,35 +52,11 @@ func startServer(t *testing.T, start func() (*pgtest.Server, error)) *pgtest.Ser
 
 func private() (*pgtest.Server, error) { return pgtest.Start(nil) }
 
-// writersPerProcess is how many writers each process has that writes to a server.
-const writersPerProcess = 4
-
-// endure lets processes write while incidents happen. After each incident, all of them
-// continue, and the store has every acknowledged step once.
-func endure(t *testing.T, s *fixture, incidents ...func(c *group)) {
-	t.Helper()
-	c := s.startGroups(groupSize, writersPerProcess, job{})
-	for _, incident := range incidents {
-		c.waitBusy(c.members[c.random.IntN(groupSize)])
-		c.waitRandom(100 * time.Millisecond)
-		incident(c)
-		for _, m := range c.members {
-			c.waitBusy(m)
-		}
-		c.check(false)
-	}
-	c.crashAll()
-	if c.ledger.events() == 0 {
-		t.Error("no event was acknowledged")
-	}
-	t.Logf("%d events acknowledged, none lost", c.ledger.events())
-}
-
 // The server is killed at any moment while processes write, and starts again. Every
 // acknowledged step is stored once; a retry stores the others once.
 func TestKillServer(t *testing.T) {
 	server := startServer(t, private)
-	s := newServerFixture(t, server.DSN())
+	s := newServerFixture(t, postgresBackend, server.DSN())
 	restart := func(*group) {
 		s.must(server.Kill())
 		s.must(server.Run())
@@ -117,13 +68,13 @@ func TestKillServer(t *testing.T) {
 func TestPromoteStandby(t *testing.T) {
 	primary := startServer(t, private)
 	standby := startServer(t, primary.Standby)
-	s := newServerFixture(t, pgtest.Hosts(primary, standby))
+	s := newServerFixture(t, postgresBackend, pgtest.Hosts(primary, standby))
 	s.must(primary.Synchronous())
 	endure(t, s, func(c *group) {
 		s.must(primary.Kill())
 		s.must(standby.Promote())
 		promoted := time.Now()
-		c.waitAcknowledged()
+		c.waitAcknowledged(1)
 		t.Logf("the first step was acknowledged %v after the promotion", time.Since(promoted).Round(time.Millisecond))
 	})
 }
@@ -141,7 +92,7 @@ func TestBrokenNetwork(t *testing.T) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	at.Host = proxy.Addr()
-	s := newServerFixture(t, at.String())
+	s := newServerFixture(t, postgresBackend, at.String())
 	wait := func() { time.Sleep(time.Duration(s.random.IntN(50)) * time.Millisecond) }
 	cut := func(*group) { proxy.Cut() }
 	swallow := func(*group) { // answers are lost after the commit

@@ -288,8 +288,8 @@ func (r *record) store(ctx context.Context, st *stream, subject string) error {
 	select {
 	case err := <-stored:
 		var open *unknownError
-		if errors.As(err, &open) {
-			return fmt.Errorf("%w: %w", eventlog.ErrUnavailable, err) // the message expires
+		if errors.As(err, &open) || errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("%w: %v", eventlog.ErrUnavailable, err) // the message expires, if it is stored
 		}
 		if err != nil {
 			return err

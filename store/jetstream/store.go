@@ -150,7 +150,7 @@ func (s *Store) connect() error {
 		nats.Name("convlog"), nats.Timeout(connectTime), nats.MaxReconnects(-1),
 		nats.ReconnectWait(50 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond),
 		nats.ReconnectBufSize(-1), // a message is not sent later, when nobody waits for it
-		nats.PingInterval(3 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { s.asyncError(err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { s.lost.report() }),
 	}

@@ -1,0 +1,168 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/store/jetstream"
+)
+
+// jetstreamBackend is a store on servers of NATS.
+var jetstreamBackend = serverBackend("jetstream",
+	func(url string) (eventlog.Store, error) { return jetstream.New(url, jetstreamOptions(false)) },
+	func(url string) (eventlog.Store, error) { return jetstream.New(url, jetstreamOptions(true)) })
+
+// jetstreamOptions let a lock end soon after its holder was killed. The power does not fail,
+// so it does not matter that the servers sync rarely.
+func jetstreamOptions(readOnly bool) jetstream.Options {
+	return jetstream.Options{ReadOnly: readOnly, LeaseTime: 2 * time.Second, Synced: true}
+}
+
+// sessions is the stream of the sessions of a log with one shard.
+const sessions = "convlog_0"
+
+// One NATS server is killed at any moment while processes write, and starts again.
+func TestKillNode(t *testing.T) {
+	t.Parallel() // it mostly waits
+	servers := natstest.Start(t, natstest.Options{Processes: true})
+	s := newServerFixture(t, jetstreamBackend, servers.URL())
+	restart := func(*group) {
+		s.must(servers.Nodes[0].Kill())
+		s.must(servers.Nodes[0].Start())
+	}
+	endure(t, s, slices.Repeat([]func(*group){restart}, max(*killsFlag/20, 2))...)
+}
+
+// Processes that write to one store on a NATS server are killed at any moment.
+func TestKillJetStream(t *testing.T) {
+	t.Parallel() // it mostly waits
+	servers := natstest.Start(t, natstest.Options{Listen: true})
+	c := newServerFixture(t, jetstreamBackend, servers.URL()).startGroup(groupSize, job{})
+	c.killMany(min(killsPerStore, *killsFlag/2))
+	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
+}
+
+// A cluster of three servers loses one at a time, or its network, while processes write.
+func TestCluster(t *testing.T) {
+	t.Parallel() // it mostly waits
+	servers := natstest.Start(t, natstest.Options{Nodes: 3, Processes: true, Proxied: true})
+	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
+	x := cluster{s, servers}
+	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.stopLeader, x.part, x.isolateLeader)
+}
+
+// cluster is three servers under a store.
+type cluster struct {
+	*fixture
+	servers *natstest.Cluster
+}
+
+func (x *cluster) leader() *natstest.Node {
+	n, err := x.servers.Leader(x.ctx, sessions)
+	x.must(err)
+	return n
+}
+
+func (x *cluster) follower() *natstest.Node {
+	leader := x.leader()
+	for _, n := range x.servers.Nodes {
+		if n != leader {
+			return n
+		}
+	}
+	panic("a cluster has more nodes than one")
+}
+
+// without waits for acknowledgements while a node is away.
+func (x *cluster) without(c *group, what string, away, back func() error) {
+	since := time.Now()
+	x.must(away())
+	c.waitAcknowledged(groupSize*writersPerProcess + 1) // one of them began after that
+	x.Logf("%s: a step that began then was acknowledged after %v", what, time.Since(since).Round(time.Millisecond))
+	x.must(back())
+}
+
+func (x *cluster) killLeader(c *group) {
+	n := x.leader()
+	x.without(c, "leader killed", n.Kill, n.Start)
+}
+
+func (x *cluster) killFollower(c *group) {
+	n := x.follower()
+	x.without(c, "follower killed", n.Kill, n.Start)
+}
+
+func (x *cluster) stopLeader(c *group) {
+	n := x.leader()
+	x.without(c, "leader stopped", n.Pause, n.Continue)
+}
+
+// isolateLeader parts the leader from the other servers, but not from its clients.
+func (x *cluster) isolateLeader(c *group) {
+	n := x.leader()
+	does := func(fn func()) func() error { return func() error { fn(); return nil } }
+	isolate := func() error {
+		n.Isolate()
+		x.minority(n)
+		return nil
+	}
+	x.without(c, "leader isolated", isolate, does(n.Join))
+	log := x.backend.log(x.dir)
+	if head, err := log.Head(x.ctx, alone); !errors.Is(err, eventlog.ErrNotFound) {
+		x.Errorf("the isolated server has stored up to %v, %v", head, err)
+	}
+	x.must(log.Close())
+}
+
+// alone is a session that only a client of an isolated server writes to.
+const alone = "alone"
+
+// minority appends at an isolated server, until a deadline.
+func (x *cluster) minority(n *natstest.Node) {
+	store, err := jetstream.New(n.URL(), jetstreamOptions(false))
+	x.must(err)
+	log := eventlog.Open(store)
+	ctx, cancel := context.WithTimeout(x.ctx, time.Second)
+	defer cancel()
+	if head, err := log.Append(ctx, alone, eventlog.New(), event.UserMessage("hello")); err == nil {
+		x.Errorf("an isolated server acknowledges %v", head)
+	}
+	x.must(log.Close())
+}
+
+func (x *cluster) each(fn func(n *natstest.Node)) {
+	for _, n := range x.servers.Nodes {
+		fn(n)
+	}
+}
+
+func (x *cluster) wait() { time.Sleep(time.Duration(x.random.IntN(50)) * time.Millisecond) }
+
+// cut closes every connection of clients.
+func (x *cluster) cut(*group) { x.each(func(n *natstest.Node) { n.Clients().Cut() }) }
+
+// swallow loses answers of messages that are stored.
+func (x *cluster) swallow(*group) {
+	x.each(func(n *natstest.Node) { n.Clients().Swallow(true) })
+	x.wait()
+	x.each(func(n *natstest.Node) {
+		n.Clients().Cut()
+		n.Clients().Swallow(false)
+	})
+}
+
+// part parts the clients from all servers.
+func (x *cluster) part(*group) {
+	x.each(func(n *natstest.Node) { n.Clients().Stall(true) })
+	x.wait()
+	x.each(func(n *natstest.Node) {
+		n.Clients().Cut()
+		n.Clients().Stall(false)
+	})
+}
