@@ -20,7 +20,12 @@ type Live struct {
 	opts  LiveOptions
 	stale bool // an event was folded in part: load the states again
 	taken bool // TakeTail was called
+	any   anyBody
 }
+
+// anyBody describes the newest body of any branch that the Live has read, and the bytes
+// of all events after it.
+type anyBody struct{ size, since int64 }
 
 // LiveOptions configure a Live. The zero value appends a snapshot at each
 // opportunity, and a body when Growth(2) decides so.
@@ -176,7 +181,13 @@ func (v *Live) Fold(ctx context.Context, events ...event.Event) error {
 }
 
 func (v *Live) foldNext(ctx context.Context, e *event.Event) error {
-	if name := e.Type.Name(); v.stale || name == event.HeadMoved || name == event.Redacted {
+	switch name := e.Type.Name(); {
+	case name == event.HeadMoved && !v.stale:
+		before := v.any
+		err := v.reload(ctx, e.Seq)
+		v.any = anyBody{before.size, before.since + eventBytes(e)}
+		return err
+	case name == event.Redacted || v.stale:
 		return v.reload(ctx, e.Seq)
 	}
 	if err := v.foldOne(ctx, e); err != nil {
@@ -205,6 +216,7 @@ func (v *Live) reload(ctx context.Context, seq int64) error {
 			return err
 		}
 		v.Loaded, v.stale = *l, false
+		v.any = anyBody{v.last.bodyBytes, v.last.since}
 		return nil
 	})
 }
@@ -233,6 +245,7 @@ func (v *Live) foldOne(ctx context.Context, e *event.Event) error {
 		return v.foldSnapshot(ctx, e)
 	}
 	v.last.since += eventBytes(e)
+	v.any.since += eventBytes(e)
 	v.last.events++
 	return nil
 }
@@ -259,6 +272,7 @@ func (v *Live) foldSnapshot(ctx context.Context, e *event.Event) error {
 	}
 	if err == nil && hasPathParts(b, v.folds) {
 		l.body, l.bodyBytes, l.since = e.Seq, b.size(), 0
+		v.any = anyBody{l.bodyBytes, 0}
 	}
 	if err != nil && !skippable(err) {
 		return err
@@ -303,7 +317,7 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 		return nil, err
 	}
 	o := &Opportunity{Trigger: r.Trigger, TurnIndex: r.TurnIndex, Digest: digest, Events: v.last.events, Live: v,
-		Previous: v.last.digest, Bytes: v.last.since, BodyBytes: v.last.bodyBytes}
+		Previous: v.last.digest, Bytes: v.last.since, BodyBytes: v.last.bodyBytes, AnyBytes: v.any.since, AnyBodyBytes: v.any.size}
 	begin := v.last.oldest.Timestamp
 	if v.last.found {
 		begin = v.last.event.Timestamp

@@ -48,6 +48,10 @@ type Opportunity struct {
 	// body, 0 if there is no body.
 	Bytes     int64
 	BodyBytes int64
+	// AnyBytes and AnyBodyBytes are the same for the newest body on any branch. They
+	// differ after a rewind to an event before that body, until the set is resumed.
+	AnyBytes     int64
+	AnyBodyBytes int64
 	// Live has the states; see State.
 	Live *Live
 }
@@ -89,12 +93,14 @@ func MaxAge(d time.Duration) Policy {
 const growthFloor = 64 << 10
 
 // Growth accepts if the events of the path since the last body are larger than r
-// times the body. A body smaller than 64 KiB counts as 64 KiB. All bodies together
-// are then at most a constant factor larger than the log, and a resume reads at most
-// 1 + r times the state.
+// times the body. A body smaller than 64 KiB counts as 64 KiB. After a rewind to an event
+// before the newest body, it also waits until the events since that body are larger than
+// r/2 times that body: short branches get no body each. All bodies together are then at
+// most a constant factor larger than the log, and a resume reads at most 1 + r times the
+// state, and after such a rewind r/2 of the other state more.
 func Growth(r float64) Policy {
 	return func(o *Opportunity) bool {
-		return float64(o.Bytes) > r*float64(max(o.BodyBytes, growthFloor))
+		return float64(o.Bytes) > r*float64(max(o.BodyBytes, growthFloor)) && float64(o.AnyBytes) >= r/2*float64(o.AnyBodyBytes)
 	}
 }
 

@@ -96,6 +96,8 @@ func TestPoliciesDecideOnTheOpportunity(t *testing.T) {
 		{"not grown twice", projection.Growth(2), grown, false},
 		{"below the floor", projection.Growth(2), projection.Opportunity{Bytes: 128 << 10}, false},
 		{"above the floor", projection.Growth(2), projection.Opportunity{Bytes: 128<<10 + 1}, true},
+		{"a short branch", projection.Growth(2), projection.Opportunity{Bytes: 1 << 20, AnyBytes: 99 << 10, AnyBodyBytes: 100 << 10}, false},
+		{"a long branch", projection.Growth(2), projection.Opportunity{Bytes: 1 << 20, AnyBytes: 100 << 10, AnyBodyBytes: 100 << 10}, true},
 	} {
 		if got := c.policy(&c.o); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
@@ -199,7 +201,14 @@ func TestAgeIsCountedFromTheSnapshotBefore(t *testing.T) {
 
 // With the default policy all bodies together are smaller than the log, although the
 // state has all messages.
-func TestBodiesAreSmallerThanTheLog(t *testing.T) {
+func TestBodiesAreSmallerThanTheLog(t *testing.T) { checkBodies(t, 300, false) }
+
+// Every turn is a branch from just before the second body, so no branch has that body.
+func TestBodiesOfBranchesAreSmallerThanTheLog(t *testing.T) { checkBodies(t, 150, true) }
+
+// checkBodies appends turns with a snapshot after each. With branches, each turn after the
+// second body begins with a rewind to an event before that body.
+func checkBodies(t *testing.T, turns int, branches bool) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := sayer(t, log)
@@ -208,13 +217,27 @@ func TestBodiesAreSmallerThanTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 300 {
+		taken, to := 0, int64(0)
+		for range turns {
+			start := live.Head.Seq
+			if to > 0 {
+				if _, err := live.Append(ctx, event.New(event.HeadMove{To: to})); err != nil {
+					t.Fatal(err)
+				}
+			}
 			say(strings.Repeat("words ", 500), strings.Repeat("more ", 500))
 			if err := live.Follow(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd}); err != nil {
+			s, _, err := live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd})
+			if err != nil {
 				t.Fatal(err)
+			}
+			if !s.IsMark() {
+				taken++
+			}
+			if branches && taken == 2 && to == 0 {
+				to = start
 			}
 		}
 		var said, kept int64
