@@ -14,14 +14,14 @@ import (
 // A search without an index finds the same hits of a long session, newest first, although
 // several goroutines read it.
 func TestLongSession(t *testing.T) {
-	const n = 3*4096 + 5
+	const n = 3*8192 + 5
 	log := eventlog.Open(suite.Overwriting{Store: memory.New()})
 	t.Cleanup(func() { _ = log.Close() })
 	var want []int64
 	events := make([]event.Event, n)
 	for i := range events {
 		text := "letter"
-		if i%1000 == 0 || i >= n-2 || i%4096 < 2 {
+		if i%1000 == 0 || i >= n-2 || i%8192 < 2 {
 			text, want = "parcel", append(want, int64(i+1))
 		}
 		events[i] = event.UserMessage(text)

@@ -58,7 +58,7 @@ type scan struct {
 }
 
 // partLen is how many events one goroutine reads at a time.
-const partLen = 4096
+const partLen = 8192
 
 // parts yields spans that are read separately, the newest first. Together they have all
 // events of the session, also events that were appended since the start of the search.
