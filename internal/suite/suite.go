@@ -29,8 +29,11 @@ type Harness struct {
 	// erasures through the log only.
 	Holds func(text string) (where string)
 	// Latency is the time of a round trip to the server of the store. Promises about large
-	// numbers then use smaller ones, waits are longer, and promises are tested in parallel.
+	// numbers then use smaller ones, and waits are longer.
 	Latency time.Duration
+	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
+	// distant server.
+	Parallel bool
 	// Damage edits the stored lines of a session, like a failing disk: edit receives the
 	// raw lines, including newlines, and returns the lines to store. No handle is open.
 	// Damage is nil if a test cannot edit the stored lines.
@@ -114,11 +117,11 @@ func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(
 	has := capabilities(t, h)
 	for _, g := range groups {
 		t.Run(g.Name, func(t *testing.T) {
-			parallelIf(t, h.Latency > 0)
+			parallelIf(t, h.Parallel)
 			for _, c := range g.Cases {
 				if !slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
 					t.Run(c.Name, func(t *testing.T) {
-						parallelIf(t, h.Latency > 0)
+						parallelIf(t, h.Parallel)
 						c.Check(t, open, caseTimeout(), newEnv)
 					})
 				}
@@ -127,9 +130,9 @@ func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(
 	}
 }
 
-// parallelIf runs a test in parallel with others if they mostly wait.
-func parallelIf(t *testing.T, waits bool) {
-	if waits {
+// parallelIf runs a test in parallel with others if the harness says so.
+func parallelIf(t *testing.T, parallel bool) {
+	if parallel {
 		t.Parallel()
 	}
 }

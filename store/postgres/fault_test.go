@@ -64,7 +64,7 @@ func TestDistant(t *testing.T) {
 		proxy, dsn := behind(t, pgtest.DSN(t))
 		proxy.Delay(5 * time.Millisecond)
 		h := harness(dsn)
-		h.Latency = 10 * time.Millisecond
+		h.Latency, h.Parallel = 10*time.Millisecond, true
 		return h
 	})
 }
