@@ -203,7 +203,7 @@ func TestMemoryOfATree(t *testing.T) {
 
 // A command over all sessions holds some hundred bytes of each, with and without a catalog.
 func TestMemoryOfManySessions(t *testing.T) {
-	const sessions = 10_000
+	const sessions = 6_000
 	dir := t.TempDir()
 	for path, store := range map[string]eventlog.Store{
 		filepath.Join(dir, "store"): jsonl.New(filepath.Join(dir, "store"), jsonl.Options{Sync: jsonl.Never}),
