@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
 )
 
 const (
@@ -197,5 +198,29 @@ func TestMemoryOfATree(t *testing.T) {
 	}
 	for _, to := range []string{"copy", "copy.db"} {
 		wantPeak(t, baseMemory+20*mebi+8*messages*length, 32*mebi, 0, "--store", filepath.Join(dir, to), "import", file)
+	}
+}
+
+// A command over all sessions holds some hundred bytes of each, with and without a catalog.
+func TestMemoryOfManySessions(t *testing.T) {
+	const sessions = 6_000
+	dir := t.TempDir()
+	for path, store := range map[string]eventlog.Store{
+		filepath.Join(dir, "store"): jsonl.New(filepath.Join(dir, "store"), jsonl.Options{Sync: jsonl.Never}),
+		filepath.Join(dir, "s.db"):  sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never}),
+	} {
+		log := eventlog.Open(store)
+		for i := range sessions {
+			start := event.Session{Title: fmt.Sprint("a title of some words, number ", i), CWD: "/home/ada/birdlog", Agent: "agent"}
+			if _, err := log.Append(t.Context(), fmt.Sprintf("0190a5a4-7d4c-7000-8000-%012d", i), eventlog.New(), event.New(start), event.UserMessage("hello")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range []string{"ls", "ls --long", "stats", "cost", "tree"} {
+			wantPeak(t, baseMemory+20*mebi, 20*mebi, 0, append([]string{"--store", path}, strings.Fields(args)...)...)
+		}
 	}
 }
