@@ -37,8 +37,11 @@ type listed struct {
 	tip     tip
 }
 
-// tips yields the sessions of a part with their last messages, ordered by id. It reads a
-// page while the caller consumes the page before.
+// pagesInFlight is the number of pages of a listing that are read at a time.
+const pagesInFlight = 3
+
+// tips yields the sessions of a part with their last messages, ordered by id. It reads
+// pages while the caller consumes the page before.
 func (l *layout) tips(ctx context.Context, part eventlog.Part) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		all, newest, err := l.list(ctx, part)
@@ -46,19 +49,18 @@ func (l *layout) tips(ctx context.Context, part eventlog.Part) iter.Seq2[listed,
 			yield(listed{}, err)
 			return
 		}
-		ahead := make(chan error, 1)
-		fetch := func(page []listed) { ahead <- l.fillTips(ctx, page, newest) }
-		n := min(len(all), maxMulti)
-		go fetch(all[:n])
-		for len(all) > 0 {
-			if err := <-ahead; err != nil {
+		pages := slices.Collect(slices.Chunk(all, maxMulti))
+		results := make([]chan error, len(pages))
+		for i, page := range pages {
+			for k := i; k < min(i+pagesInFlight, len(pages)); k++ {
+				if results[k] == nil {
+					results[k] = make(chan error, 1)
+					go func() { results[k] <- l.fillTips(ctx, pages[k], newest) }()
+				}
+			}
+			if err := <-results[i]; err != nil {
 				yield(listed{}, err)
 				return
-			}
-			page := all[:n]
-			all = all[n:]
-			if n = min(len(all), maxMulti); n > 0 {
-				go fetch(all[:n])
 			}
 			for _, one := range page {
 				if one.tip.at > 0 && (one.tip.frame != nil || one.tip.err != nil) && !yield(one, nil) {
