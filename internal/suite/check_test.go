@@ -56,7 +56,7 @@ func TestPromiseThatPanics(t *testing.T) {
 	if errs[0] == nil || errs[1] != nil || !strings.HasPrefix(errs[0].Error(), "check_test.go:") {
 		t.Errorf("unexpected results beside each other: %v", errs)
 	}
-	if got := check(t, func(*Env) { strings.Repeat("x", -1) }); !strings.HasPrefix(got, "panic: ") || !strings.Contains(got, "goroutine") {
+	if got := check(t, func(*Env) { _ = strings.Repeat("x", -1) }); !strings.HasPrefix(got, "panic: ") || !strings.Contains(got, "goroutine") {
 		t.Errorf("a panic of other code is reported as %q", got)
 	}
 }

@@ -54,7 +54,52 @@ func TestCluster(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Processes: true, Proxied: true})
 	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
 	x := cluster{s, servers}
-	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.stopLeader, x.part, x.isolateLeader)
+	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.part)
+}
+
+// A leader that is parted from the other servers stores nothing for its clients, who get an
+// error at their deadline. The others go on.
+func TestIsolatedLeader(t *testing.T) {
+	t.Parallel() // it mostly waits
+	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
+	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
+	x := cluster{s, servers}
+	log := s.backend.log(s.dir)
+	hello := func(ctx context.Context, log *eventlog.Log, session string) error {
+		_, err := log.Append(ctx, session, eventlog.Any(), event.UserMessage("hello"))
+		return err
+	}
+	s.must(hello(s.ctx, log, "s"))
+	s.must(log.Close())
+	leader, others := x.leader(), ""
+	for _, n := range servers.Nodes {
+		if n != leader {
+			others += "," + n.URL()
+		}
+	}
+	open := func(url string) *eventlog.Log {
+		store, err := jetstream.New(url, jetstreamOptions(false))
+		s.must(err)
+		return eventlog.Open(store)
+	}
+	minority, majority := open(leader.URL()), open(others[1:])
+	leader.Isolate()
+	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+	defer cancel()
+	if err := hello(ctx, minority, "alone"); err == nil {
+		t.Error("an isolated server acknowledges an append")
+	}
+	s.must(minority.Close())
+	for err := hello(s.ctx, majority, "s"); err != nil; err = hello(s.ctx, majority, "s") {
+		if !isOutage(err) {
+			t.Fatal(err)
+		}
+	}
+	leader.Join()
+	if head, err := majority.Head(s.ctx, "alone"); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("the isolated server has stored up to %v, %v", head, err)
+	}
+	s.must(majority.Close())
 }
 
 // cluster is three servers under a store.
@@ -96,44 +141,6 @@ func (x *cluster) killLeader(c *group) {
 func (x *cluster) killFollower(c *group) {
 	n := x.follower()
 	x.without(c, "follower killed", n.Kill, n.Start)
-}
-
-func (x *cluster) stopLeader(c *group) {
-	n := x.leader()
-	x.without(c, "leader stopped", n.Pause, n.Continue)
-}
-
-// isolateLeader parts the leader from the other servers, but not from its clients.
-func (x *cluster) isolateLeader(c *group) {
-	n := x.leader()
-	does := func(fn func()) func() error { return func() error { fn(); return nil } }
-	isolate := func() error {
-		n.Isolate()
-		x.minority(n)
-		return nil
-	}
-	x.without(c, "leader isolated", isolate, does(n.Join))
-	log := x.backend.log(x.dir)
-	if head, err := log.Head(x.ctx, alone); !errors.Is(err, eventlog.ErrNotFound) {
-		x.Errorf("the isolated server has stored up to %v, %v", head, err)
-	}
-	x.must(log.Close())
-}
-
-// alone is a session that only a client of an isolated server writes to.
-const alone = "alone"
-
-// minority appends at an isolated server, until a deadline.
-func (x *cluster) minority(n *natstest.Node) {
-	store, err := jetstream.New(n.URL(), jetstreamOptions(false))
-	x.must(err)
-	log := eventlog.Open(store)
-	ctx, cancel := context.WithTimeout(x.ctx, time.Second)
-	defer cancel()
-	if head, err := log.Append(ctx, alone, eventlog.New(), event.UserMessage("hello")); err == nil {
-		x.Errorf("an isolated server acknowledges %v", head)
-	}
-	x.must(log.Close())
 }
 
 func (x *cluster) each(fn func(n *natstest.Node)) {

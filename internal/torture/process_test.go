@@ -86,7 +86,7 @@ func writeJob(ctx context.Context, b backend, j job) error {
 	defer cancel()
 	log := b.log(j.Dir)
 	errs := suite.Concurrently(len(j.Steps), func(i int) error {
-		w := writer{log: log, seed: j.Seed, name: j.Writer + i, pause: j.Pause, lags: b.name == jetstreamBackend.name}
+		w := writer{log: log, seed: j.Seed, name: j.Writer + i, pause: j.Pause}
 		w.report = func(verb string, n int, seq int64) { fmt.Printf("%s %d %d %d\n", verb, n, seq, w.name) }
 		err := w.run(ctx, j.Steps[i], j.To)
 		if err != nil {

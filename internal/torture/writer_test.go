@@ -21,7 +21,6 @@ type writer struct {
 	seed  uint64
 	name  int
 	pause time.Duration // between two steps
-	lags  bool          // a server that was the leader may answer a read with an old state
 	// report is called before each step, and after it with the seq of its last event.
 	report func(verb string, n int, seq int64)
 }
@@ -119,8 +118,7 @@ func (w *writer) redact(ctx context.Context, s *step) (int64, error) {
 	for {
 		_, err = erase.Redact(ctx, w.log, s.session, []int64{seq}, erase.RedactOptions{Reason: "torture"})
 		var damage *eventlog.CorruptError
-		old := w.lags && errors.Is(err, eventlog.ErrNotFound) // of a new session
-		if !old && (!errors.As(err, &damage) || damage.Session != recreated) {
+		if !errors.As(err, &damage) || damage.Session != recreated {
 			return seq, err
 		}
 		time.Sleep(time.Millisecond) // damage hides which blobs are needed: wait for the repair

@@ -259,7 +259,7 @@ func TestLockLost(t *testing.T) {
 // see the new lines. The next holder of the lock finishes the erasure.
 func TestInterruptedRewrite(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{})
-	store := openLog(t, jetstream.Options{Connect: servers.Connect, Synced: true}).Store().(*jetstream.Store)
+	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
 	const secret = "the-secret-of-the-old-line"
 	for _, session := range []string{"swept", "asked for again"} {
 		events := suite.ChainAfter(session, event.Head{}, suite.Line{Data: "1"}, suite.Line{Data: `"` + secret + `"`}, suite.Line{Data: "3"})
