@@ -50,7 +50,7 @@ const catalogRules = 1
 // The bounds of rows, in bytes.
 const (
 	maxRow  = 64 << 10
-	maxRows = 4 << 20 // that wait to be stored
+	maxRows = 1 << 20 // that wait to be stored
 )
 
 // NewCatalog returns the catalog of a log. It uses the first CatalogOptions only.
