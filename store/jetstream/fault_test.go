@@ -3,12 +3,10 @@ package jetstream_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,44 +96,7 @@ func TestSwallowedAnswer(t *testing.T) {
 // stored once.
 func TestConnectionsCut(t *testing.T) {
 	servers, through, direct := proxied(t)
-	const writers, events = 8, 40
-	log := openLog(t, through)
-	var stored atomic.Int64
-	errs := suite.Concurrently(writers, func(w int) error {
-		for n := range events {
-			err := untilStored(t.Context(), log, fmt.Sprint("s", w%3), event.UserMessage(fmt.Sprint(w, n)))
-			if err != nil {
-				return fmt.Errorf("event %d of writer %d: %w", n, w, err)
-			}
-			if stored.Add(1)%20 == 0 {
-				servers.Nodes[0].Clients().Cut()
-			}
-		}
-		return nil
-	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	for s, writers := range map[string]int64{"s0": 3, "s1": 3, "s2": 2} {
-		wantEvents(t, openLog(t, direct), s, writers*events)
-	}
-}
-
-// untilStored appends an event until that succeeds.
-func untilStored(ctx context.Context, log *eventlog.Log, session string, e event.Event) error {
-	expect := eventlog.Any()
-	for {
-		_, err := log.Append(ctx, session, expect, e)
-		var unknown *eventlog.UnknownOutcomeError
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &unknown):
-			expect = eventlog.AnyAfter(unknown.Head)
-		case !errors.Is(err, eventlog.ErrUnavailable):
-			return err
-		}
-	}
+	suite.CheckCuts(t, openLog(t, through), openLog(t, direct), servers.Nodes[0].Clients().Cut, 40)
 }
 
 // Without a server every call is ErrUnavailable, and nothing is written.
@@ -196,7 +157,7 @@ func TestParted(t *testing.T) {
 		proxy.Cut() // the server never gets the bytes
 		proxy.Stall(false)
 	}
-	if err := untilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
+	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
 		t.Error(err)
 	}
 	wantEvents(t, log, "s", 2)
@@ -335,7 +296,7 @@ func TestRolledBack(t *testing.T) {
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := untilStored(t.Context(), log, "s", event.UserMessage("two")); err != nil {
+	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("two")); err != nil {
 		t.Fatal(err)
 	}
 	head, err := log.Head(t.Context(), "s")
@@ -345,7 +306,7 @@ func TestRolledBack(t *testing.T) {
 	if err := errors.Join(node.Kill(), os.RemoveAll(node.Folder()), os.CopyFS(node.Folder(), os.DirFS(backup)), node.Start()); err != nil {
 		t.Fatal(err)
 	}
-	err = untilStored(t.Context(), log, "s", event.UserMessage("three"))
+	err = suite.UntilStored(t.Context(), log, "s", event.UserMessage("three"))
 	var lost *eventlog.RolledBackError
 	if !errors.As(err, &lost) || lost.Head != head {
 		t.Errorf("append: got error %v, want the lost head %v", err, head)

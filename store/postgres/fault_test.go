@@ -3,11 +3,9 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,7 +80,7 @@ func TestSwallowedAnswer(t *testing.T) {
 		// The connection is open, and knows the statement.
 		var head event.Head
 		for range 2 {
-			if err := untilStored(t.Context(), log, "s", event.UserMessage("before")); err != nil {
+			if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("before")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -132,43 +130,7 @@ func appendSwallowed(t *testing.T, log, other *eventlog.Log, proxy *tcpproxy.Pro
 func TestConnectionsCut(t *testing.T) {
 	direct := pgtest.DSN(t)
 	proxy, dsn := behind(t, direct)
-	const writers, events = 8, 60
-	log := openLog(t, dsn)
-	var stored atomic.Int64
-	errs := suite.Concurrently(writers, func(w int) error {
-		for n := range events {
-			if err := untilStored(t.Context(), log, fmt.Sprint("s", w%3), event.UserMessage(fmt.Sprint(w, n))); err != nil {
-				return fmt.Errorf("event %d of writer %d: %w", n, w, err)
-			}
-			if stored.Add(1)%20 == 0 {
-				proxy.Cut()
-			}
-		}
-		return nil
-	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	for s, writers := range map[string]int64{"s0": 3, "s1": 3, "s2": 2} {
-		wantEvents(t, openLog(t, direct), s, writers*events)
-	}
-}
-
-// untilStored appends an event until that succeeds.
-func untilStored(ctx context.Context, log *eventlog.Log, session string, e event.Event) error {
-	expect := eventlog.Any()
-	for {
-		_, err := log.Append(ctx, session, expect, e)
-		var unknown *eventlog.UnknownOutcomeError
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &unknown):
-			expect = eventlog.AnyAfter(unknown.Head)
-		case !errors.Is(err, eventlog.ErrUnavailable):
-			return err
-		}
-	}
+	suite.CheckCuts(t, openLog(t, dsn), openLog(t, direct), proxy.Cut, 60)
 }
 
 // Without a server every call is ErrUnavailable, and nothing is written.
@@ -248,7 +210,7 @@ func TestParted(t *testing.T) {
 		t.Errorf("a held lock: got error %v, want an exceeded deadline", err)
 	}
 	proxy.Stall(false)
-	if err := untilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
+	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
 		t.Error(err)
 	}
 	wantEvents(t, fresh, "s", 2)
