@@ -35,7 +35,7 @@ func CheckCuts(t *testing.T, log, direct *eventlog.Log, cut func(), events int) 
 	}
 	found := map[string]int{}
 	for s := range sessions {
-		for e, err := range direct.Read(t.Context(), fmt.Sprint("s", s), eventlog.Range{}) {
+		for e, err := range direct.Read(t.Context(), fmt.Sprint("s", s), eventlog.All()) {
 			if err != nil {
 				t.Fatal(err)
 			}
