@@ -108,7 +108,8 @@ def swe_agent(path, document):
     if any(before is a for a in in_text) and info.get("exit_status") and len(steps) >= len(answers):
         c["results"] += 1 # the last observation is in its step alone
         items.append(("result", None, None, ["shell"]))
-    for step in steps[len(answers):]: # the last step is not in every history
+    told = answers and steps and steps[-1].get("action") == answers[-1].get("action")
+    for step in [] if told else steps[len(answers):]: # the last step is not in every history
         for name in ("assistant", "calls", "results"):
             c[name] += 1
         c["answered"] += letters((step.get("thought") or "").strip())
@@ -190,7 +191,7 @@ def tau_bench(path, document):
         for m in attempt["traj"]:
             kind = {"user": "ask", "assistant": "answer", "tool": "result"}.get(m["role"], "other")
             ids = [call["id"] for call in m.get("tool_calls") or []] if kind == "answer" else [m.get("tool_call_id")]
-            items.append((kind, at, len(items), ids))
+            items.append((kind, None, len(items), ids))
             c["title"] = c["title"] or (first_text(m["content"]) if kind == "ask" else "")
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
@@ -341,7 +342,7 @@ def inspect(path, document):
         for m, at in zip(sample["messages"], times):
             kind = {"user": "ask", "assistant": "answer", "tool": "result"}.get(m["role"], "other")
             ids = [call["id"] for call in m.get("tool_calls") or []] if kind == "answer" else [m.get("tool_call_id")]
-            items.append((kind, at, len(items), ids))
+            items.append((kind, None, len(items), ids))
             c["title"] = c["title"] or (first_text(m["content"]) if kind == "ask" else "")
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
