@@ -180,7 +180,7 @@ func (w *recordWriter) addRest(usage event.Usage, changed bool) error {
 // addUsage adds a step_completed with tokens that the log lacks. usage is zero if the log
 // has them already.
 func (w *recordWriter) addUsage(usage event.Usage) error {
-	of, err := json.Marshal(counters(w.r.usage()))
+	of, err := json.Marshal([]any{w.r.id, counters(w.r.usage())}) // other messages may have equal counts
 	if err != nil {
 		return w.r.Located(err)
 	}

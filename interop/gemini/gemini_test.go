@@ -203,6 +203,15 @@ func TestRewoundDocument(t *testing.T) {
 	}
 }
 
+// Another message with the same token counts does not take the counts that came later.
+func TestEqualTokensOfTwoMessages(t *testing.T) {
+	counted := func(id string, input int) string {
+		return answer(id, fmt.Sprintf(`"content":"Four","tokens":{"input":%d,"output":1}`, input))
+	}
+	text := strings.Join([]string{`{"sessionId":"s","projectHash":"p"}`, counted("a", 6), counted("b", 4), `{"$rewindTo":"b"}`, counted("b", 6), ""}, "\n")
+	importtest.Grows(t, gemini.Format{}, "f", text, text+`{"$set":{"summary":"Counting"}}`)
+}
+
 func TestRewoundBranchGrows(t *testing.T) {
 	log := importtest.NewLog(t)
 	a, b := user("a", "One"), answer("b", `"content":"Two"`)
