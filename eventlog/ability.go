@@ -189,7 +189,9 @@ type (
 	// same durable operation.
 	Cataloger interface {
 		// CatalogRows returns the rows of those sessions that have one. A row may be damaged,
-		// and older than the session's head.
+		// and older than the session's head. If the store lacks the catalog and the caller
+		// must not add it, for example in a file of an older version, the error is
+		// ErrUnsupported.
 		CatalogRows(ctx context.Context, sessions []string) (map[string][]byte, error)
 		// PutCatalogRows replaces rows. It leaves out each row whose session has another
 		// Version now, so that erased content cannot come back. The caller holds the store
@@ -257,30 +259,6 @@ type (
 	}
 )
 
-// As returns the ability T of a store, and false if the store lacks it. It also looks
-// in the stores that wrappers return from a method Unwrap() Store.
-func As[T any](s Store) (T, bool) {
-	for s != nil {
-		if ability, ok := s.(T); ok {
-			return ability, true
-		}
-		if split, ok := s.(interface{ abilities() []any }); ok {
-			for _, part := range split.abilities() {
-				if ability, ok := part.(T); ok {
-					return ability, true
-				}
-			}
-		}
-		wrapper, ok := s.(interface{ Unwrap() Store })
-		if !ok {
-			break
-		}
-		s = wrapper.Unwrap()
-	}
-	var none T
-	return none, false
-}
-
 // CatalogRow is a row for a Cataloger to keep.
 type CatalogRow struct {
 	Session string
@@ -295,13 +273,6 @@ type BlobInfo struct {
 	Digest  event.Digest
 	Bytes   int64
 	Written time.Time
-}
-
-// BlobUser is an event that lists a blob.
-type BlobUser struct {
-	Digest  event.Digest
-	Session string
-	Seq     int64
 }
 
 // Leftover is a file or row that an interrupted write left.

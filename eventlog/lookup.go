@@ -24,6 +24,13 @@ func (p Part) Has(session string) bool {
 	return strings.HasPrefix(session, p.Prefix) && (p.After == "" || session > p.After)
 }
 
+// BlobUser is an event that lists a blob.
+type BlobUser struct {
+	Digest  event.Digest
+	Session string
+	Seq     int64
+}
+
 // List yields the sessions of a part as Sessions does, ordered by id. It does not read
 // the other sessions if the store is a Lister.
 func (l *Log) List(ctx context.Context, part Part) iter.Seq2[SessionInfo, error] {

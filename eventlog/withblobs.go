@@ -73,7 +73,7 @@ func (s *splitStore) combine() {
 		s.parts = append(s.parts, struct{ Locker }{second})
 	}
 	if eraser, ok := As[Eraser](s.Store); ok {
-		s.parts = append(s.parts, twoErasers{eraser, abilitiesOf[Eraser](s.bodies)})
+		s.parts = append(s.parts, twoErasers{eraser, abilitiesOf[Eraser](s.bodies), abilitiesOf[Sweeper](s.bodies)})
 	}
 	if sweepers := abilitiesOf[Sweeper](s.Store, s.bodies); len(sweepers) > 0 {
 		s.parts = append(s.parts, twoSweepers(sweepers))
@@ -124,7 +124,21 @@ func (l twoLocks) Lock(ctx context.Context, exclusive bool) (context.Context, fu
 // twoErasers erases lines. The record of the blobs to remove is with the lines.
 type twoErasers struct {
 	Eraser
-	bodies []Eraser // one, or none
+	bodies   []Eraser  // one, or none
+	sweepers []Sweeper // of the bodies, one or none
+}
+
+// Rewrite first removes the leftovers of interrupted writes of bodies: they may contain the
+// erased data.
+func (e twoErasers) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
+	for _, one := range e.sweepers {
+		for _, err := range one.Sweep(ctx, true) {
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return e.Eraser.Rewrite(ctx, session, expect, replace, add)
 }
 
 // Erasing has the work in the files of both stores.

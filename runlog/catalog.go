@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"runtime"
@@ -82,7 +83,7 @@ type Summarized struct {
 // Load returns the summaries of sessions, in their order. It reads sessions in parallel;
 // lists of some hundreds are quick and small. The error is ctx's.
 func (c *Catalog) Load(ctx context.Context, sessions []Listed) ([]Summarized, error) {
-	stored := c.stored(ctx, sessions)
+	stored, keeps := c.stored(ctx, sessions)
 	all := make([]Summarized, len(sessions))
 	var readers sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -91,7 +92,7 @@ func (c *Catalog) Load(ctx context.Context, sessions []Listed) ([]Summarized, er
 		readers.Go(func() {
 			defer func() { <-free }()
 			if ctx.Err() == nil {
-				all[i].Summary, all[i].Err = c.load(ctx, s, stored[s.Session])
+				all[i].Summary, all[i].Err = c.load(ctx, s, stored[s.Session], keeps)
 			}
 		})
 	}
@@ -105,11 +106,11 @@ func (c *Catalog) Load(ctx context.Context, sessions []Listed) ([]Summarized, er
 	return all, nil
 }
 
-// stored returns the stored rows. A store without a catalog has none.
-func (c *Catalog) stored(ctx context.Context, sessions []Listed) map[string][]byte {
+// stored returns the stored rows. keeps is false if the store has no catalog.
+func (c *Catalog) stored(ctx context.Context, sessions []Listed) (rows map[string][]byte, keeps bool) {
 	store, ok := eventlog.As[eventlog.Cataloger](c.log.Store())
 	if !ok {
-		return nil
+		return nil, false
 	}
 	ids := make([]string, len(sessions))
 	for i := range sessions {
@@ -117,31 +118,33 @@ func (c *Catalog) stored(ctx context.Context, sessions []Listed) map[string][]by
 	}
 	rows, err := store.CatalogRows(ctx, ids)
 	if err != nil {
-		return nil // the sessions themselves are read
+		return nil, !errors.Is(err, eventlog.ErrUnsupported) // the sessions themselves are read
 	}
-	return rows
+	return rows, true
 }
 
-func (c *Catalog) load(ctx context.Context, s Listed, row []byte) (Summary, error) {
+// load decodes the row of a session, or reads the session. keeps says that the store keeps
+// rows.
+func (c *Catalog) load(ctx context.Context, s Listed, row []byte, keeps bool) (Summary, error) {
 	if len(row) > 0 {
 		if x, ok := c.decode(s, row); ok {
 			return x, nil
 		}
 	}
-	at, keep := c.version(ctx, s.Session)
+	var at uint64
+	if keeps {
+		at, keeps = c.version(ctx, s.Session)
+	}
 	x, head, err := loadSummary(ctx, c.log, s.Session, c.opts.StatsOptions)
-	if err == nil && keep && c.opts.Model == nil && c.within(&x) == allEvents {
+	if err == nil && keeps && c.opts.Model == nil && c.within(&x) == allEvents {
 		c.keep(Listed{s.Session, head}, at, &x)
 	}
 	return x, err
 }
 
-// version returns the version of a session before it is read. ok is false if the store
-// keeps no rows.
+// version returns the version of a session before it is read. ok is false if it is
+// unknown.
 func (c *Catalog) version(ctx context.Context, session string) (at uint64, ok bool) {
-	if _, ok := eventlog.As[eventlog.Cataloger](c.log.Store()); !ok {
-		return 0, false
-	}
 	versioner, ok := eventlog.As[eventlog.Versioner](c.log.Store())
 	if !ok {
 		return 0, false

@@ -26,11 +26,15 @@ func anySummary() runlog.CatalogOptions {
 const openTime = 100 * time.Millisecond
 
 // putRows stores rows in the catalog of the store, which the command has opened for
-// reading. If the store cannot be written, it stays as it is.
+// reading. A store that cannot be written stays as it is. So do the files of another user:
+// the owner could not change files that this user creates there.
 func (a *app) putRows(ctx context.Context, rows []eventlog.CatalogRow) error {
 	at, err := a.place()
 	if err != nil {
 		return err
+	}
+	if !at.owned() {
+		return eventlog.ErrReadOnly
 	}
 	at.wait, at.progress = openTime, nil
 	store, err := at.openStore(forChanging)

@@ -238,6 +238,13 @@ func (t target) discard(context.Context) error {
 	return nil
 }
 
+// owned reports whether the files of a store belong to the user of this process. A server
+// has users of its own.
+func (at place) owned() bool {
+	var found unix.Stat_t
+	return at.onServer() || unix.Stat(at.path, &found) == nil && int(found.Uid) == os.Geteuid()
+}
+
 // writable reports whether this process may change the files of a store.
 func (at place) writable() bool {
 	if at.onServer() {

@@ -1,16 +1,21 @@
 package logtest
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // A store with blobs in another store keeps all promises.
@@ -33,6 +38,31 @@ func TestWithBlobsOfFiles(t *testing.T) {
 		}
 	}
 	suite.RunGroups(t, sqliteAndJSONL, some, newEnv)
+}
+
+// A redaction removes the leftovers of interrupted writes from both stores: they may contain
+// the redacted data.
+func TestRedactionSweepsBodies(t *testing.T) {
+	dir := t.TempDir()
+	store, err := eventlog.WithBlobs(memory.New(), jsonl.New(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := eventlog.Open(store, eventlog.Options{SpillOver: 10})
+	defer log.Close()
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("a secret body")); err != nil {
+		t.Fatal(err)
+	}
+	leftover := filepath.Join(dir, "blobs", "tmp-1")
+	if err := os.WriteFile(leftover, []byte("a secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := erase.Redact(t.Context(), log, "s", []int64{1}, erase.RedactOptions{Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(leftover); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the leftover of an interrupted write stays: %v", err)
+	}
 }
 
 func jsonlAndSqlite(t testing.TB) storetest.Harness {

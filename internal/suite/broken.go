@@ -335,24 +335,6 @@ type ignoresClose struct{ *memory.Store }
 
 func (s *ignoresClose) Close() error { return nil }
 
-type listsAll struct{ *memory.Store }
-
-func (s *listsAll) List(ctx context.Context, _ eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
-	return s.Sessions(ctx)
-}
-
-type relatesNothing struct{ *memory.Store }
-
-func (s *relatesNothing) Related(context.Context, string) iter.Seq2[eventlog.SessionInfo, error] {
-	return func(func(eventlog.SessionInfo, error) bool) {}
-}
-
-type knowsNoUsers struct{ *memory.Store }
-
-func (s *knowsNoUsers) BlobUsers(context.Context, []event.Digest) iter.Seq2[eventlog.BlobUser, error] {
-	return func(func(eventlog.BlobUser, error) bool) {}
-}
-
 type listsBackward struct{ *memory.Store }
 
 func (s *listsBackward) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {

@@ -47,8 +47,8 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store and, from eventlog,
-// Blobs, Cataloger, Locker, Eraser, Leaser, Notifier, Salvager, TailKeeper, Checker, Sweeper,
-// Syncer and Versioner.
+// Blobs, Cataloger, Checker, Eraser, Leaser, Lister, Locker, Notifier, Salvager, Sweeper,
+// Syncer, TailKeeper and Versioner.
 // All methods may be called concurrently.
 type Store struct {
 	dir  string

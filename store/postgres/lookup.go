@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -66,29 +67,38 @@ func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.
 // BlobUsers implements eventlog.BlobIndex.
 func (s *Store) BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2[eventlog.BlobUser, error] {
 	return func(yield func(eventlog.BlobUser, error) bool) {
-		var sums [][]byte
-		for _, d := range digests {
-			sum, err := digestBytes(d)
-			if err != nil {
-				yield(eventlog.BlobUser{}, err)
+		for some := range slices.Chunk(digests, pages.MaxRows) {
+			if !s.usersOf(ctx, some, yield) {
 				return
 			}
-			sums = append(sums, sum)
 		}
-		for last := (userRow{}); ; {
-			page, err := s.users(ctx, sums, last)
-			if err != nil {
-				yield(eventlog.BlobUser{}, err)
-				return
+	}
+}
+
+// usersOf yields the users of some blobs. It returns false after an error, or if the caller wants no more.
+func (s *Store) usersOf(ctx context.Context, digests []event.Digest, yield func(eventlog.BlobUser, error) bool) bool {
+	var sums [][]byte
+	for _, d := range digests {
+		sum, err := digestBytes(d)
+		if err != nil {
+			yield(eventlog.BlobUser{}, err)
+			return false
+		}
+		sums = append(sums, sum)
+	}
+	for last := (userRow{}); ; {
+		page, err := s.users(ctx, sums, last)
+		if err != nil {
+			yield(eventlog.BlobUser{}, err)
+			return false
+		}
+		for _, last = range page {
+			if !yield(eventlog.BlobUser{Digest: digestOf(last.digest), Session: string(last.session), Seq: last.seq}, nil) {
+				return false
 			}
-			for _, last = range page {
-				if !yield(eventlog.BlobUser{Digest: digestOf(last.digest), Session: string(last.session), Seq: last.seq}, nil) {
-					return
-				}
-			}
-			if len(page) < pages.MaxRows {
-				return
-			}
+		}
+		if len(page) < pages.MaxRows {
+			return true
 		}
 	}
 }

@@ -16,8 +16,8 @@ const (
 	hasCatalog       = `SELECT count(*) FROM sqlite_schema WHERE name = 'catalog'`
 )
 
-// CatalogRows implements eventlog.Cataloger. A damaged catalog, and a file of an older
-// schema, have no rows.
+// CatalogRows implements eventlog.Cataloger. A damaged catalog has no rows. A file of an
+// older schema has no catalog.
 func (s *Store) CatalogRows(ctx context.Context, sessions []string) (rows map[string][]byte, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		rows, err = catalogRows(c, sessions)
@@ -30,7 +30,11 @@ func (s *Store) CatalogRows(ctx context.Context, sessions []string) (rows map[st
 }
 
 func catalogRows(c *conn, sessions []string) (map[string][]byte, error) {
-	if n, err := c.number(hasCatalog); n == 0 || err != nil {
+	n, err := c.number(hasCatalog)
+	if err == nil && n == 0 {
+		err = eventlog.ErrUnsupported
+	}
+	if err != nil {
 		return nil, err
 	}
 	rows := make(map[string][]byte, len(sessions))

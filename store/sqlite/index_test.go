@@ -232,6 +232,8 @@ func TestOldSchema(t *testing.T) {
 	if len(defects) > 0 {
 		t.Errorf("defects: %v", defects)
 	}
+	_, err = s.CatalogRows(t.Context(), []string{"a"})
+	want(t, eventlog.ErrUnsupported, err)
 	must(t, s.Close())
 	after, err := os.ReadFile(path)
 	must(t, err)

@@ -102,9 +102,11 @@ CREATE TABLE blob_users (
 	PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
 CREATE INDEX blob_users_event ON blob_users (session, seq);
-INSERT OR IGNORE INTO blob_users SELECT b.value, e.session, e.seq
-	FROM (SELECT session, seq, CAST(line AS TEXT) AS text FROM events WHERE instr(line, CAST('"blobs":[' AS BLOB))) e,
-	json_each(iif(json_valid(e.text), e.text, '{}'), '$.blobs') b;
+INSERT OR IGNORE INTO blob_users SELECT b.value, e.session, e.seq FROM (
+		SELECT session, seq, iif(json_valid(text), json_extract(text, '$.blobs'), substr(rest, 1, instr(rest, ']'))) AS list FROM (
+			SELECT session, seq, text, substr(text, instr(text, '"blobs":[') + 8) AS rest FROM (
+				SELECT session, seq, CAST(line AS TEXT) AS text FROM events WHERE instr(line, CAST('"blobs":[' AS BLOB))))) e,
+	json_each(iif(json_valid(e.list), e.list, '[]')) b;
 `
 
 const makeCatalog = `

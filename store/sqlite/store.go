@@ -47,8 +47,9 @@ type Options struct {
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
-// and eventlog's interfaces Blobs, Cataloger, Checker, Eraser, Leaser, Locker, Notifier, Salvager,
-// Searcher, Sweeper, Syncer and Versioner. All methods are safe for concurrent use.
+// and eventlog's interfaces BlobIndex, Blobs, Cataloger, Checker, Eraser, Leaser, Lister,
+// Locker, Notifier, Relater, Salvager, Searcher, Sweeper, Syncer and Versioner. All methods
+// are safe for concurrent use.
 type Store struct {
 	path    string
 	options Options

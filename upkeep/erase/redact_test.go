@@ -344,6 +344,10 @@ func TestRemoveAtAHead(t *testing.T) {
 	if err := erase.Remove(t.Context(), log, "s", erase.RemoveOptions{Heads: map[string]event.Head{"s": head}}); !errors.As(err, &conflict) || conflict.Expected != head {
 		t.Errorf("at the old head: %v", err)
 	}
+	others := map[string]event.Head{"another": head}
+	if err := erase.Remove(t.Context(), log, "s", erase.RemoveOptions{Heads: others}); !errors.As(err, &conflict) {
+		t.Errorf("without an entry: %v", err)
+	}
 	now, err := log.Head(t.Context(), "s")
 	if err != nil || erase.Remove(t.Context(), log, "s", erase.RemoveOptions{Heads: map[string]event.Head{"s": now}}) != nil {
 		t.Errorf("at the head: %v", err)

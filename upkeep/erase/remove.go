@@ -19,8 +19,8 @@ type RemoveOptions struct {
 	// DespiteUnreadable removes the session even if there are sessions too damaged to
 	// tell whether they are forks of it.
 	DespiteUnreadable bool
-	// Heads are the heads that sessions must have; a session that is not listed may have
-	// any. A session with another head stays, and the error is a *eventlog.ConflictError.
+	// Heads are the heads that the sessions must have; nil accepts any head. A session with
+	// another head, or without an entry, stays, and the error is a *eventlog.ConflictError.
 	Heads map[string]event.Head
 }
 
@@ -94,8 +94,8 @@ func removeSession(ctx context.Context, log *eventlog.Log, session string, opts 
 		case err != nil:
 			return err
 		}
-		if len(opts) > 0 {
-			if want, ok := opts[0].Heads[session]; ok && head != want {
+		if len(opts) > 0 && opts[0].Heads != nil {
+			if want, ok := opts[0].Heads[session]; !ok || head != want {
 				return &eventlog.ConflictError{Session: session, Expected: want, Actual: head}
 			}
 		}
