@@ -41,11 +41,12 @@ func (l *Log) run(h *hotSession, own *request, batch []*request) (retry []*reque
 			return nil
 		}
 		shown := st.tail.head
-		st.forget()
 		var conflict *ConflictError
 		if !errors.As(err, &conflict) {
+			st.forget()
 			return h.fail(own, batch, err)
 		}
+		st.fallBehind()
 		if err := refused.check(shown, conflict); err != nil {
 			return h.fail(own, batch, err)
 		}

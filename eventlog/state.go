@@ -27,6 +27,7 @@ type sessionState struct {
 type tail struct {
 	loaded bool
 	fresh  bool // the current leader has loaded it
+	behind bool // it was loaded, and other processes have appended since
 	head   event.Head
 	cut    *event.Cut // a torn tail that the next append must name
 	// orphan is set if the parent of a fork is missing or ends before the fork point.
@@ -42,6 +43,15 @@ func (st *sessionState) forget() {
 		log: st.log, session: st.session, tail: tail{cut: st.tail.cut},
 		staged: stagedEvents{events: st.staged.events[:0], ids: st.staged.ids, buf: st.staged.buf},
 	}
+}
+
+// fallBehind discards the memory of the session, except its tail: the next load reads only
+// the events after it.
+func (st *sessionState) fallBehind() {
+	known := st.tail
+	known.loaded, known.fresh, known.behind = false, false, true
+	st.forget()
+	st.tail = known
 }
 
 // unstage drops the events that were staged after the mark, and the older calls that
@@ -67,8 +77,15 @@ func (st *sessionState) load(ctx context.Context) error {
 	if st.tail.loaded {
 		return nil
 	}
+	caughtUp, err := st.catchUp(ctx)
+	if caughtUp {
+		return nil
+	}
 	st.forget()
-	newest, err := st.readTail(ctx)
+	var newest []event.Event
+	if err == nil {
+		newest, err = st.readTail(ctx, 0)
+	}
 	if err != nil {
 		return fmt.Errorf("read tail of session %q: %w", st.session, err)
 	}
@@ -86,9 +103,33 @@ func (st *sessionState) load(ctx context.Context) error {
 	return nil
 }
 
-// readTail reads the newest events, newest first. A missing session has no events.
-func (st *sessionState) readTail(ctx context.Context) (newest []event.Event, err error) {
-	for e, err := range st.log.store.Read(ctx, st.session, Span{Backward: true, Limit: tailEvents}) {
+// catchUp adds the events after a tail that is behind. It returns false if the whole tail
+// must be read: the events do not follow the known head, or they are too many.
+func (st *sessionState) catchUp(ctx context.Context) (bool, error) {
+	known := &st.tail
+	if !known.behind || known.head.IsZero() || known.orphan != nil {
+		return false, nil
+	}
+	newer, err := st.readTail(ctx, known.head.Seq+1)
+	if err != nil || len(newer) == 0 || len(newer) == tailEvents {
+		return false, err
+	}
+	if next := &newer[len(newer)-1]; next.Seq != known.head.Seq+1 || !next.Follows(known.head.Hash) {
+		return false, nil
+	}
+	for i := len(newer) - 1; i >= 0; i-- {
+		known.recent.add(newer[i].ID, newer[i].Seq)
+	}
+	known.head = newer[0].Head()
+	st.calls.restart(known.head.Seq)
+	known.loaded, known.fresh, known.behind = true, true, false
+	return true, nil
+}
+
+// readTail reads the newest events from a seq on, newest first. A missing session has no
+// events.
+func (st *sessionState) readTail(ctx context.Context, from int64) (newest []event.Event, err error) {
+	for e, err := range st.log.store.Read(ctx, st.session, Span{From: from, Backward: true, Limit: tailEvents}) {
 		if errors.Is(err, ErrNotFound) {
 			return nil, nil
 		}

@@ -54,7 +54,7 @@ func TestCluster(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Processes: true, Proxied: true})
 	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
 	x := cluster{s, servers}
-	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.part)
+	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.stopLeader, x.part)
 }
 
 // A leader that is parted from the other servers stores nothing for its clients, who get an
@@ -141,6 +141,12 @@ func (x *cluster) killLeader(c *group) {
 func (x *cluster) killFollower(c *group) {
 	n := x.follower()
 	x.without(c, "follower killed", n.Kill, n.Start)
+}
+
+// stopLeader stops the leader, which later continues as if no time had passed.
+func (x *cluster) stopLeader(c *group) {
+	n := x.leader()
+	x.without(c, "leader stopped", n.Pause, n.Continue)
 }
 
 func (x *cluster) each(fn func(n *natstest.Node)) {

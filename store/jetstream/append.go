@@ -73,7 +73,13 @@ func (a *appending) begin(ctx context.Context) error {
 	if a.before, err = a.stream.tip(ctx, a.session); err != nil {
 		return err
 	}
-	return a.compare(a.before)
+	if err := a.compare(a.before); err != nil {
+		return err
+	}
+	if a.before.frame != nil {
+		a.stream.store.heads.put(a.session, a.before.frame) // settle reads no older tip
+	}
+	return nil
 }
 
 // compare compares the expected head with a tip.
@@ -141,10 +147,10 @@ func (a *appending) bodyBytes() (n int) {
 func (a *appending) publish(ctx context.Context) (uint64, error) {
 	m := a.frame.message(a.stream.of(a.session, framesSubject), a.before.at)
 	if a.fenced {
-		return a.stream.client.publishAll(ctx, []*nats.Msg{a.stream.guard(a.fence), m})
+		return a.stream.publishAll(ctx, []*nats.Msg{a.stream.guard(a.fence), m})
 	}
 	m.Header["Nats-Msg-Id"] = []string{a.frame.id}
-	return a.stream.client.publish(ctx, m)
+	return a.stream.publish(ctx, m)
 }
 
 // stored completes the write of the frame.
@@ -193,9 +199,12 @@ var errReplaced = errors.New("the messages after the head were replaced meanwhil
 // afterHead returns the frame that took the place after the expected head; nil if it is
 // no frame of events. The error errReplaced means that nobody can know.
 func (a *appending) afterHead(ctx context.Context) (*frame, error) {
-	m, err := a.stream.next(ctx, a.stream.of(a.session, framesSubject), a.before.at+1)
-	if m == nil || err != nil {
+	m, err := a.stream.known(ctx, a.stream.of(a.session, framesSubject), a.before.at+1)
+	if err != nil {
 		return nil, err
+	}
+	if m == nil {
+		return nil, errReplaced
 	}
 	f, removed, parsing := parseFrame(m)
 	if removed || parsing != nil {

@@ -59,7 +59,7 @@ func (l *layout) removeBlobs(ctx context.Context, digests []event.Digest) error 
 	if len(batch) == 1 {
 		return nil
 	}
-	if _, err := st.client.publishAll(ctx, batch); err != nil {
+	if _, err := st.publishAll(ctx, batch); err != nil {
 		return st.erasingFailure(ctx, err)
 	}
 	return l.finishBlobs(ctx)

@@ -80,7 +80,7 @@ func (b *blobWriter) put(ctx context.Context, piece []byte) error {
 	st := b.layout.blobs
 	m := &nats.Msg{Subject: st.subject(pieceSubject, b.upload), Header: nats.Header{}, Data: piece}
 	m.Header["Nats-Msg-Id"] = []string{newID()}
-	at, err := st.client.publish(ctx, m)
+	at, err := st.publish(ctx, m)
 	if err == nil {
 		b.pieces = append(b.pieces, at)
 	}
@@ -155,7 +155,7 @@ func (b *blobWriter) publish(ctx context.Context, d event.Digest, upload string,
 	m.Header[blobHeader] = []string{fmt.Sprintf("v=%d upload=%s bytes=%d", formatVersion, upload, b.size)}
 	m.Header["Nats-Msg-Id"] = []string{newID()}
 	expectLast(m, at)
-	now, err := st.client.publish(ctx, m)
+	now, err := st.publish(ctx, m)
 	if isCode(err, codeWrongSequence) {
 		return false, nil
 	}

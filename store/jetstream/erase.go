@@ -78,7 +78,7 @@ func (l *layout) setErasing(ctx context.Context, digests []event.Digest) error {
 			}
 			batch = append(batch, m)
 		}
-		if _, err := st.client.publishAll(ctx, batch); err != nil {
+		if _, err := st.publishAll(ctx, batch); err != nil {
 			return st.erasingFailure(ctx, err)
 		}
 	}
@@ -98,22 +98,18 @@ func (s *Store) Erasing(ctx context.Context) (e eventlog.Erasing, err error) {
 }
 
 func (l *layout) erasing(ctx context.Context) (e eventlog.Erasing, err error) {
-	from := uint64(1)
-	for {
-		m, err := l.control.next(ctx, l.control.subject(erasingSubject), from)
-		if err != nil {
-			return e, err
-		}
-		if m == nil {
-			break
-		}
+	subject := l.control.subject(erasingSubject)
+	m, err := l.control.first(ctx, subject)
+	for ; m != nil && err == nil; m, err = l.control.get(ctx, getRequest{Seq: m.at + 1, Next: subject}) {
 		for text := range strings.Lines(string(m.body)) {
 			e.Blobs = append(e.Blobs, event.Digest(strings.TrimSpace(text)))
 		}
-		from = m.at + 1
+	}
+	if err != nil {
+		return e, err
 	}
 	for _, st := range l.all() {
-		m, err := st.next(ctx, st.subject(pendingSubject, "*"), 1)
+		m, err := st.first(ctx, st.subject(pendingSubject, "*"))
 		if err != nil {
 			return e, err
 		}

@@ -24,7 +24,7 @@ func (st *stream) eraseSubject(ctx context.Context, subject string, before uint6
 			return err
 		}
 		// The replica that answered may have lacked messages.
-		first, err := st.next(ctx, subject, 1)
+		first, err := st.first(ctx, subject)
 		if err != nil || first == nil || first.at >= before {
 			return err
 		}

@@ -54,7 +54,7 @@ func (s *Store) Damage(ctx context.Context, session string, edit func(lines []st
 		}
 		m := f.message(st.of(session, framesSubject), 0)
 		m.Header = nats.Header{frameHeader: m.Header[frameHeader]}
-		f.at, err = st.client.publish(ctx, m)
+		f.at, err = st.publish(ctx, m)
 		last = f
 	}
 	return err

@@ -47,7 +47,7 @@ func (st *stream) moveFence(ctx context.Context, state string, expect *fence) (u
 	if expect != nil {
 		expectLast(m, expect.at)
 	}
-	return st.client.publish(ctx, m)
+	return st.publish(ctx, m)
 }
 
 // lowered returns the sequence of a lowered fence. It lowers the fence of a holder that
@@ -129,6 +129,9 @@ func (l *layout) checkBlobs(ctx context.Context, st *stream, blobs []event.Diges
 	}
 	if err != nil {
 		return 0, err
+	}
+	if eventlog.BlobsElsewhere(ctx) {
+		return f.at, nil
 	}
 	for _, d := range blobs {
 		if b, err := l.findBlob(ctx, d); err != nil {

@@ -12,7 +12,7 @@ import (
 // finish finishes the interrupted erasure of a session: it erases the messages before
 // bound that no reader needs, then the record of the erasure.
 func (st *stream) finish(ctx context.Context, session string, bound uint64) error {
-	t, err := st.tip(ctx, session)
+	t, err := st.currentTip(ctx, session)
 	if err == nil {
 		err = t.err
 	}
@@ -60,7 +60,7 @@ func (st *stream) before(ctx context.Context, subject string, bound uint64, fn f
 // finishRewrite erases the replaced frames, and the replacing messages and indexes before
 // bound that the current index does not name. Then it erases the record of the erasure.
 func (st *stream) finishRewrite(ctx context.Context, session string, bound uint64) error {
-	t, err := st.tip(ctx, session)
+	t, err := st.currentTip(ctx, session)
 	if err == nil {
 		err = t.err
 	}

@@ -26,23 +26,58 @@ func (t tip) head() event.Head {
 // tip reads the last message of a session from the leader. It is not older than the last
 // frame that this store knows.
 func (st *stream) tip(ctx context.Context, session string) (tip, error) {
-	t, err := st.readTip(ctx, session)
 	known := st.store.heads.last(session)
-	if err != nil || known == nil || t.at >= known.at || st.store.options.ReadOnly {
-		return t, err
+	if known == nil {
+		m, err := st.last(ctx, st.of(session, framesSubject))
+		return st.tipOf(session, m), err
 	}
-	return st.catchUp(ctx, session, known)
+	t, err := st.readTip(ctx, session)
+	switch {
+	case err != nil || t.at >= known.at:
+		return t, err
+	case !st.store.options.ReadOnly:
+		return st.catchUp(ctx, session, known)
+	case st.replicas > 1:
+		return st.newestTip(ctx, session)
+	}
+	return t, nil
 }
 
+// readTip reads the last message of a session. The answer may come from an old state.
 func (st *stream) readTip(ctx context.Context, session string) (tip, error) {
-	m, err := st.last(ctx, st.of(session, framesSubject))
-	if m == nil || err != nil {
+	m, err := st.get(ctx, getRequest{Last: st.of(session, framesSubject)})
+	return st.tipOf(session, m), err
+}
+
+// newestTip reads the last message of a session from a state that has every message that
+// this process knows.
+func (st *stream) newestTip(ctx context.Context, session string) (tip, error) {
+	newest, err := st.newest(ctx)
+	if err != nil {
 		return tip{}, err
 	}
-	return st.tipOf(session, m), nil
+	subject := st.of(session, framesSubject)
+	found, err := st.lastOf(ctx, []string{subject}, newest)
+	return st.tipOf(session, found[subject]), err
 }
 
+// currentTip is a tip that lacks no message that this process knows. A caller needs it to
+// report what the tip does not name as missing, or to erase it.
+func (st *stream) currentTip(ctx context.Context, session string) (tip, error) {
+	if st.replicas > 1 {
+		t, err := st.newestTip(ctx, session)
+		if known := st.store.heads.last(session); err != nil || known == nil || t.at >= known.at {
+			return t, err
+		}
+	}
+	return st.tip(ctx, session)
+}
+
+// tipOf decodes a tip. Without a message the session is missing.
 func (st *stream) tipOf(session string, m *message) tip {
+	if m == nil {
+		return tip{}
+	}
 	f, removed, err := parseFrame(m)
 	if removed {
 		return tip{at: m.at}

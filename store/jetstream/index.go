@@ -131,15 +131,15 @@ func (ix *index) hides(at uint64) bool {
 	return replaced || at <= ix.base
 }
 
-// replacing reads the message of a span as a frame. A frame keeps the sequence of the
-// original, which other frames name.
+// replacing reads the message of a span as a frame. It is nil if the message is missing. A
+// frame keeps the sequence of the original, which other frames name.
 func (v *view) replacing(ctx context.Context, s *span) (*frame, error) {
 	m, err := v.stream.at(ctx, s.at)
-	if err != nil {
+	if m == nil || err != nil {
 		return nil, err
 	}
-	if m == nil || m.subject != v.stream.of(v.session, replacedSubject) {
-		return nil, v.stream.damage(v.session, s.at, s.first, errMissing)
+	if m.subject != v.stream.of(v.session, replacedSubject) {
+		return nil, v.stream.damage(v.session, s.at, s.first, errFrame)
 	}
 	f, removed, err := parseFrame(m)
 	if err == nil && (removed || f.first != s.first || f.count != s.count) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	nats "github.com/nats-io/nats.go/jetstream"
@@ -44,6 +45,7 @@ type stream struct {
 	name     string
 	base     string // the subjects begin with it
 	replicas int
+	reached  atomic.Uint64 // the highest sequence that this process has stored or read
 }
 
 // shard is the stream of a session.

@@ -208,7 +208,7 @@ func (l *lock) enterShared(ctx context.Context, y *layout) (ok bool, err error) 
 // awaitShared waits until no process has the shared lock.
 func (l *lock) awaitShared(ctx context.Context, y *layout) error {
 	for pause := shortLook; ; pause = min(2*pause, longLook) {
-		other, err := y.control.next(ctx, y.control.subject(sharedSubject, "*"), 1)
+		other, err := y.control.first(ctx, y.control.subject(sharedSubject, "*"))
 		if other == nil || err != nil {
 			return err
 		}
@@ -316,7 +316,7 @@ func (r *record) renew(ctx context.Context) error {
 	m.Header["Nats-TTL"] = []string{strconv.Itoa(int(leaseTime/time.Second)) + "s"}
 	m.Header["Nats-Msg-Id"] = []string{newID()}
 	expectLast(m, r.at)
-	at, err := r.stream.client.publish(ctx, m)
+	at, err := r.stream.publish(ctx, m)
 	if err == nil {
 		r.at, r.until = at, until
 	}

@@ -32,8 +32,8 @@ type getRequest struct {
 	MaxBytes int      `json:"max_bytes,omitempty"`
 }
 
-// get returns one message as of now, or nil if there is none. It asks the leader: another
-// replica may lack the newest messages.
+// get returns one message, or nil if the answer is that there is none. It asks the leader:
+// another replica may lack the newest messages.
 func (st *stream) get(ctx context.Context, r getRequest) (*message, error) {
 	if st.replicas == 1 {
 		return st.getDirect(ctx, r)
@@ -55,6 +55,7 @@ func (st *stream) get(ctx context.Context, r getRequest) (*message, error) {
 		return nil, st.store.failure(err)
 	}
 	found := answer.Message
+	st.reach(found.Seq)
 	m := &message{subject: found.Subject, at: found.Seq, body: found.Data, written: found.Time}
 	if len(found.Header) > 0 {
 		if m.header, err = nats.DecodeHeadersMsg(found.Header); err != nil {
@@ -78,24 +79,28 @@ func (st *stream) getDirect(ctx context.Context, r getRequest) (*message, error)
 	return st.stored(m)
 }
 
-// at returns the message of a sequence, or nil. Messages never change, so any replica
-// will do that has it.
+// at returns the message of a sequence that is before the newest one, or nil if it is
+// missing. Messages never change, so any replica that has it will do. A later message in
+// the answer of the leader proves that it is missing.
 func (st *stream) at(ctx context.Context, seq uint64) (*message, error) {
 	m, err := st.getDirect(ctx, getRequest{Seq: seq})
 	if m == nil && err == nil && st.replicas > 1 {
-		m, err = st.get(ctx, getRequest{Seq: seq})
+		m, err = st.known(ctx, st.subject(">"), seq)
+		if m != nil && m.at != seq {
+			return nil, nil
+		}
 	}
 	return m, err
 }
 
 // last returns the last message of a subject as of now, or nil.
 func (st *stream) last(ctx context.Context, subject string) (*message, error) {
-	return st.get(ctx, getRequest{Last: subject})
+	return st.confirmed(ctx, subject, func() (*message, error) { return st.get(ctx, getRequest{Last: subject}) })
 }
 
-// next returns the first message of a subject from a sequence on, as of now, or nil.
-func (st *stream) next(ctx context.Context, subject string, from uint64) (*message, error) {
-	return st.get(ctx, getRequest{Seq: max(from, 1), Next: subject})
+// first returns the first message of a subject as of now, or nil.
+func (st *stream) first(ctx context.Context, subject string) (*message, error) {
+	return st.confirmed(ctx, subject, func() (*message, error) { return st.get(ctx, getRequest{Seq: 1, Next: subject}) })
 }
 
 // stored decodes the answer to a direct get. It returns nil if there is no message.
@@ -111,6 +116,7 @@ func (st *stream) stored(m *nats.Msg) (*message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: direct get: sequence %q", st.name, seq)
 	}
+	st.reach(at)
 	return &message{subject: lastValue(m.Header, "Nats-Subject"), at: at, header: m.Header, body: m.Data}, nil
 }
 
@@ -137,9 +143,9 @@ func (st *stream) place(at uint64) string { return fmt.Sprintf("stream %s messag
 
 // newest is the newest sequence of the stream.
 func (st *stream) newest(ctx context.Context) (uint64, error) {
-	info, err := st.info(ctx, nil)
+	info, err := st.currentInfo(ctx, nil)
 	if err != nil {
-		return 0, st.store.failure(err)
+		return 0, err
 	}
 	return info.State.LastSeq, nil
 }

@@ -212,7 +212,10 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 	}
 	if s := c.index.find(c.from); s != nil {
 		f, err := c.replacing(ctx, s)
-		if err != nil {
+		if f == nil && err == nil {
+			err = c.missing(ctx)
+		}
+		if f == nil || err != nil {
 			return nil, err
 		}
 		c.pos = max(c.pos, s.old+1)
@@ -229,7 +232,8 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range messages {
+	for refreshs, i := c.refreshs, 0; i < len(messages) && c.refreshs == refreshs; i++ {
+		m := messages[i]
 		if m.at > c.tip.at || c.from > c.to {
 			break
 		}
@@ -252,7 +256,7 @@ func (c *cursor) batch(ctx context.Context) (messages []*message, err error) {
 	})
 	if err == nil && (len(messages) == 0 || messages[0].at > c.tip.at) {
 		var m *message
-		if m, err = c.stream.next(ctx, r.Next, c.pos); m != nil && m.at <= c.tip.at {
+		if m, err = c.stream.known(ctx, r.Next, c.pos); m != nil && m.at <= c.tip.at {
 			return []*message{m}, err
 		}
 		if err == nil {
@@ -282,7 +286,10 @@ func (c *cursor) accept(ctx context.Context, frames []*frame, m *message) ([]*fr
 			return frames, c.missing(ctx)
 		}
 		replaced, err := c.replacing(ctx, s)
-		if err != nil {
+		if replaced == nil && err == nil {
+			err = c.missing(ctx)
+		}
+		if replaced == nil || err != nil {
 			return frames, err
 		}
 		frames = c.add(frames, replaced)

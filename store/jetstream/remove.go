@@ -32,7 +32,7 @@ func (s *Store) removeSession(ctx context.Context, session string, expect event.
 	}
 	removal := &nats.Msg{Subject: st.of(session, framesSubject), Header: nats.Header{frameHeader: []string{tombstone}}}
 	expectLast(removal, t.at)
-	at, err := st.client.publishAll(ctx, []*nats.Msg{st.pending(ctx, encodeName(session)), removal})
+	at, err := st.publishAll(ctx, []*nats.Msg{st.pending(ctx, encodeName(session)), removal})
 	if err != nil {
 		if !isCode(err, codeWrongSequence) {
 			return st.erasingFailure(ctx, err)
@@ -59,7 +59,7 @@ func (s *Store) removeSession(ctx context.Context, session string, expect event.
 // removable returns the tip of a session that may be removed: its head is expect, or
 // expect is zero and its newest event is unreadable.
 func (st *stream) removable(ctx context.Context, session string, expect event.Head) (tip, error) {
-	t, err := st.tip(ctx, session)
+	t, err := st.currentTip(ctx, session)
 	if err != nil {
 		return t, err
 	}

@@ -54,7 +54,7 @@ func (r *rewriting) run(ctx context.Context, expect event.Head, replace, add []e
 
 // commit makes the new lines visible, and returns the sequence of the message that does.
 func (r *rewriting) commit(ctx context.Context, expect event.Head, replace, add []event.Event) (uint64, error) {
-	t, err := r.stream.tip(ctx, r.session)
+	t, err := r.stream.currentTip(ctx, r.session)
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (r *rewriting) abandon(ctx context.Context, err error) error {
 
 // begin records the erasure.
 func (r *rewriting) begin(ctx context.Context) error {
-	at, err := r.stream.client.publish(ctx, r.stream.pending(ctx, encodeName(r.session)))
+	at, err := r.stream.publish(ctx, r.stream.pending(ctx, encodeName(r.session)))
 	if err != nil {
 		return r.stream.erasingFailure(ctx, err)
 	}
@@ -178,7 +178,7 @@ func (r *rewriting) store(ctx context.Context, f *frame, old uint64) error {
 		}
 		m := part.message(r.stream.of(r.session, replacedSubject), 0)
 		m.Header = nats.Header{frameHeader: m.Header[frameHeader], "Nats-Msg-Id": []string{newID()}}
-		at, err := r.stream.client.publish(ctx, m)
+		at, err := r.stream.publish(ctx, m)
 		if err != nil {
 			return r.stream.erasingFailure(ctx, err)
 		}
@@ -221,7 +221,7 @@ func (r *rewriting) storeIndex(ctx context.Context) (uint64, error) {
 		return 0, fmt.Errorf("%w: the index of %d replaced messages has %d bytes, and the server takes %d: raise max_payload of the server",
 			event.ErrInvalidSize, len(r.index.spans), len(m.Data), limit)
 	}
-	at, err := r.stream.client.publish(ctx, m)
+	at, err := r.stream.publish(ctx, m)
 	if err != nil {
 		return 0, r.stream.erasingFailure(ctx, err)
 	}

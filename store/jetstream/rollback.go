@@ -17,7 +17,7 @@ func (st *stream) catchUp(ctx context.Context, session string, known *frame) (ti
 	for began := time.Now(); ; {
 		// The majority of the servers stores this message, after all others that it has.
 		m := &nats.Msg{Subject: st.subject(guardSubject), Header: nats.Header{"Nats-TTL": []string{guardTTL}}}
-		newest, err := st.client.publish(ctx, m)
+		newest, err := st.publish(ctx, m)
 		if err != nil {
 			return tip{}, st.erasingFailure(ctx, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jetstream"
+	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -226,4 +227,37 @@ func TestShards(t *testing.T) {
 	if len(lines) > 0 {
 		t.Errorf("%d sessions are not listed", len(lines))
 	}
+}
+
+// The lines can be on the servers and the blobs in another store.
+func TestBlobsInAnotherStore(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	lines, err := jetstream.New("", jetstream.Options{Connect: servers.Connect})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := memory.New()
+	store, err := eventlog.WithBlobs(lines, bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := eventlog.Open(store, eventlog.Options{SpillOver: 8})
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("a spilled message")); err != nil {
+		t.Fatal(err)
+	}
+	blobs := 0
+	for _, err := range bodies.ListBlobs(t.Context()) {
+		if blobs++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if blobs != 1 {
+		t.Errorf("the store of the blobs has %d of them, want 1", blobs)
+	}
+	wantEvents(t, log, "s", 1)
 }

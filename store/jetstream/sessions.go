@@ -16,9 +16,9 @@ const maxSubjects = 100_000
 // subjects returns the subjects of the stream that match a filter, as of now.
 func (st *stream) subjects(ctx context.Context, filter string) (all []string, err error) {
 	for {
-		info, err := st.info(ctx, &infoRequest{Subjects: filter, Offset: len(all)})
+		info, err := st.currentInfo(ctx, &infoRequest{Subjects: filter, Offset: len(all)})
 		if err != nil {
-			return nil, st.store.failure(err)
+			return nil, err
 		}
 		for subject := range info.State.Subjects {
 			all = append(all, subject)

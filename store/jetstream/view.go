@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
@@ -16,17 +17,40 @@ type view struct {
 }
 
 // view reads the last frame of a session, and its index. A missing session is
-// ErrNotFound.
+// ErrNotFound. A rewrite may erase an index before it is read, so an index is missing only
+// if a current tip names it.
 func (st *stream) view(ctx context.Context, session string) (*view, error) {
 	t, err := st.tip(ctx, session)
-	if err == nil {
-		err = t.err
+	for err == nil {
+		v, failed := st.viewOf(ctx, session, t)
+		if !errors.Is(failed, errIndex) {
+			return v, failed
+		}
+		index := t.frame.index
+		t, err = st.currentTip(ctx, session)
+		if err == nil && t.frame != nil && t.frame.index == index {
+			return nil, failed
+		}
 	}
-	if err == nil && t.frame == nil {
-		err = eventlog.ErrNotFound
-	}
+	return nil, err
+}
+
+// currentView is the view of a current tip.
+func (st *stream) currentView(ctx context.Context, session string) (*view, error) {
+	t, err := st.currentTip(ctx, session)
 	if err != nil {
 		return nil, err
+	}
+	return st.viewOf(ctx, session, t)
+}
+
+// viewOf is the view of a tip.
+func (st *stream) viewOf(ctx context.Context, session string, t tip) (*view, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	if t.frame == nil {
+		return nil, eventlog.ErrNotFound
 	}
 	st.store.heads.put(session, t.frame)
 	ix, err := st.index(ctx, session, t.frame.index)
@@ -39,7 +63,7 @@ func (v *view) first() int64 { return v.tip.beginning().first }
 // refresh reads the session again after a message is missing. A session that was rewritten
 // meanwhile has another index; otherwise the message is lost.
 func (v *view) refresh(ctx context.Context, seq int64) error {
-	now, err := v.stream.view(ctx, v.session)
+	now, err := v.stream.currentView(ctx, v.session)
 	if err != nil {
 		return err
 	}
