@@ -31,6 +31,7 @@ func (c *Case[T]) checkWithin(t testing.TB, open Opener, limit, grace time.Durat
 	defer timer.Stop()
 	select {
 	case <-done:
+		b.leave()
 	case <-timer.C:
 		b.leave()
 		t.Fatalf("%s %v after the end of its context. Promise: %s\n%s", neverEnds, grace, c.Explanation, stacks())
@@ -93,7 +94,8 @@ func panicked() runtime.Frame {
 }
 
 // boundedTest is the test of a promise. After leave it reports nothing more, and ends the
-// goroutines that report something: the test may be over.
+// goroutines that report something: a promise that failed may leave some, and the test may
+// be over.
 type boundedTest struct {
 	testing.TB
 	mu   sync.Mutex
