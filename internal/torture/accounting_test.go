@@ -46,10 +46,7 @@ func flushJob(ctx context.Context, b backend, j job) error {
 		}
 		var events []event.Event
 		for range 1 + random.IntN(20) {
-			e := event.New(event.Message{Role: event.Assistant, Model: "m", Parts: []event.Part{event.Text("yes")},
-				Usage: event.Usage{OutputTokens: 1 + random.Int64N(100)}})
-			e.Cost = event.Cost(1 + random.Int64N(1_000_000))
-			events = append(events, e)
+			events = append(events, costly(1+random.Int64N(100), event.Cost(1+random.Int64N(1_000_000))))
 		}
 		if _, err := log.Append(ctx, session, eventlog.Any(), events...); err != nil {
 			return err
@@ -63,13 +60,26 @@ func flushJob(ctx context.Context, b backend, j job) error {
 	return nil
 }
 
+// costly is an answer with tokens and a cost.
+func costly(tokens int64, cost event.Cost) event.Event {
+	e := event.New(event.Message{Role: event.Assistant, Model: "m", Parts: []event.Part{event.Text("yes")}, Usage: event.Usage{OutputTokens: tokens}})
+	e.Cost = cost
+	return e
+}
+
 // Two processes write the op trees and the costs of the same session and of their own
 // ones, and are killed at any moment. The op tree of a session is always whole. Each cost
 // has one line, and the lines of a session and its flushes add up to the cost that the session
 // spent.
 func TestKillLedger(t *testing.T) {
 	onEach(t, func(t *testing.T, s *fixture) {
-		kills := 0
+		kills, sessions := 0, []string{sharedSession, "own-0", "own-1"}
+		log := s.backend.log(s.dir)
+		for _, session := range sessions { // a child that is killed soon uses one of its two
+			_, err := log.Append(s.ctx, session, eventlog.New(), costly(1, 1))
+			s.must(err)
+		}
+		s.must(log.Close()) // the children are alone
 		launch := func(writer int) (*child, chan struct{}) {
 			flushed := make(chan struct{}, 1)
 			c := s.start(job{Do: "flush", Writer: writer, From: kills}, func(string) {
@@ -90,7 +100,7 @@ func TestKillLedger(t *testing.T) {
 			s.flushedBy(children[i], flushed[i])
 			time.Sleep(time.Duration(s.random.Int64N(int64(5 * time.Millisecond))))
 			s.must(children[i].kill())
-			s.checkTrees(sharedSession, "own-0", "own-1")
+			s.checkTrees(sessions...)
 			if s.random.IntN(3) == 0 {
 				s.leaveTornEntry()
 			}
@@ -100,7 +110,7 @@ func TestKillLedger(t *testing.T) {
 			s.flushedBy(children[i], flushed[i])
 			s.must(children[i].kill())
 		}
-		lines := s.checkLedger(sharedSession, "own-0", "own-1")
+		lines := s.checkLedger(sessions...)
 		t.Logf("%d kills, %d lines, each cost once", kills, lines)
 	})
 }
