@@ -25,6 +25,8 @@ const (
 	listUsers   = `SELECT s.id, u.session, u.seq FROM blob_users u JOIN sessions s ON s.key = u.session
 		WHERE u.digest = ? AND (u.session, u.seq) > (?, ?) ORDER BY u.session, u.seq LIMIT ?`
 
+	findUnknown = `SELECT count(*) FROM (SELECT 1 FROM blob_users WHERE digest = '' LIMIT 1)`
+
 	hasLookup = `SELECT count(*) FROM sqlite_schema WHERE name = 'blob_users'`
 )
 
@@ -90,7 +92,8 @@ func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.
 	}
 }
 
-// BlobUsers implements eventlog.BlobIndex.
+// BlobUsers implements eventlog.BlobIndex. While the file has a session that is older than
+// the index, the error is ErrUnsupported.
 func (s *Store) BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2[eventlog.BlobUser, error] {
 	return func(yield func(eventlog.BlobUser, error) bool) {
 		for _, d := range digests {
@@ -120,8 +123,12 @@ type userRow struct {
 
 // users reads rows of a blob after the row last.
 func (s *Store) users(ctx context.Context, d event.Digest, last userRow) (page []userRow, err error) {
+	var unknown int64
 	known, err := s.lookUp(ctx, func(c *conn) error {
 		page = page[:0]
+		if unknown, err = c.number(findUnknown); err != nil || unknown > 0 {
+			return err
+		}
 		return c.each(func(row []driver.Value) {
 			u := userRow{BlobUser: eventlog.BlobUser{Digest: d}}
 			u.Session, _ = row[0].(string)
@@ -130,7 +137,7 @@ func (s *Store) users(ctx context.Context, d event.Digest, last userRow) (page [
 			page = append(page, u)
 		}, 3, listUsers, string(d), last.key, last.Seq, int64(pages.MaxRows))
 	})
-	if err == nil && !known {
+	if err == nil && (!known || unknown > 0) {
 		return nil, fmt.Errorf("users of blobs: %w", eventlog.ErrUnsupported)
 	}
 	return page, s.locate("", "blob_users", 0, err)

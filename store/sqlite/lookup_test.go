@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,31 +11,54 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// A migration finds the blobs of all lines, also of a damaged line: gc must keep them until
-// the session is repaired.
-func TestMigrationFindsBlobs(t *testing.T) {
+// A migrated file does not know the blobs of its sessions, so that gc reads the lines. It
+// knows them again when no session is older than the index.
+func TestMigratedFilesHaveNoBlobIndex(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	var want []eventlog.BlobUser
-	var digests []event.Digest
-	for seq, body := range []string{"one", "two", "three"} {
-		d, _, err := s.PutBlob(t.Context(), strings.NewReader(body))
+	body := func(session, text string) event.Digest {
+		t.Helper()
+		d, _, err := s.PutBlob(t.Context(), strings.NewReader(text))
 		must(t, err)
-		e := event.UserMessage(`not a list: "blobs":[1]`)
+		e := event.UserMessage("hello")
 		must(t, e.AddBlobs(d))
-		_, err = eventlog.Open(s).Append(t.Context(), "a", eventlog.Any(), e)
+		_, err = eventlog.Open(s).Append(t.Context(), session, eventlog.Any(), e)
 		must(t, err)
-		digests, want = append(digests, d), append(want, eventlog.BlobUser{Digest: d, Session: "a", Seq: int64(seq + 1)})
+		return d
+	}
+	old := body("old", "one")
+	must(t, s.Close())
+	makeDatabase(t, path, `DROP TABLE catalog; DROP TABLE related; DROP TABLE blob_users; PRAGMA user_version = 3`)
+	s = open(t, path)
+	now := body("new", "two")
+	for range 2 {
+		if got, err := collect(s.BlobUsers(t.Context(), []event.Digest{old, now})); !errors.Is(err, eventlog.ErrUnsupported) || len(got) > 0 {
+			t.Errorf("users of blobs in a migrated file: got %v, %v; want ErrUnsupported", got, err)
+		}
+		body("old", "three")
+	}
+	head, err := eventlog.Open(s).Head(t.Context(), "old")
+	must(t, err)
+	must(t, s.RemoveSession(t.Context(), "old", head))
+	got, err := collect(s.BlobUsers(t.Context(), []event.Digest{old, now}))
+	must(t, err)
+	if want := []eventlog.BlobUser{{Digest: now, Session: "new", Seq: 1}}; !slices.Equal(got, want) {
+		t.Errorf("users of blobs: got %v, want %v", got, want)
+	}
+}
+
+// A migration does not read lines, so damage to them does not stop it: sound sessions take
+// appends.
+func TestMigrationOfADamagedFile(t *testing.T) {
+	s, pages := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
+	if pages != 1 {
+		t.Fatalf("damaged %d pages", pages)
 	}
 	must(t, s.Close())
-	makeDatabase(t, path, `UPDATE events SET line = CAST(substr(CAST(line AS TEXT), 1, length(line) - 9) AS BLOB) WHERE seq = 2;
-		DROP TABLE catalog; DROP TABLE related; DROP TABLE blob_users; PRAGMA user_version = 3`)
-	s = open(t, path)
-	_, _, err := s.PutBlob(t.Context(), strings.NewReader("migrates"))
-	must(t, err)
-	got, err := collect(s.BlobUsers(t.Context(), digests))
-	must(t, err)
-	if !slices.Equal(got, want) {
-		t.Errorf("users of blobs: got %v, want %v", got, want)
+	makeDatabase(t, s.Path(), `DROP TABLE catalog; DROP TABLE related; DROP TABLE blob_users; PRAGMA user_version = 3`)
+	log := eventlog.Open(open(t, s.Path()))
+	for _, session := range []string{"a", "new"} {
+		_, err := log.Append(t.Context(), session, eventlog.Any(), event.UserMessage("hello"))
+		must(t, err)
 	}
 }

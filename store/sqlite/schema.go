@@ -86,7 +86,8 @@ INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
 const schema3 = `CREATE TABLE erasing (digest TEXT PRIMARY KEY) WITHOUT ROWID;`
 
 // schema4 adds the catalog (catalog.go), the relations of sessions and the users of blobs
-// (lookup.go). The relations of older sessions are unknown.
+// (lookup.go). The relations and blobs of older sessions are unknown: an empty name and an
+// empty digest say so. A migration reads no lines, so damage does not stop it.
 const schema4 = makeCatalog + `
 CREATE TABLE related (
 	name    TEXT    NOT NULL, -- eventlog.RelationsOf the session's first event
@@ -96,17 +97,13 @@ CREATE TABLE related (
 CREATE INDEX related_session ON related (session);
 INSERT INTO related SELECT '', key FROM sessions;
 CREATE TABLE blob_users (
-	digest  TEXT    NOT NULL, -- of a blob that the event lists
+	digest  TEXT    NOT NULL, -- of a blob that the event lists; '' if the blobs of the session are unknown
 	session INTEGER NOT NULL, -- sessions.key
 	seq     INTEGER NOT NULL,
 	PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
 CREATE INDEX blob_users_event ON blob_users (session, seq);
-INSERT OR IGNORE INTO blob_users SELECT b.value, e.session, e.seq FROM (
-		SELECT session, seq, iif(json_valid(text), json_extract(text, '$.blobs'), substr(rest, 1, instr(rest, ']'))) AS list FROM (
-			SELECT session, seq, text, substr(text, instr(text, '"blobs":[') + 8) AS rest FROM (
-				SELECT session, seq, CAST(line AS TEXT) AS text FROM events WHERE instr(line, CAST('"blobs":[' AS BLOB))))) e,
-	json_each(iif(json_valid(e.list), e.list, '[]')) b;
+INSERT INTO blob_users SELECT '', key, 0 FROM sessions;
 `
 
 const makeCatalog = `
