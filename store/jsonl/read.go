@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
@@ -257,10 +259,13 @@ func (r *reader) readAgain(ctx context.Context, at, due int64, cause error) (eve
 	if errors.Is(cause, event.ErrVersion) {
 		return event.Event{}, at, r.corrupt(at, due, cause)
 	}
-	inode := r.info.Inode
+	inode, first := r.info.Inode, r.firstID()
 	unlock, err := r.relock(ctx)
 	if unlock != nil {
 		defer unlock()
+	}
+	if err == nil && r.info.Inode != inode && !isSame(first, r.firstID()) {
+		err = eventlog.ErrNotFound // removed, and another session with this name begun
 	}
 	if err != nil {
 		return event.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)
@@ -277,6 +282,23 @@ func (r *reader) readAgain(ctx context.Context, at, due int64, cause error) (eve
 		return e, at, r.corrupt(at, due, err)
 	}
 	return e, at, nil
+}
+
+// firstID returns the id of the file's first event, or the zero id if the first line is
+// damaged.
+func (r *reader) firstID() ulid.ULID {
+	line, _, err := r.lineAt(0, r.info.Size)
+	e, err := r.check(line, 0, 0, err)
+	if err != nil {
+		return ulid.ULID{}
+	}
+	return e.ID
+}
+
+// isSame reports whether two files may be the same session, by the ids of their first
+// events. A damaged first line may be that of any session.
+func isSame(a, b ulid.ULID) bool {
+	return a == b || a == ulid.ULID{} || b == ulid.ULID{}
 }
 
 // readSameFile reads the line again in a file that was not replaced. If the line is
