@@ -3,9 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/convlog/convlog/internal/tcpproxy"
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/store/storetest"
-	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // behind returns a proxy in front of the server, and the DSN through it.
@@ -45,15 +42,6 @@ func openLog(t testing.TB, dsn string, opts ...postgres.Options) *eventlog.Log {
 	log := eventlog.Open(store)
 	t.Cleanup(func() { log.Close() })
 	return log
-}
-
-// wantEvents checks that a session is whole and has n events.
-func wantEvents(t testing.TB, log *eventlog.Log, session string, n int64) {
-	t.Helper()
-	report, err := verify.Session(t.Context(), log, session)
-	if err != nil || len(report.Defects) > 0 || report.Events != n {
-		t.Errorf("session %q: %+v, %v; want %d events", session, report, err, n)
-	}
 }
 
 // A server 10 ms away keeps every promise.
@@ -102,7 +90,7 @@ func TestSwallowedAnswer(t *testing.T) {
 		if err := log.Store().Append(t.Context(), "s", head, lost, false); !errors.Is(err, eventlog.ErrConflict) {
 			t.Errorf("the same append again: got error %v, want a conflict", err)
 		}
-		wantEvents(t, log, "s", int64(2*tries+3))
+		suite.CheckEvents(t, log, "s", int64(2*tries+3))
 		return
 	}
 	t.Error("no append reached the server")
@@ -153,55 +141,19 @@ func TestUnavailable(t *testing.T) {
 		}
 	}
 	proxy.Refuse(false)
-	wantEvents(t, fresh, "s", 1)
+	suite.CheckEvents(t, fresh, "s", 1)
 }
 
 // A network that is parted holds no caller longer than its context. Afterwards the log
 // continues.
 func TestParted(t *testing.T) {
-	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
-	log, fresh := openLog(t, dsn), openLog(t, dsn)
-	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := log.Store().(*postgres.Store)
-	appendOne := func(l *eventlog.Log, x eventlog.Expect) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := l.Append(ctx, "s", x, event.UserMessage("two"))
-			return err
-		}
-	}
-	for name, use := range map[string]func(ctx context.Context) error{
-		"append":            appendOne(log, eventlog.Any()),
-		"durable append":    appendOne(log, eventlog.Any().Durable()),
-		"another log":       appendOne(fresh, eventlog.Any()),
-		"head":              func(ctx context.Context) error { _, err := log.Head(ctx, "s"); return err },
-		"list":              func(ctx context.Context) error { return firstError(log.Sessions(ctx)) },
-		"read":              func(ctx context.Context) error { return firstError(log.Read(ctx, "s", eventlog.All())) },
-		"changes":           func(ctx context.Context) error { return firstError(store.Changes(ctx)) },
-		"watch":             func(ctx context.Context) error { return firstError(log.Watch(ctx, "s", 1)) },
-		"put blob":          func(ctx context.Context) error { _, err := log.PutBlob(ctx, strings.NewReader("body")); return err },
-		"lease":             func(ctx context.Context) error { _, err := store.Lease(ctx, "x"); return err },
-		"sync":              func(ctx context.Context) error { return store.Sync(ctx, "s") },
-		"hold":              func(ctx context.Context) error { return log.Hold(ctx, func(context.Context) error { return nil }) },
-		"remove":            func(ctx context.Context) error { return store.RemoveSession(ctx, "s", head) },
-		"an exclusive lock": func(ctx context.Context) error { _, _, err := store.Lock(ctx, true); return err },
-	} {
-		proxy.Stall(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if err := use(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got error %v, want an exceeded deadline", name, err)
-		}
-		cancel()
-		proxy.Cut() // the server never gets the bytes
-		proxy.Stall(false)
-	}
+	proxy, dsn := behind(t, pgtest.DSN(t))
+	log := openLog(t, dsn)
+	suite.CheckParted(t, log, openLog(t, dsn), proxy)
 	// The lock is taken before the network is parted.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err = log.Hold(ctx, func(ctx context.Context) error {
+	err := log.Hold(ctx, func(ctx context.Context) error {
 		proxy.Stall(true)
 		<-ctx.Done()
 		return ctx.Err()
@@ -210,18 +162,5 @@ func TestParted(t *testing.T) {
 		t.Errorf("a held lock: got error %v, want an exceeded deadline", err)
 	}
 	proxy.Stall(false)
-	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
-		t.Error(err)
-	}
-	wantEvents(t, fresh, "s", 2)
-}
-
-// firstError iterates until an error.
-func firstError[T any](items iter.Seq2[T, error]) error {
-	for _, err := range items {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	suite.CheckEvents(t, log, "s", 2)
 }

@@ -55,7 +55,7 @@ func TestLockLost(t *testing.T) {
 		release()
 		unlock()
 	}
-	wantEvents(t, second, "s", 1)
+	suite.CheckEvents(t, second, "s", 1)
 }
 
 // needing returns the first event of session "s", as a log stores it. It needs a blob.
@@ -156,5 +156,5 @@ func TestInterruptedRedaction(t *testing.T) {
 	if unfinished, err := second.Store().(eventlog.Eraser).Erasing(t.Context()); err != nil || !unfinished.Done() {
 		t.Errorf("%v, %v", unfinished, err)
 	}
-	wantEvents(t, second, "s", 2)
+	suite.CheckEvents(t, second, "s", 2)
 }
