@@ -133,7 +133,7 @@ var table = map[string]room{
 		modules: append([]string{"github.com/nats-io/nats.go"}, given...),
 		tests:   []string{"internal/natstest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
-	"internal/pgtest":   {modules: []string{"github.com/jackc/pgx/v5"}},
+	"internal/pgtest":   {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	"internal/natstest": {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}},
 	"internal/tcpproxy": {},
 

@@ -264,33 +264,5 @@ func TestRolledBack(t *testing.T) {
 func TestLeaseExpires(t *testing.T) {
 	servers, through, direct := proxied(t)
 	through.LeaseTime, direct.LeaseTime = time.Second, time.Second
-	first, second := openLog(t, through).Store().(eventlog.Leaser), openLog(t, direct).Store().(eventlog.Leaser)
-	a, err := first.Lease(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(1500 * time.Millisecond) // it is renewed
-	_, err = second.Lease(t.Context(), "x")
-	wantError(t, "a held lease", eventlog.ErrLeased, err)
-	servers.Nodes[0].Clients().Refuse(true)
-	servers.Nodes[0].Clients().Cut()
-	<-a.Lost()
-	for {
-		b, err := second.Lease(t.Context(), "x")
-		if err == nil {
-			defer b.Release()
-			break
-		}
-		if !errors.Is(err, eventlog.ErrLeased) {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	servers.Nodes[0].Clients().Refuse(false)
-	if err := a.Release(); err != nil {
-		t.Errorf("release of a lost lease: %v", err)
-	}
-	if held, err := second.Leased(t.Context(), "x"); err != nil || !held {
-		t.Errorf("the lease of the second store: %v, %v", held, err)
-	}
+	suite.CheckLostLease(t, openLog(t, through).Store(), openLog(t, direct).Store(), servers.Nodes[0].Clients(), 1500*time.Millisecond)
 }

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"net/url"
 	"testing"
 	"time"
 
@@ -15,22 +14,6 @@ import (
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/store/storetest"
 )
-
-// behind returns a proxy in front of the server, and the DSN through it.
-func behind(t testing.TB, dsn string) (*tcpproxy.Proxy, string) {
-	t.Helper()
-	at, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := tcpproxy.New(at.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { proxy.Close() })
-	at.Host = proxy.Addr()
-	return proxy, at.String()
-}
 
 // openLog opens a log, which is closed at the end of the test.
 func openLog(t testing.TB, dsn string, opts ...postgres.Options) *eventlog.Log {
@@ -47,7 +30,7 @@ func openLog(t testing.TB, dsn string, opts ...postgres.Options) *eventlog.Log {
 // A server 10 ms away keeps every promise.
 func TestDistant(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
-		proxy, dsn := behind(t, pgtest.DSN(t))
+		proxy, dsn := pgtest.Proxied(t, pgtest.DSN(t))
 		proxy.Delay(5 * time.Millisecond)
 		h := harness(dsn)
 		h.Latency, h.Parallel = 10*time.Millisecond, true
@@ -58,7 +41,7 @@ func TestDistant(t *testing.T) {
 // The answer to a commit is lost: the outcome is unknown, and a retry stores once.
 func TestSwallowedAnswer(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	dsn, err := pgtest.With(dsn, "pool_max_conns", "1")
 	if err != nil {
 		t.Fatal(err)
@@ -117,13 +100,13 @@ func appendSwallowed(t *testing.T, log, other *eventlog.Log, proxy *tcpproxy.Pro
 // stored once.
 func TestConnectionsCut(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	suite.CheckCuts(t, openLog(t, dsn), openLog(t, direct), proxy.Cut, 60)
 }
 
 // Without a server every call is ErrUnavailable, and nothing is written.
 func TestUnavailable(t *testing.T) {
-	proxy, dsn := behind(t, pgtest.DSN(t))
+	proxy, dsn := pgtest.Proxied(t, pgtest.DSN(t))
 	log := openLog(t, dsn)
 	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
 		t.Fatal(err)
@@ -147,7 +130,7 @@ func TestUnavailable(t *testing.T) {
 // A network that is parted holds no caller longer than its context. Afterwards the log
 // continues.
 func TestParted(t *testing.T) {
-	proxy, dsn := behind(t, pgtest.DSN(t))
+	proxy, dsn := pgtest.Proxied(t, pgtest.DSN(t))
 	log := openLog(t, dsn)
 	suite.CheckParted(t, log, openLog(t, dsn), proxy)
 	// The lock is taken before the network is parted.

@@ -20,7 +20,7 @@ import (
 // fail although they reach the server on other connections.
 func TestLockLost(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	first, second := openLog(t, dsn), openLog(t, direct)
 	head, err := first.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
 	if err != nil {
@@ -82,7 +82,7 @@ func needing(t testing.TB, body string, d event.Digest) []event.Event {
 // A blob is collected while the writer of the blob is cut off. Its append then fails.
 func TestBlobOfALostLock(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	first, second := openLog(t, dsn), openLog(t, direct)
 	err := first.Hold(t.Context(), func(ctx context.Context) error {
 		ref, err := first.PutBlob(ctx, strings.NewReader("a body"))
@@ -127,7 +127,7 @@ func (s broken) Rewrite(ctx context.Context, session string, expect event.Head, 
 // redaction again, by another client, deletes the blob.
 func TestInterruptedRedaction(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	store, err := postgres.New(dsn)
 	if err != nil {
 		t.Fatal(err)

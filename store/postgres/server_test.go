@@ -222,36 +222,8 @@ func lsn(t testing.TB, dsn, function string) (n int64) {
 // clock of the server.
 func TestLeaseExpires(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	const leaseTime = 300 * time.Millisecond
 	first, second := openLog(t, dsn, postgres.Options{LeaseTime: leaseTime}), openLog(t, direct, postgres.Options{LeaseTime: leaseTime})
-	a, err := first.Store().(eventlog.Leaser).Lease(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(3 * leaseTime) // it is renewed
-	if _, err := second.Store().(eventlog.Leaser).Lease(t.Context(), "x"); !errors.Is(err, eventlog.ErrLeased) {
-		t.Errorf("a held lease: got error %v, want ErrLeased", err)
-	}
-	proxy.Refuse(true)
-	proxy.Cut()
-	<-a.Lost()
-	for {
-		b, err := second.Store().(eventlog.Leaser).Lease(t.Context(), "x")
-		if err == nil {
-			defer b.Release()
-			break
-		}
-		if !errors.Is(err, eventlog.ErrLeased) {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	proxy.Refuse(false)
-	if err := a.Release(); err != nil {
-		t.Errorf("release of a lost lease: %v", err)
-	}
-	if held, err := second.Store().(eventlog.Leaser).Leased(t.Context(), "x"); err != nil || !held {
-		t.Errorf("the lease of the second store: %v, %v", held, err)
-	}
+	suite.CheckLostLease(t, first.Store(), second.Store(), proxy, 3*leaseTime)
 }

@@ -18,6 +18,8 @@ type Network interface {
 	Stall(on bool)
 	// Cut breaks all connections, with what is held back.
 	Cut()
+	// Refuse refuses new connections, until it is called with false.
+	Refuse(on bool)
 }
 
 // CheckParted checks that no call on a log outlives its context while the network to the
@@ -74,6 +76,43 @@ func usesOf(t testing.TB, log, unused *eventlog.Log, head event.Head) map[string
 		"hold":     func(ctx context.Context) error { return log.Hold(ctx, func(context.Context) error { return nil }) },
 		"remove":   func(ctx context.Context) error { return Ability[eventlog.Eraser](t, s).RemoveSession(ctx, "s", head) },
 		"lock":     func(ctx context.Context) error { _, _, err := Ability[eventlog.Locker](t, s).Lock(ctx, true); return err },
+	}
+}
+
+// CheckLostLease checks that a lease of a store that is cut off ends, in its process and for
+// others. It uses two stores on the same data, the first one through network. A lease that
+// is not renewed must end within renewed.
+func CheckLostLease(t *testing.T, first, second eventlog.Store, network Network, renewed time.Duration) {
+	t.Helper()
+	other := Ability[eventlog.Leaser](t, second)
+	lease, err := Ability[eventlog.Leaser](t, first).Lease(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(renewed)
+	if _, err := other.Lease(t.Context(), "x"); !errors.Is(err, eventlog.ErrLeased) {
+		t.Errorf("a held lease: got error %v, want ErrLeased", err)
+	}
+	network.Refuse(true)
+	network.Cut()
+	<-lease.Lost()
+	for {
+		next, err := other.Lease(t.Context(), "x")
+		if err == nil {
+			defer next.Release()
+			break
+		}
+		if !errors.Is(err, eventlog.ErrLeased) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	network.Refuse(false)
+	if err := lease.Release(); err != nil {
+		t.Errorf("release of a lost lease: %v", err)
+	}
+	if held, err := other.Leased(t.Context(), "x"); err != nil || !held {
+		t.Errorf("the lease of the second store: %v, %v", held, err)
 	}
 }
 
