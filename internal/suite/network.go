@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,71 +11,17 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Network is a connection that a test can break.
+// Network is a connection to a server that a test can break. Each method but Cut lasts
+// until it is called with false.
 type Network interface {
-	// Stall holds back what both sides send, until it is called with false.
+	// Stall holds back what both sides send.
 	Stall(on bool)
-	// Cut breaks all connections, with what is held back.
-	Cut()
-	// Refuse refuses new connections, until it is called with false.
+	// Swallow loses what the server sends.
+	Swallow(on bool)
+	// Refuse refuses new connections.
 	Refuse(on bool)
-}
-
-// CheckParted checks that no call on a log outlives its context while the network to the
-// server is parted, and that the log continues afterwards. unused is a log on the same
-// data that was not used yet.
-func CheckParted(t *testing.T, log, unused *eventlog.Log, network Network) {
-	t.Helper()
-	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, use := range usesOf(t, log, unused, head) {
-		network.Stall(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if err := use(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got error %v, want an exceeded deadline", name, err)
-		}
-		cancel()
-		network.Cut() // the server never gets the bytes
-		network.Stall(false)
-	}
-	if err := UntilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
-		t.Error(err)
-	}
-	CheckEvents(t, unused, "s", 2)
-}
-
-// usesOf returns calls that need the server. None of them may change session "s", which
-// has the head head.
-func usesOf(t testing.TB, log, unused *eventlog.Log, head event.Head) map[string]func(context.Context) error {
-	t.Helper()
-	appendOne := func(l *eventlog.Log, x eventlog.Expect) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := l.Append(ctx, "s", x, event.UserMessage("two"))
-			return err
-		}
-	}
-	s := log.Store()
-	return map[string]func(context.Context) error{
-		"append":         appendOne(log, eventlog.Any()),
-		"durable append": appendOne(log, eventlog.Any().Durable()),
-		"another log":    appendOne(unused, eventlog.Any()),
-		"head":           func(ctx context.Context) error { _, err := log.Head(ctx, "s"); return err },
-		"list":           func(ctx context.Context) error { _, err := Collect(log.Sessions(ctx)); return err },
-		"read":           func(ctx context.Context) error { _, err := Collect(log.Read(ctx, "s", eventlog.All())); return err },
-		"watch":          func(ctx context.Context) error { _, err := Collect(log.Watch(ctx, "s", 1)); return err },
-		"changes": func(ctx context.Context) error {
-			_, err := Collect(Ability[eventlog.Notifier](t, s).Changes(ctx))
-			return err
-		},
-		"put blob": func(ctx context.Context) error { _, err := log.PutBlob(ctx, strings.NewReader("body")); return err },
-		"lease":    func(ctx context.Context) error { _, err := Ability[eventlog.Leaser](t, s).Lease(ctx, "x"); return err },
-		"sync":     func(ctx context.Context) error { return Ability[eventlog.Syncer](t, s).Sync(ctx, "s") },
-		"hold":     func(ctx context.Context) error { return log.Hold(ctx, func(context.Context) error { return nil }) },
-		"remove":   func(ctx context.Context) error { return Ability[eventlog.Eraser](t, s).RemoveSession(ctx, "s", head) },
-		"lock":     func(ctx context.Context) error { _, _, err := Ability[eventlog.Locker](t, s).Lock(ctx, true); return err },
-	}
+	// Cut breaks all connections, and loses what is held back.
+	Cut()
 }
 
 // CheckLostLease checks that a lease of a store that is cut off ends, in its process and for
@@ -113,6 +58,24 @@ func CheckLostLease(t *testing.T, first, second eventlog.Store, network Network,
 	}
 	if held, err := other.Leased(t.Context(), "x"); err != nil || !held {
 		t.Errorf("the lease of the second store: %v, %v", held, err)
+	}
+}
+
+// UntilStored appends an event until that succeeds, or fails for another reason than the
+// connection.
+func UntilStored(ctx context.Context, log *eventlog.Log, session string, e event.Event) error {
+	expect := eventlog.Any()
+	for {
+		_, err := log.Append(ctx, session, expect, e)
+		var unknown *eventlog.UnknownOutcomeError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &unknown):
+			expect = eventlog.AnyAfter(unknown.Head)
+		case !errors.Is(err, eventlog.ErrUnavailable):
+			return err
+		}
 	}
 }
 

@@ -81,41 +81,6 @@ func TestSwallowedAnswer(t *testing.T) {
 	suite.CheckEvents(t, other, "s", 3)
 }
 
-// Connections break again and again while several writers append and retry. Each event is
-// stored once.
-func TestConnectionsCut(t *testing.T) {
-	servers, through, direct := proxied(t)
-	suite.CheckCuts(t, openLog(t, through), openLog(t, direct), servers.Nodes[0].Clients().Cut, 40)
-}
-
-// Without a server every call is ErrUnavailable, and nothing is written.
-func TestUnavailable(t *testing.T) {
-	servers, through, _ := proxied(t)
-	proxy := servers.Nodes[0].Clients()
-	log := openLog(t, through)
-	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
-		t.Fatal(err)
-	}
-	proxy.Refuse(true)
-	proxy.Cut()
-	fresh := openLog(t, through)
-	for _, l := range []*eventlog.Log{log, fresh} {
-		wantError(t, "ping", eventlog.ErrUnavailable, l.Ping(t.Context())) // finds the broken connection
-		_, err := l.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("two"))
-		wantError(t, "append", eventlog.ErrUnavailable, err)
-	}
-	proxy.Refuse(false)
-	suite.CheckEvents(t, fresh, "s", 1)
-}
-
-// A network that is parted holds no caller longer than its context. Afterwards the log
-// continues.
-func TestParted(t *testing.T) {
-	servers, through, _ := proxied(t)
-	through.Synced = true
-	suite.CheckParted(t, openLog(t, through), openLog(t, through), servers.Nodes[0].Clients())
-}
-
 // A holder of the store lock that is cut off loses it. Then its late writes change nothing.
 func TestLockLost(t *testing.T) {
 	servers, through, direct := proxied(t)
