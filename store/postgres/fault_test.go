@@ -30,7 +30,7 @@ func TestDistant(t *testing.T) {
 		proxy.Delay(5 * time.Millisecond)
 		h := harness(dsn)
 		h.Network, h.OpenBeside = proxy, func() (eventlog.Store, error) { return postgres.New(direct) }
-		h.Latency, h.Parallel = 10*time.Millisecond, true
+		h.Latency = 10 * time.Millisecond
 		return h
 	})
 }
