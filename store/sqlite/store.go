@@ -111,9 +111,8 @@ func New(path string, opts ...Options) *Store {
 func (s *Store) Path() string { return s.path }
 
 // Close waits for running writes, fails queued ones with ErrClosed, ends the leases and
-// closes the database. Unless Options.NoIndex is set,
-// it first updates the text index, for at most 10 s. With a relaxed sync
-// policy it also syncs all acknowledged appends.
+// closes the database. Unless Options.NoIndex is set, it first updates the text index, for
+// at most 10 s. With a relaxed sync policy it also syncs all acknowledged appends.
 func (s *Store) Close() error {
 	s.index.finish()
 	s.cancel()
