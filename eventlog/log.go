@@ -31,7 +31,8 @@ type Log struct {
 	closed atomic.Bool
 	done   chan struct{} // closed by Close
 
-	poll poller
+	poll  poller
+	paths knownPaths
 }
 
 // Options configure a Log. The zero value is ready for use.

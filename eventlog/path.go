@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/convlog/convlog/event"
 )
@@ -24,7 +23,7 @@ func (l *Log) Path(ctx context.Context, session string, seq int64) (event.Path, 
 	if seq == 0 {
 		seq = head.Seq
 	}
-	return l.findPath(ctx, session, seq, 1, new(eventBuffer))
+	return new(pathFinder).find(ctx, l, session, seq, 1)
 }
 
 // onPath yields the events of r that are on the path to the newest event of r.
@@ -45,7 +44,7 @@ func (l *Log) onPath(ctx context.Context, session string, r Range) iter.Seq2[eve
 		if r.span.Backward {
 			l.pathBackward(ctx, session, end, from, yield)
 		} else {
-			l.pathForward(ctx, session, end, from, yield)
+			l.pathForward(ctx, session, Span{From: from, To: end, Transient: r.span.Transient}, yield)
 		}
 	}
 }
@@ -85,43 +84,34 @@ func (l *Log) pathBackward(ctx context.Context, session string, end, from int64,
 	}
 }
 
-const (
-	// maxSkipped is the largest gap in a path, in events, that is read and skipped. A
-	// new read begins after a larger gap.
-	maxSkipped = 256
-	// maxBuffered is the largest number of path events that pathForward buffers.
-	maxBuffered = 1024
-)
+// maxSkipped is the largest gap in a path, in events, that is read and skipped. A new
+// read begins after a larger gap.
+const maxSkipped = 256
 
-// pathForward yields the events of the path from seq from to seq end, oldest first. It
-// finds a short path and its events in one read, a long path in two.
-func (l *Log) pathForward(ctx context.Context, session string, end, from int64, yield func(event.Event, error) bool) {
-	buffer := &eventBuffer{room: maxBuffered}
-	path, err := l.findPath(ctx, session, end, from, buffer)
+// pathForward yields the events of the path from span.From to span.To, oldest first. It
+// finds the path backward and buffers the newest events, so it reads only the older events
+// again.
+func (l *Log) pathForward(ctx context.Context, session string, span Span, yield func(event.Event, error) bool) {
+	f := &pathFinder{buffer: eventBuffer{left: pathBuffer}}
+	path, err := f.find(ctx, l, session, span.To, span.From)
 	if err != nil {
 		yield(event.Event{}, err)
 		return
 	}
-	if buffer.room > 0 {
-		for _, e := range slices.Backward(buffer.events) {
-			if !yield(e, nil) {
-				return
-			}
-		}
-		return
-	}
-	for len(path) > 0 {
+	for path = f.unbuffered(path); len(path) > 0; {
 		n := path.Near()
-		if !l.stretches(ctx, session, path[:n], yield) {
+		if !l.stretches(ctx, session, path[:n], span.Transient, yield) {
 			return
 		}
 		path = path[n:]
 	}
+	f.buffer.yield(yield)
 }
 
 // stretches yields the events of the stretches in one read.
-func (l *Log) stretches(ctx context.Context, session string, path event.Path, yield func(event.Event, error) bool) bool {
-	for e, err := range l.lineage(ctx, session, Span{From: path[0].From, To: path[len(path)-1].To}, false) {
+func (l *Log) stretches(ctx context.Context, session string, path event.Path, transient bool, yield func(event.Event, error) bool) bool {
+	span := Span{From: path[0].From, To: path[len(path)-1].To, Transient: transient}
+	for e, err := range l.lineage(ctx, session, span, false) {
 		if err == nil && e.Seq > path[0].To {
 			path = path[1:]
 		}
@@ -133,44 +123,4 @@ func (l *Log) stretches(ctx context.Context, session string, path event.Path, yi
 		}
 	}
 	return true
-}
-
-// findPath returns the path from seq from to seq end, and adds its events to buffer.
-func (l *Log) findPath(ctx context.Context, session string, end, from int64, buffer *eventBuffer) (path event.Path, err error) {
-	l.pathBackward(ctx, session, end, from, func(e event.Event, failed error) bool {
-		if failed != nil {
-			err = failed
-			return false
-		}
-		buffer.add(e)
-		if n := len(path); n > 0 && path[n-1].From == e.Seq+1 {
-			path[n-1].From = e.Seq
-		} else {
-			path = append(path, event.Stretch{From: e.Seq, To: e.Seq})
-		}
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(path)
-	return path, nil
-}
-
-// eventBuffer buffers the events of a path, newest first. It is empty if the path has
-// room events or more.
-type eventBuffer struct {
-	events []event.Event
-	room   int
-}
-
-func (b *eventBuffer) add(e event.Event) {
-	if b.room == 0 {
-		return
-	}
-	if b.room--; b.room == 0 {
-		b.events = nil
-		return
-	}
-	b.events = append(b.events, e)
 }

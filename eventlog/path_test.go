@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -39,15 +40,23 @@ func openCounting(t *testing.T) (*eventlog.Log, *counting) {
 	return log, store
 }
 
-// talk appends n messages in one append.
+// talk appends n short messages.
 func talk(t *testing.T, log *eventlog.Log, session string, n int) {
 	t.Helper()
-	events := make([]event.Event, n)
-	for i := range events {
-		e := event.UserMessage("hello")
-		events[i] = e
+	talkOf(t, log, session, n, "hello")
+}
+
+// talkOf appends n messages with a text, at most 256 in one append.
+func talkOf(t *testing.T, log *eventlog.Log, session string, n int, text string) {
+	t.Helper()
+	for n > 0 {
+		events := make([]event.Event, min(n, 256))
+		for i := range events {
+			events[i] = event.UserMessage(text)
+		}
+		appendTo(t, log, session, events...)
+		n -= len(events)
 	}
-	appendTo(t, log, session, events...)
 }
 
 // move moves the head of a session.
@@ -98,19 +107,19 @@ func walkBack(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 	return seqs
 }
 
-// Read finds the same path for any length, and for any gap beside the path.
+// Read finds the same path for any length, with long and with short messages, and for any
+// gap beside the path. It finds the path again when it is known, and when it has grown.
 func TestPathOfAnyLength(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		build func(log *eventlog.Log)
+		build func(log *eventlog.Log, talk func(session string, n int))
 	}{
-		{"at the most that is kept", func(log *eventlog.Log) { talk(t, log, "s", 1023) }},
-		{"one more", func(log *eventlog.Log) { talk(t, log, "s", 1024) }},
-		{"two more", func(log *eventlog.Log) { talk(t, log, "s", 1025) }},
-		{"near and far moves", func(log *eventlog.Log) {
-			talk(t, log, "s", 2000)
+		{"one event", func(_ *eventlog.Log, talk func(string, int)) { talk("s", 1) }},
+		{"many events", func(_ *eventlog.Log, talk func(string, int)) { talk("s", 1500) }},
+		{"near and far moves", func(log *eventlog.Log, talk func(string, int)) {
+			talk("s", 1000)
 			for _, back := range []int64{0, 1, 255, 256, 257, 900, 1, 300} {
-				talk(t, log, "s", 400)
+				talk("s", 400)
 				head, err := log.Head(context.Background(), "s")
 				if err != nil {
 					t.Fatal(err)
@@ -118,63 +127,119 @@ func TestPathOfAnyLength(t *testing.T) {
 				move(t, log, "s", head.Seq-back)
 			}
 		}},
-		{"a short path in a long session", func(log *eventlog.Log) {
-			talk(t, log, "s", 3000)
+		{"a short path in a long session", func(log *eventlog.Log, talk func(string, int)) {
+			talk("s", 1500)
 			move(t, log, "s", 5)
-			talk(t, log, "s", 300)
-			move(t, log, "s", 3002)
+			talk("s", 300)
+			move(t, log, "s", 1502)
 		}},
-		{"the empty path", func(log *eventlog.Log) { talk(t, log, "s", 1500); move(t, log, "s", 0) }},
-		{"back where it was", func(log *eventlog.Log) {
-			talk(t, log, "s", 1500)
+		{"the empty path", func(log *eventlog.Log, talk func(string, int)) { talk("s", 1500); move(t, log, "s", 0) }},
+		{"back where it was", func(log *eventlog.Log, talk func(string, int)) {
+			talk("s", 1500)
 			move(t, log, "s", 10)
 			move(t, log, "s", 1500)
 		}},
-		{"a fork", func(log *eventlog.Log) {
-			talk(t, log, "p", 1500)
+		{"a fork", func(log *eventlog.Log, talk func(string, int)) {
+			talk("p", 1500)
 			move(t, log, "p", 1000)
-			talk(t, log, "p", 1)
+			talk("p", 1)
 			forkAt(t, log, "s", "p", 1502)
-			talk(t, log, "s", 600)
+			talk("s", 600)
 			move(t, log, "s", 1600)
 			move(t, log, "s", 1400)
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			log, _ := openCounting(t)
-			c.build(log)
-			if got, want := pathOf(t, log, "s"), walkBack(t, log, "s"); !slices.Equal(got, want) {
-				t.Errorf("got %d events, want %d:\n%v\n%v", len(got), len(want), got, want)
-			}
-		})
+		for _, text := range []string{"hello", strings.Repeat("hello ", 1<<10)} {
+			t.Run(fmt.Sprintf("%s, texts of %d bytes", c.name, len(text)), func(t *testing.T) {
+				log, _ := openCounting(t)
+				talk := func(session string, n int) { talkOf(t, log, session, n, text) }
+				c.build(log, talk)
+				wantPath(t, log, "s")
+				wantPath(t, log, "s")
+				talk("s", 20)
+				wantPath(t, log, "s")
+				move(t, log, "s", 1)
+				wantPath(t, log, "s")
+			})
+		}
 	}
 }
 
-// A short path is read once, a long one twice, and many moves in it cost no
-// reading each.
+func wantPath(t *testing.T, log *eventlog.Log, session string) {
+	t.Helper()
+	want := walkBack(t, log, session)
+	if got := pathOf(t, log, session); !slices.Equal(got, want) {
+		t.Errorf("Read: got %d events, want %d:\n%v\n%v", len(got), len(want), got, want)
+	}
+	path, err := log.Path(context.Background(), session, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for _, s := range path {
+		for seq := s.From; seq <= s.To; seq++ {
+			got = append(got, seq)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Path: got %d events, want %d:\n%v\n%v", len(got), len(want), got, want)
+	}
+}
+
+// Read reads a path of some megabytes once. It reads a longer one twice, except for its
+// newest events, and later only what is new. Many moves cost no reading each.
 func TestPathReadsLittle(t *testing.T) {
+	long := strings.Repeat("hello ", 1<<10)
 	for _, c := range []struct {
-		turns, events, readings int // of 10 events and a near move each
+		turns         int // of 10 events and a near move each
+		text          string
+		events, again int
 	}{
-		{20, 21*10 + 1, 2},
-		{400, 2*(401*10) + 1, 3},
+		{turns: 20, text: "hello", events: 21*10 + 1, again: 21*10 + 1},
+		{turns: 400, text: "hello", events: 401*10 + 1, again: 401*10 + 3},
+		{turns: 400, text: long, events: 2*401*10 - 1100, again: 401*10 + 3},
 	} {
 		log, store := openCounting(t)
 		for range c.turns {
-			talk(t, log, "s", 9)
+			talkOf(t, log, "s", 9, c.text)
 			head, err := log.Head(context.Background(), "s")
 			if err != nil {
 				t.Fatal(err)
 			}
 			move(t, log, "s", head.Seq-1)
 		}
-		talk(t, log, "s", 10)
-		store.events, store.readings = 0, 0
-		pathOf(t, log, "s")
-		if store.events > c.events || store.readings > c.readings {
-			t.Errorf("%d turns: %d events were read in %d readings, want %d in %d", c.turns, store.events, store.readings, c.events, c.readings)
+		talkOf(t, log, "s", 10, c.text)
+		for _, events := range []int{c.events, c.again} {
+			store.events, store.readings = 0, 0
+			pathOf(t, log, "s")
+			if store.events > events || store.readings > 3 {
+				t.Errorf("%d turns: %d events were read in %d readings, want %d in 3", c.turns, store.events, store.readings, events)
+			}
 		}
 	}
+}
+
+// A path that was found in a session is not used for another session of the same name.
+func TestPathOfARemovedSession(t *testing.T) {
+	log, store := openCounting(t)
+	talk(t, log, "s", 3000)
+	wantPath(t, log, "s")
+	eraser, ok := eventlog.As[eventlog.Eraser](store)
+	if !ok {
+		t.Fatal("the store cannot remove sessions")
+	}
+	head, err := log.Head(context.Background(), "s")
+	if err == nil {
+		err = eraser.RemoveSession(context.Background(), "s", head)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := eventlog.Open(store.Store)
+	talk(t, other, "s", 2000)
+	move(t, other, "s", 10)
+	talk(t, other, "s", 1200)
+	wantPath(t, log, "s")
 }
 
 // An event beside the path may have a missing body.

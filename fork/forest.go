@@ -29,7 +29,22 @@ const (
 
 // Node is a session in the forest.
 type Node struct {
-	ID   string
+	ID string
+	// Origin is never nil. All sessions of KindRoot share one: do not change it.
+	*Origin
+	// Info is the session's row of the listing, without the events.
+	Info Info
+	// Up is the parent's node; nil at the root of a tree.
+	Up *Node
+	// Down are the forks, runs and copies, ordered by Seq and ID.
+	Down []*Node
+
+	inTree bool // a root is above the node, or the node is a root
+}
+
+// Origin describes how a session began. It is apart from Node, so that a forest of many
+// roots is small.
+type Origin struct {
 	Kind Kind
 	// Parent is the session that was forked or copied, or that started the run. Seq
 	// is the parent's event after which the session begins; 0 if it is unknown.
@@ -43,13 +58,10 @@ type Node struct {
 	Missing bool
 	// Partial means that the session is an unfinished copy.
 	Partial bool
-	// Info is the session's row of the listing, without the events.
-	Info Info
-	// Up is the parent's node; nil at the root of a tree.
-	Up *Node
-	// Down are the forks, runs and copies, ordered by Seq and ID.
-	Down []*Node
 }
+
+// rootOrigin is the origin of each session of KindRoot.
+var rootOrigin = Origin{Kind: KindRoot}
 
 // Info is an eventlog.SessionInfo without the events, so that a forest of many sessions
 // is small.
@@ -149,25 +161,24 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 // NodeOf is the node of one row of a listing, without links to other nodes. Tree
 // links them. It reads nothing but the row.
 func NodeOf(info eventlog.SessionInfo) *Node {
-	n := &Node{ID: info.ID, Kind: KindRoot, Info: infoOf(&info)}
+	n := &Node{ID: info.ID, Origin: &rootOrigin, Info: infoOf(&info)}
 	first := &info.First
 	if info.Err != nil || first.Seq == 0 {
 		return n
 	}
 	if first.Type.Name() == event.SessionForked && first.Seq > 0 {
 		f, _, err := event.Decode[event.Fork](first)
-		n.Kind, n.Parent, n.Seq, n.Label, n.Reason, n.ChildID = KindFork, f.Parent, f.Seq, f.Label, f.Reason, f.Child.ChildID
 		n.Info.Err = err
+		n.Origin = &Origin{Kind: KindFork, Parent: f.Parent, Seq: f.Seq, Label: f.Label, Reason: f.Reason, ChildID: f.Child.ChildID}
 		return n
 	}
 	if origin, copied := first.CopyOrigin(); copied {
-		n.Kind, n.Parent, n.Seq = KindCopy, origin.Session, origin.Through
-		n.Partial = info.Last.Seq < origin.Through
+		n.Origin = &Origin{Kind: KindCopy, Parent: origin.Session, Seq: origin.Through, Partial: info.Last.Seq < origin.Through}
 		return n
 	}
 	if first.Type.Name() == event.SessionStarted {
 		if started, err := event.DecodeKept[event.Session](first); err == nil && started.Parent.SessionID != "" {
-			n.Kind, n.Parent, n.Seq = KindRun, started.Parent.SessionID, started.Parent.Seq
+			n.Origin = &Origin{Kind: KindRun, Parent: started.Parent.SessionID, Seq: started.Parent.Seq}
 		}
 	}
 	return n
@@ -191,12 +202,11 @@ func (f *Forest) link(n *Node) {
 
 // cutCycles makes one node of each cycle a root.
 func (f *Forest) cutCycles() {
-	reached := map[*Node]bool{}
 	reach := func(n *Node) {
 		for stack := []*Node{n}; len(stack) > 0; {
 			top := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			reached[top] = true
+			top.inTree = true
 			stack = append(stack, top.Down...)
 		}
 	}
@@ -204,7 +214,7 @@ func (f *Forest) cutCycles() {
 		reach(n)
 	}
 	for _, n := range f.nodes {
-		if reached[n] {
+		if n.inTree {
 			continue
 		}
 		n = onCycle(n)

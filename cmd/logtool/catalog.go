@@ -37,7 +37,7 @@ func (a *app) putRows(ctx context.Context, rows []eventlog.CatalogRow) error {
 		return eventlog.ErrReadOnly
 	}
 	at.wait, at.progress = openTime, nil
-	store, err := at.openStore(forChanging)
+	store, err := at.openStore(forRows)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,9 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 	}
 	query := s.query()
 	if s.narrows() {
-		where, err := s.where(ctx, a, log)
+		catalog := a.catalog(log, anySummary())
+		defer catalog.Flush(ctx)
+		where, err := s.where(ctx, a, log, catalog)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (h *hitFilter) hasPart(p event.Part) bool {
 }
 
 // where selects the events of a search by all flags.
-func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log) (func(*event.Event) bool, error) {
+func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, catalog *runlog.Catalog) (func(*event.Event) bool, error) {
 	var among map[string]bool // sessions; nil for all
 	if s.source != "" || s.cwd != "" {
 		var ids []string
@@ -95,7 +95,7 @@ func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log) (f
 			among[row.ID] = true
 		}
 	}
-	used := modelUse{ctx: ctx, log: log, filter: &s.filter, known: map[string]bool{}}
+	used := modelUse{ctx: ctx, log: log, catalog: catalog, filter: &s.filter, known: map[string]bool{}}
 	return func(e *event.Event) bool {
 		session := e.SessionID
 		if s.session != "" {
@@ -105,11 +105,12 @@ func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log) (f
 	}, nil
 }
 
-// modelUse reports which sessions used a model of --model. It reads a session once.
+// modelUse reports which sessions used a model of --model. It loads a summary once.
 type modelUse struct {
-	ctx    context.Context
-	log    *eventlog.Log
-	filter *filter
+	ctx     context.Context
+	log     *eventlog.Log
+	catalog *runlog.Catalog
+	filter  *filter
 
 	mu    sync.Mutex
 	known map[string]bool
@@ -125,8 +126,16 @@ func (u *modelUse) in(session string) bool {
 	if used, known := u.known[session]; known {
 		return used
 	}
-	stats, err := runlog.LoadStats(u.ctx, u.log, session)
-	used := err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(stats.ByModel)), u.filter.hasModel)
+	used := u.load(session)
 	u.known[session] = used
 	return used
+}
+
+func (u *modelUse) load(session string) bool {
+	head, err := u.log.Head(u.ctx, session)
+	if err != nil {
+		return false
+	}
+	all, err := u.catalog.Load(u.ctx, []runlog.Listed{{Session: session, Head: head}})
+	return err == nil && all[0].Err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(all[0].ByModel)), u.filter.hasModel)
 }

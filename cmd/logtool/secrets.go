@@ -112,11 +112,11 @@ func (a *app) maskFlag(commands ...*cobra.Command) {
 func (at place) openStore(m mode) (store eventlog.Store, err error) {
 	switch at.kind {
 	case kindPostgres:
-		store, err = postgres.New(at.path, postgres.Options{ReadOnly: m == forReading, MustExist: m == forChanging, LockTimeout: at.wait})
+		store, err = postgres.New(at.path, postgres.Options{ReadOnly: m == forReading, MustExist: m != forWriting, LockTimeout: at.wait})
 	case kindJetStream:
-		store, err = jetstream.New(at.path, jetstream.Options{ReadOnly: m == forReading, MustExist: m == forChanging, LockTimeout: at.wait})
+		store, err = jetstream.New(at.path, jetstream.Options{ReadOnly: m == forReading, MustExist: m != forWriting, LockTimeout: at.wait})
 	case kindSQLite:
-		store = sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading, LockTimeout: at.wait})
+		store = sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading, LockTimeout: at.wait, NoIndex: m == forRows})
 	default:
 		store = jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading, LockTimeout: at.wait})
 	}

@@ -165,6 +165,7 @@ const (
 	forReading  mode = iota // creates and changes nothing
 	forWriting              // creates a missing store
 	forChanging             // changes an existing store
+	forRows                 // puts rows into the catalog of an existing store
 )
 
 // open opens the log at a place.

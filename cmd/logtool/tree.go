@@ -126,6 +126,7 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 				return err
 			}
 		}
+		clear(roots[:trees]) // printed trees need no memory
 		roots = roots[trees:]
 	}
 	f.end()

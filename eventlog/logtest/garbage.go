@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -45,6 +46,12 @@ var garbageCases = []testCase{
 		Explanation: "A dry run lists the unreferenced blobs and removes nothing, also on a read-only store. Collecting on a read-only store is an error.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.ReadOnly},
 		Run:         testGarbageDry,
+	},
+	{
+		Name:        "blobs in another store",
+		Explanation: "With the blobs in another store, that store alone has the data of spilled events. Collecting garbage and redactions remove it there.",
+		Needs:       []suite.Need{suite.Blobs, suite.Eraser},
+		Run:         testGarbageElsewhere,
 	},
 	{
 		Name:        "append after collection",
@@ -347,4 +354,19 @@ func (t *env) spillAndPut(l *eventlog.Log, session string, n int) error {
 		}
 	}
 	return nil
+}
+
+func testGarbageElsewhere(t *env) {
+	bodies := memory.New()
+	store, err := eventlog.WithBlobs(t.Open(), bodies)
+	t.Must(err)
+	l := t.LogOver(store, eventlog.Options{SpillOver: 8})
+	t.Append(l, "a", eventlog.New(), suite.User("a spilled message"))
+	t.WantEqual("removed blobs", []event.Digest{t.putBlob(l, "garbage").Blob}, t.collect(l, noGrace))
+	t.WantVerified(l, "a")
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	left, err := suite.Collect(bodies.ListBlobs(t.Ctx))
+	t.Must(err)
+	t.WantEqual("blobs after the redaction", []event.Digest{}, digestsOf(left))
 }

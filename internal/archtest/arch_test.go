@@ -58,7 +58,7 @@ var table = map[string]room{
 	},
 	"upkeep/erase": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "search"}, modules: given,
-		tests: []string{"fork", "upkeep/...", "internal/testkit"},
+		tests: []string{"fork", "upkeep/...", "internal/suite", "internal/testkit"},
 	},
 	"upkeep/internal/adopt": {rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given},
 	"upkeep/transfer": {
@@ -71,6 +71,7 @@ var table = map[string]room{
 	},
 	"upkeep/retire": {
 		rooms: []string{"event", "eventlog", "fork", "internal/folder", "upkeep/erase", "upkeep/transfer", "upkeep/verify"}, modules: given,
+		tests: []string{"internal/suite"},
 	},
 
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
@@ -132,7 +133,7 @@ var table = map[string]room{
 		modules: append([]string{"github.com/nats-io/nats.go"}, given...),
 		tests:   []string{"internal/natstest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
-	"internal/pgtest":   {modules: []string{"github.com/jackc/pgx/v5"}},
+	"internal/pgtest":   {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	"internal/natstest": {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}},
 	"internal/tcpproxy": {},
 

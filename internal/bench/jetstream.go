@@ -89,18 +89,31 @@ var jetstreamTrials = []trial{
 			unit:     nanoseconds, bar: atMost(1.0 / 200),
 		}},
 		measure: onJetStream(func(ctx context.Context, j *jetstreamBench) ([]figure, error) {
-			return j.reads(ctx, func(ctx context.Context, _ int) error { return j.consume(ctx, nats.DeliverAll()) })
+			return j.reads(ctx, func(ctx context.Context, _ int) error {
+				return j.consume(ctx, sessionSubjects, nats.DeliverAll(), func(*nats.Msg) {})
+			})
 		}),
 	},
 	{
 		rows: []row{{
 			name:     "jetstream/list",
 			measured: "Sessions of a store of 10,000, first and last event each, per session",
-			against:  "read of the last message of each session by an ordered consumer",
+			against:  "read of their last messages by an ordered consumer, and of their first ones by direct gets, all at once",
 			unit:     nanoseconds, bar: atMost(2),
 		}},
 		measure: onJetStream(func(ctx context.Context, j *jetstreamBench) ([]figure, error) {
-			return j.lists(ctx, func(ctx context.Context, _ int) error { return j.consume(ctx, nats.DeliverLastPerSubject()) })
+			return j.lists(ctx, listedAppends, j.bareList)
+		}),
+	},
+	{
+		rows: []row{{
+			name:     "jetstream/list-short",
+			measured: "the same, of sessions with one message",
+			against:  "read of their only messages by an ordered consumer",
+			unit:     nanoseconds,
+		}},
+		measure: onJetStream(func(ctx context.Context, j *jetstreamBench) ([]figure, error) {
+			return j.lists(ctx, 1, j.bareLasts)
 		}),
 	},
 	{
@@ -130,9 +143,6 @@ type jetstreamBench struct {
 	js       jetstream.JetStream
 	subjects atomic.Int64
 }
-
-// The stream of the sessions of a log with one shard, and its subjects.
-const sessionStream, sessionSubjects = "convlog_0", "convlog.0.>"
 
 // jetstream starts servers, an empty log and a bare stream, with a replica on each server.
 func (b *bench) jetstream(ctx context.Context, servers int) (j *jetstreamBench, err error) {
@@ -169,30 +179,6 @@ func (j *jetstreamBench) publish(ctx context.Context, events []event.Event) erro
 		}
 	}
 	return nil
-}
-
-// consume reads messages of the log's sessions, until the consumer has none left: all, or
-// only the last one of each session.
-func (j *jetstreamBench) consume(ctx context.Context, which nats.SubOpt) error {
-	js, err := j.bare.JetStream()
-	if err != nil {
-		return err
-	}
-	sub, err := js.SubscribeSync(sessionSubjects, nats.BindStream(sessionStream), nats.OrderedConsumer(), which)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	for {
-		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return err
-		}
-		about, err := m.Metadata()
-		if err != nil || about.NumPending == 0 {
-			return err
-		}
-	}
 }
 
 // onJetStream is a trial on one server.

@@ -191,7 +191,7 @@ func postgresList(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	defer p.close()
-	return p.lists(ctx, func(ctx context.Context, want int) error {
+	return p.lists(ctx, 1, func(ctx context.Context, want int) error {
 		n, err := p.count(ctx, `SELECT s.id, s.hash, a.line, b.line FROM sessions s JOIN events a ON a.session = s.key AND a.seq = s.first
 			JOIN events b ON b.session = s.key AND b.seq = s.head ORDER BY s.id`)
 		if err == nil {

@@ -102,13 +102,19 @@ func (s *serverBench) reads(ctx context.Context, raw func(ctx context.Context, n
 	return []figure{whole.times(), few.times()}, nil
 }
 
-// lists compares a listing with raw, a query of the same sessions without a log.
-func (s *serverBench) lists(ctx context.Context, raw func(ctx context.Context, want int) error) ([]figure, error) {
-	events := users(2)
+// lists compares a listing with raw, a query of the same sessions without a log. A session
+// has two events of each of its appends.
+func (s *serverBench) lists(ctx context.Context, appends int, raw func(ctx context.Context, want int) error) ([]figure, error) {
+	events := users(2 * appends)
+	sessions := []string{s.last}
 	for range s.sizes.sessions - 1 {
-		if _, err := s.log.Append(ctx, s.name(), eventlog.New(), events...); err != nil {
-			return nil, err
-		}
+		sessions = append(sessions, s.name())
+	}
+	err := parallelN(workers, len(sessions), func(i int) error {
+		return appendAll(ctx, s.log, sessions[i], events, 2)
+	})
+	if err != nil {
+		return nil, err
 	}
 	want := s.sizes.sessions
 	list := func(ctx context.Context) (float64, error) {

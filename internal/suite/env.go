@@ -5,20 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Env is the environment of a promise: the store under test and helper methods. A
@@ -141,42 +135,6 @@ func (t *Env) Fill(l *eventlog.Log, session string, n int) (head event.Head) {
 	return head
 }
 
-// WantAppendError checks that an append fails with want and changes nothing.
-func (t *Env) WantAppendError(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) error {
-	t.Helper()
-	before := t.linesOrNone(l, session)
-	_, err := l.Append(t.Ctx, session, x, events...)
-	t.WantErr(want, err)
-	if diff := cmp.Diff(before, t.linesOrNone(l, session)); diff != "" {
-		t.Errorf("the rejected append changed session %q (-before +after):\n%s", session, diff)
-	}
-	return err
-}
-
-// WantErr checks that got matches want.
-func (t *Env) WantErr(want, got error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("got error %v, want %v", got, want)
-	}
-}
-
-// WantEqual checks that two values are equal.
-func (t *Env) WantEqual(what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
-// Must fails the test on an error.
-func (t *Env) Must(err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("unexpected error: %v", err)
-	}
-}
-
 // Read reads a range of a session.
 func (t *Env) Read(l *eventlog.Log, session string, r eventlog.Range) []event.Event {
 	t.Helper()
@@ -209,23 +167,6 @@ func (t *Env) linesOrNone(l *eventlog.Log, session string) []string {
 		t.Fatalf("read lines of %q: %v", session, err)
 	}
 	return LinesOf(events)
-}
-
-// WantMissing checks that a session does not exist.
-func (t *Env) WantMissing(l *eventlog.Log, session string) {
-	t.Helper()
-	_, err := l.Head(t.Ctx, session)
-	t.WantErr(eventlog.ErrNotFound, err)
-}
-
-// WantVerified checks that a session has no defects: crc, chain, seqs and appends.
-func (t *Env) WantVerified(l *eventlog.Log, session string) {
-	t.Helper()
-	report, err := verify.Session(t.Ctx, l, session)
-	t.Must(err)
-	for _, d := range report.Defects {
-		t.Errorf("session %q is damaged: %v", session, d)
-	}
 }
 
 // Head returns a session's head.
@@ -282,19 +223,6 @@ func (t *Env) Span(s eventlog.Store, session string, r eventlog.Span) []event.Ev
 		t.Fatalf("read %q %+v: %v", session, r, err)
 	}
 	return events
-}
-
-// WantConflict checks that err is a ConflictError with these heads.
-func (t *Env) WantConflict(err error, expected, actual event.Head) {
-	t.Helper()
-	var c *eventlog.ConflictError
-	if !errors.As(err, &c) || !errors.Is(err, eventlog.ErrConflict) {
-		t.Errorf("got error %v, want a ConflictError", err)
-		return
-	}
-	if c.Expected != expected || c.Actual != actual {
-		t.Errorf("the conflict has expected %v, actual %v; want %v and %v", c.Expected, c.Actual, expected, actual)
-	}
 }
 
 // Concurrently runs n functions at the same time and returns their errors. A panic is an
@@ -354,73 +282,6 @@ func (t *Env) RawLines(session string) (lines []string) {
 		return found
 	}))
 	return lines
-}
-
-// Files lists all files and folders next to the harness's path.
-func (t *Env) Files() []string {
-	t.Helper()
-	if t.Harness.Path == "" {
-		return nil
-	}
-	parent := filepath.Dir(t.Harness.Path)
-	var names []string
-	t.Must(filepath.WalkDir(parent, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(parent, path)
-		names = append(names, name)
-		return err
-	}))
-	return names
-}
-
-// Contents returns the digests of all files next to the harness's path.
-func (t *Env) Contents() []event.Digest {
-	t.Helper()
-	var digests []event.Digest
-	for _, name := range t.Files() {
-		path := filepath.Join(filepath.Dir(t.Harness.Path), name)
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			t.Must(err)
-			continue
-		}
-		body, err := os.ReadFile(path)
-		t.Must(err)
-		digests = append(digests, event.DigestOf(body))
-	}
-	return digests
-}
-
-// WantNoOtherFiles checks that the store wrote no files outside the harness's path.
-func (t *Env) WantNoOtherFiles() {
-	t.Helper()
-	base := ""
-	if t.Harness.Path != "" {
-		base = filepath.Base(t.Harness.Path)
-	}
-	for _, name := range t.Files() {
-		if name != "." && !strings.HasPrefix(name, base) {
-			t.Errorf("the store wrote a file outside its path: %q", name)
-		}
-	}
-}
-
-// WantNoOpenFiles checks that this process has no open file of the store. It finds
-// nothing on systems without /proc.
-func (t *Env) WantNoOpenFiles() {
-	t.Helper()
-	if t.Harness.Path == "" {
-		return
-	}
-	const descriptors = "/proc/self/fd"
-	entries, _ := os.ReadDir(descriptors)
-	for _, entry := range entries {
-		// The descriptor of this listing is closed by now.
-		if target, err := os.Readlink(filepath.Join(descriptors, entry.Name())); err == nil && strings.HasPrefix(target, t.Harness.Path) {
-			t.Errorf("a file is open: %s", target)
-		}
-	}
 }
 
 // Path reads the active path of a session.
@@ -485,29 +346,6 @@ func Ability[T any](t testing.TB, s eventlog.Store) T {
 
 // Ptr returns a pointer to v.
 func Ptr[T any](v T) *T { return &v }
-
-// WantErased checks that the store's data does not contain text. All handles must be
-// closed.
-func (t *Env) WantErased(text string) {
-	t.Helper()
-	if t.Harness.Holds != nil {
-		if where := t.Harness.Holds(text); where != "" {
-			t.Errorf("the erased content is in %s", where)
-		}
-	}
-	for _, name := range t.Files() {
-		path := filepath.Join(filepath.Dir(t.Harness.Path), name)
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			t.Must(err)
-			continue
-		}
-		body, err := os.ReadFile(path)
-		t.Must(err)
-		if strings.Contains(string(body), text) {
-			t.Errorf("the erased content is in %s", name)
-		}
-	}
-}
 
 // AppendLines appends parsed lines to a store.
 func (t *Env) AppendLines(s eventlog.Store, expect event.Head, events []event.Event) event.Head {

@@ -69,12 +69,12 @@ func (injectedError) Error() string { return "injected fault" }
 
 var ErrInjected error = injectedError{}
 
-// CountingStore records the calls of Append and Sync.
+// CountingStore records the calls of Append, Sessions and Sync.
 type CountingStore struct {
 	eventlog.Store
 	mu       sync.Mutex
-	appends  int
-	Durable  []bool
+	Durable  []bool // per append
+	Listings int
 	Synced   []string // sessions
 	FailSync bool     // make Sync fail
 }
@@ -86,10 +86,17 @@ func (w *CountingStore) Unwrap() eventlog.Store { return w.Store }
 // Append implements eventlog.Store.
 func (w *CountingStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	w.mu.Lock()
-	w.appends++
 	w.Durable = append(w.Durable, durable)
 	w.mu.Unlock()
 	return w.Store.Append(ctx, session, expect, events, durable)
+}
+
+// Sessions implements eventlog.Store.
+func (w *CountingStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	w.mu.Lock()
+	w.Listings++
+	w.mu.Unlock()
+	return w.Store.Sessions(ctx)
 }
 
 // Sync implements eventlog.Syncer, even if the store under it does not.

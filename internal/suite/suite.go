@@ -28,6 +28,12 @@ type Harness struct {
 	// for stores without files. No handle is open. If Holds is nil, the suite checks
 	// erasures through the log only.
 	Holds func(text string) (where string)
+	// Network breaks the connections of the stores that Open opens. It is nil if the store
+	// has no server.
+	Network Network
+	// OpenBeside opens the data of Open through connections that Network does not break. It
+	// is set if Network is.
+	OpenBeside func() (eventlog.Store, error)
 	// Latency is the time of a round trip to the server of the store. Promises about large
 	// numbers then use smaller ones, and waits are longer.
 	Latency time.Duration
@@ -51,6 +57,7 @@ const (
 	Handles   Need = "several handles"
 	ReadOnly  Need = "read-only handles"
 	Damage    Need = "damaged lines"
+	Networks  Need = "network"
 	Blobs     Need = "blobs"
 	Leaser    Need = "leaser"
 	Notifier  Need = "notifier"
@@ -75,7 +82,7 @@ func capabilities(t testing.TB, h Harness) []Need {
 	}
 	var has []Need
 	for need, found := range map[Need]bool{
-		Handles: !h.OneHandle, ReadOnly: h.OpenReadOnly != nil, Damage: h.Damage != nil,
+		Handles: !h.OneHandle, ReadOnly: h.OpenReadOnly != nil, Damage: h.Damage != nil, Networks: h.Network != nil,
 		Blobs: hasAbility[eventlog.Blobs](s), Locker: hasAbility[eventlog.Locker](s), Eraser: hasAbility[eventlog.Eraser](s),
 		Leaser: hasAbility[eventlog.Leaser](s), Notifier: hasAbility[eventlog.Notifier](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s), Bulk: hasAbility[eventlog.BulkVersioner](s),
 		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s), Cataloger: hasAbility[eventlog.Cataloger](s),

@@ -1,14 +1,12 @@
 package torture
 
 import (
-	"net/url"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
-	"github.com/convlog/convlog/internal/tcpproxy"
 	"github.com/convlog/convlog/store/postgres"
 )
 
@@ -82,17 +80,8 @@ func TestPromoteStandby(t *testing.T) {
 // The network between the processes and the server breaks in several ways.
 func TestBrokenNetwork(t *testing.T) {
 	server := startServer(t, private)
-	at, err := url.Parse(server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := tcpproxy.New(at.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { proxy.Close() })
-	at.Host = proxy.Addr()
-	s := newServerFixture(t, postgresBackend, at.String())
+	proxy, dsn := pgtest.Proxied(t, server.DSN())
+	s := newServerFixture(t, postgresBackend, dsn)
 	wait := func() { time.Sleep(time.Duration(s.random.IntN(50)) * time.Millisecond) }
 	cut := func(*group) { proxy.Cut() }
 	swallow := func(*group) { // answers are lost after the commit

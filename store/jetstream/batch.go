@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -107,6 +108,46 @@ func (st *stream) batchEnd(m *nats.Msg) (end, error) {
 	default:
 		return end{}, fmt.Errorf("stream %s: batch: %s %s", st.name, status, m.Header.Get("Description"))
 	}
+}
+
+// maxGets is the number of requests of several that have no answer yet.
+const maxGets = 128
+
+// several returns the messages of sequences, by sequence. It sends many requests before the
+// first answer arrives. A message may lack, because an answer was lost or the replica lacks
+// the message: the caller asks for it by at.
+func (st *stream) several(ctx context.Context, seqs []uint64) (map[uint64]*message, error) {
+	found := make(map[uint64]*message, len(seqs))
+	for some := range slices.Chunk(seqs, maxGets) {
+		if err := st.getAll(ctx, some, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// getAll asks for messages at once, until each request is answered or an answer is late.
+func (st *stream) getAll(ctx context.Context, seqs []uint64, found map[uint64]*message) error {
+	subject := "$JS.API.DIRECT.GET." + st.name
+	w := st.client.begin(subject, len(seqs))
+	defer w.end()
+	for _, seq := range seqs {
+		if err := st.client.nc.PublishRequest(subject, w.reply, fmt.Appendf(nil, `{"seq":%d}`, seq)); err != nil {
+			return nil
+		}
+	}
+	late := time.NewTimer(batchIdle)
+	defer late.Stop()
+	for range seqs {
+		answer, err := w.wait(ctx, late.C)
+		if err != nil {
+			return st.store.usable(ctx)
+		}
+		if m, err := st.stored(answer); m != nil && err == nil {
+			found[m.at] = m
+		}
+	}
+	return nil
 }
 
 // each passes the messages of a subject, from a sequence on, to fn.

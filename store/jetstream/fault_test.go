@@ -3,7 +3,6 @@ package jetstream_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jetstream"
-	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // openLog opens a log, which is closed at the end of the test.
@@ -41,15 +39,6 @@ func proxied(t testing.TB) (servers *natstest.Cluster, through, direct jetstream
 		return nats.Connect("", append(options, nats.InProcessServer(servers.Nodes[0]))...)
 	}}
 	return servers, through, direct
-}
-
-// wantEvents checks that a session is whole and has n events.
-func wantEvents(t testing.TB, log *eventlog.Log, session string, n int64) {
-	t.Helper()
-	report, err := verify.Session(t.Context(), log, session)
-	if err != nil || len(report.Defects) > 0 || report.Events != n {
-		t.Errorf("session %q: %+v, %v; want %d events", session, report, err, n)
-	}
 }
 
 func wantError(t testing.TB, what string, want, got error) {
@@ -89,88 +78,7 @@ func TestSwallowedAnswer(t *testing.T) {
 		t.Errorf("an append that is sent again: %v", err)
 	}
 	wantError(t, "the lost append again", eventlog.ErrConflict, log.Store().Append(t.Context(), "s", head, lost, false))
-	wantEvents(t, other, "s", 3)
-}
-
-// Connections break again and again while several writers append and retry. Each event is
-// stored once.
-func TestConnectionsCut(t *testing.T) {
-	servers, through, direct := proxied(t)
-	suite.CheckCuts(t, openLog(t, through), openLog(t, direct), servers.Nodes[0].Clients().Cut, 40)
-}
-
-// Without a server every call is ErrUnavailable, and nothing is written.
-func TestUnavailable(t *testing.T) {
-	servers, through, _ := proxied(t)
-	proxy := servers.Nodes[0].Clients()
-	log := openLog(t, through)
-	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
-		t.Fatal(err)
-	}
-	proxy.Refuse(true)
-	proxy.Cut()
-	fresh := openLog(t, through)
-	for _, l := range []*eventlog.Log{log, fresh} {
-		wantError(t, "ping", eventlog.ErrUnavailable, l.Ping(t.Context())) // finds the broken connection
-		_, err := l.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("two"))
-		wantError(t, "append", eventlog.ErrUnavailable, err)
-	}
-	proxy.Refuse(false)
-	wantEvents(t, fresh, "s", 1)
-}
-
-// A network that is parted holds no caller longer than its context. Afterwards the log
-// continues.
-func TestParted(t *testing.T) {
-	servers, through, _ := proxied(t)
-	proxy := servers.Nodes[0].Clients()
-	through.Synced = true
-	log := openLog(t, through)
-	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := log.Store().(*jetstream.Store)
-	for name, use := range map[string]func(ctx context.Context) error{
-		"append": func(ctx context.Context) error {
-			_, err := log.Append(ctx, "s", eventlog.Any().Durable(), event.UserMessage("two"))
-			return err
-		},
-		"another log": func(ctx context.Context) error {
-			_, err := openLog(t, through).Append(ctx, "s", eventlog.Any(), event.UserMessage("two"))
-			return err
-		},
-		"head":     func(ctx context.Context) error { _, err := log.Head(ctx, "s"); return err },
-		"list":     func(ctx context.Context) error { return firstError(log.Sessions(ctx)) },
-		"read":     func(ctx context.Context) error { return firstError(log.Read(ctx, "s", eventlog.All())) },
-		"changes":  func(ctx context.Context) error { return firstError(store.Changes(ctx)) },
-		"watch":    func(ctx context.Context) error { return firstError(log.Watch(ctx, "s", 1)) },
-		"put blob": func(ctx context.Context) error { _, err := log.PutBlob(ctx, strings.NewReader("body")); return err },
-		"lease":    func(ctx context.Context) error { _, err := store.Lease(ctx, "x"); return err },
-		"remove":   func(ctx context.Context) error { return store.RemoveSession(ctx, "s", head) },
-		"lock":     func(ctx context.Context) error { _, _, err := store.Lock(ctx, true); return err },
-	} {
-		proxy.Stall(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		wantError(t, name, context.DeadlineExceeded, use(ctx))
-		cancel()
-		proxy.Cut() // the server never gets the bytes
-		proxy.Stall(false)
-	}
-	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
-		t.Error(err)
-	}
-	wantEvents(t, log, "s", 2)
-}
-
-// firstError iterates until an error.
-func firstError[T any](items iter.Seq2[T, error]) error {
-	for _, err := range items {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	suite.CheckEvents(t, other, "s", 3)
 }
 
 // A holder of the store lock that is cut off loses it. Then its late writes change nothing.
@@ -208,7 +116,7 @@ func TestLockLost(t *testing.T) {
 	wantError(t, "remove session", eventlog.ErrLockLost, store.RemoveSession(late, "s", head))
 	wantError(t, "remove blobs", eventlog.ErrLockLost, store.RemoveBlobs(late, []event.Digest{body.Blob}))
 	wantError(t, "record an erasure", eventlog.ErrLockLost, store.SetErasing(late, []event.Digest{body.Blob}))
-	wantEvents(t, other, "s", 2)
+	suite.CheckEvents(t, other, "s", 2)
 	r, err := other.OpenBlob(t.Context(), body.Blob)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +153,7 @@ func TestInterruptedRewrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if session == "swept" {
-			err = firstError(store.Sweep(locked, true))
+			_, err = suite.Collect(store.Sweep(locked, true))
 		} else {
 			err = store.Sync(locked, session)
 		}
@@ -313,7 +221,7 @@ func TestRolledBack(t *testing.T) {
 	}
 	_, err = log.Head(t.Context(), "s")
 	wantError(t, "head", eventlog.ErrRolledBack, err)
-	wantEvents(t, openLog(t, options), "s", 1)
+	suite.CheckEvents(t, openLog(t, options), "s", 1)
 }
 
 // A lease of a store that is cut off ends, in its process and for others, by the clock of
@@ -321,33 +229,5 @@ func TestRolledBack(t *testing.T) {
 func TestLeaseExpires(t *testing.T) {
 	servers, through, direct := proxied(t)
 	through.LeaseTime, direct.LeaseTime = time.Second, time.Second
-	first, second := openLog(t, through).Store().(eventlog.Leaser), openLog(t, direct).Store().(eventlog.Leaser)
-	a, err := first.Lease(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(1500 * time.Millisecond) // it is renewed
-	_, err = second.Lease(t.Context(), "x")
-	wantError(t, "a held lease", eventlog.ErrLeased, err)
-	servers.Nodes[0].Clients().Refuse(true)
-	servers.Nodes[0].Clients().Cut()
-	<-a.Lost()
-	for {
-		b, err := second.Lease(t.Context(), "x")
-		if err == nil {
-			defer b.Release()
-			break
-		}
-		if !errors.Is(err, eventlog.ErrLeased) {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	servers.Nodes[0].Clients().Refuse(false)
-	if err := a.Release(); err != nil {
-		t.Errorf("release of a lost lease: %v", err)
-	}
-	if held, err := second.Leased(t.Context(), "x"); err != nil || !held {
-		t.Errorf("the lease of the second store: %v, %v", held, err)
-	}
+	suite.CheckLostLease(t, openLog(t, through).Store(), openLog(t, direct).Store(), servers.Nodes[0].Clients(), 1500*time.Millisecond)
 }

@@ -16,11 +16,16 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/store/storetest"
+	"github.com/nats-io/nats.go"
 )
 
 func TestStore(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
-	storetest.Run(t, func(testing.TB) storetest.Harness { return harness(servers) })
+	servers := natstest.Start(t, natstest.Options{Proxied: true})
+	storetest.Run(t, func(testing.TB) storetest.Harness {
+		h := harness(servers)
+		h.Network = servers.Nodes[0].Clients()
+		return h
+	})
 }
 
 // Three servers keep every promise.
@@ -40,7 +45,12 @@ func harness(servers *natstest.Cluster) storetest.Harness {
 	options := jetstream.Options{Prefix: fmt.Sprint("log", logs.Add(1)), Replicas: len(servers.Nodes), Synced: true, Connect: servers.Connect}
 	reading := options
 	reading.ReadOnly = true
+	beside := options
+	beside.Connect = func(options ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect("", append(options, nats.InProcessServer(servers.Nodes[0]))...)
+	}
 	return storetest.Harness{
+		OpenBeside:   func() (eventlog.Store, error) { return jetstream.New("", beside) },
 		Open:         func() (eventlog.Store, error) { return jetstream.New("", options) },
 		OpenReadOnly: func() (eventlog.Store, error) { return jetstream.New("", reading) },
 		Damage: func(session string, edit func([]string) []string) error {

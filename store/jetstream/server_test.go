@@ -14,7 +14,6 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jetstream"
-	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -122,15 +121,11 @@ func TestNotSynced(t *testing.T) {
 	if err := add(t, jetstream.Options{Connect: servers.Connect}); err != nil {
 		t.Error(err)
 	}
-	wantEvents(t, log, "s", 1)
+	suite.CheckEvents(t, log, "s", 1)
 }
 
-// A server without JetStream, a wrong password and a missing right are errors that name
-// the remedy.
+// A wrong password and a missing right are errors that name the remedy.
 func TestRefusedConnections(t *testing.T) {
-	off := natstest.Start(t, natstest.Options{JetStream: "enabled: false"})
-	wantCause(t, "JetStream is off", jetstream.ErrForeign, add(t, jetstream.Options{Connect: off.Connect}), "turn it on")
-
 	servers := natstest.Start(t, natstest.Options{Listen: true, Client: []nats.Option{nats.UserInfo("writer", "secret")}, Settings: `authorization { users: [
 		{ user: "writer", password: "secret", permissions: {
 			publish: { allow: ["convlog.>", "$JS.API.STREAM.>", "$JS.API.DIRECT.GET.>"] }, subscribe: { allow: ["_INBOX.>", "convlog.live.>"] } } }
@@ -155,19 +150,19 @@ func TestRefusedConnections(t *testing.T) {
 	}
 	wantCause(t, "a wrong password", jetstream.ErrDenied, add(t, as("writer", "guess")), "Authorization")
 	reader := openLog(t, as("reader", "secret"))
-	wantEvents(t, reader, "s", 2)
+	suite.CheckEvents(t, reader, "s", 2)
 	infos, err := suite.Collect(reader.Sessions(t.Context()))
 	if err != nil || len(infos) != 1 {
 		t.Errorf("list: %d sessions, %v", len(infos), err)
 	}
 	wantCause(t, "a missing right", jetstream.ErrDenied, add(t, as("reader", "secret")), `"convlog.0.session.cw.frames"`)
 	wantCause(t, "no right to get answers", jetstream.ErrDenied, add(t, as("deaf", "secret")), "_INBOX")
-	wantEvents(t, reader, "s", 2)
+	suite.CheckEvents(t, reader, "s", 2)
 }
 
 // An append that the server does not take names the limit.
 func TestTooLarge(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Settings: "max_payload: 16KB"})
+	servers := natstest.Start(t, natstest.Options{Payload: 16 << 10})
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store()
 	err := store.Append(t.Context(), "s", event.Head{}, suite.BatchAfter("s", event.Head{}, 100), false)
 	wantCause(t, "a large append", event.ErrInvalidSize, err, "max_payload")
@@ -227,37 +222,4 @@ func TestShards(t *testing.T) {
 	if len(lines) > 0 {
 		t.Errorf("%d sessions are not listed", len(lines))
 	}
-}
-
-// The lines can be on the servers and the blobs in another store.
-func TestBlobsInAnotherStore(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
-	lines, err := jetstream.New("", jetstream.Options{Connect: servers.Connect})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bodies := memory.New()
-	store, err := eventlog.WithBlobs(lines, bodies)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := eventlog.Open(store, eventlog.Options{SpillOver: 8})
-	t.Cleanup(func() {
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("a spilled message")); err != nil {
-		t.Fatal(err)
-	}
-	blobs := 0
-	for _, err := range bodies.ListBlobs(t.Context()) {
-		if blobs++; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if blobs != 1 {
-		t.Errorf("the store of the blobs has %d of them, want 1", blobs)
-	}
-	wantEvents(t, log, "s", 1)
 }

@@ -3,8 +3,10 @@ package jetstream
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -155,14 +157,14 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 	}
 }
 
-// infos describes the sessions of a page. It reads the first events of several sessions
-// at a time.
+// infos describes the sessions of a page.
 func (l *layout) infos(ctx context.Context, page []listed) []eventlog.SessionInfo {
 	infos := make([]eventlog.SessionInfo, len(page))
+	starts := l.starts(ctx, page)
 	var further []int
 	for i := range page {
 		infos[i].ID = page[i].session
-		if !page[i].describe(&infos[i]) {
+		if !page[i].describe(&infos[i], starts[page[i].stream]) {
 			further = append(further, i)
 		}
 	}
@@ -173,23 +175,49 @@ func (l *layout) infos(ctx context.Context, page []listed) []eventlog.SessionInf
 	return infos
 }
 
-// describe describes a session whose last message has its first and its last event. It
-// returns false for other sessions.
-func (one *listed) describe(info *eventlog.SessionInfo) bool {
+// starts reads the first messages of the sessions of a page, by shard and sequence, as far
+// as the last messages name them.
+func (l *layout) starts(ctx context.Context, page []listed) map[*stream]map[uint64]*message {
+	seqs := make(map[*stream][]uint64)
+	for i := range page {
+		if f := page[i].tip.frame; page[i].tip.err == nil && f.start.at > 0 && f.index == 0 {
+			seqs[page[i].stream] = append(seqs[page[i].stream], f.start.at)
+		}
+	}
+	var mu sync.Mutex
+	starts := make(map[*stream]map[uint64]*message)
+	_ = parallel(slices.Collect(maps.Keys(seqs)), func(st *stream) error {
+		found, err := st.several(ctx, seqs[st])
+		mu.Lock()
+		defer mu.Unlock()
+		starts[st] = found
+		return err // without its first message, a session is read by readEnds
+	})
+	return starts
+}
+
+// describe describes a session if its last message, and its first one, are read and have
+// its first and its last event. Otherwise it returns false.
+func (one *listed) describe(info *eventlog.SessionInfo, starts map[uint64]*message) bool {
 	f := one.tip.frame
 	if info.Err = one.tip.err; info.Err != nil {
 		return true
 	}
 	info.Bytes = f.bytes
-	if f.count == 0 || f.start.at != 0 {
+	first := f
+	if m := starts[f.start.at]; m != nil {
+		first, info.Err = one.stream.frameOf(one.session, f.start, m)
+	} else if f.start.at > 0 {
 		return false
 	}
-	path := one.stream.place(f.at)
-	if info.First, info.Err = f.event(one.session, path, f.first); info.Err != nil {
+	if f.count == 0 || first.count == 0 || info.Err != nil {
+		return info.Err != nil
+	}
+	if info.First, info.Err = first.event(one.session, one.stream.place(first.at), first.first); info.Err != nil {
 		return true
 	}
-	if info.Last = info.First; f.count > 1 {
-		info.Last, info.Err = f.event(one.session, path, f.head().Seq)
+	if info.Last = info.First; f.head().Seq > first.first {
+		info.Last, info.Err = f.event(one.session, one.stream.place(f.at), f.head().Seq)
 	}
 	return true
 }

@@ -86,11 +86,16 @@ func (v *view) frameAt(ctx context.Context, p place) (*frame, error) {
 	if m == nil || err != nil {
 		return nil, err
 	}
+	return v.stream.frameOf(v.session, p, m)
+}
+
+// frameOf decodes the message of a session's frame at a place.
+func (st *stream) frameOf(session string, p place, m *message) (*frame, error) {
 	f, removed, err := parseFrame(m)
-	if err == nil && (removed || m.subject != v.stream.of(v.session, framesSubject) || f.first != p.first) {
+	if err == nil && (removed || m.subject != st.of(session, framesSubject) || f.first != p.first) {
 		err = errFrame
 	}
-	return f, v.stream.damage(v.session, p.at, p.first, err)
+	return f, st.damage(session, p.at, p.first, err)
 }
 
 // descend returns the place of a frame that begins at seq or earlier, by at most skipBase

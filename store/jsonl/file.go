@@ -3,7 +3,6 @@ package jsonl
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 )
@@ -73,14 +72,17 @@ func writeAll(to io.Writer, b []byte) error {
 	return err
 }
 
-// removeNames removes the entries of dir for which pick is true, and syncs dir.
-func (s *Store) removeNames(dir string, entries []fs.DirEntry, pick func(name string) bool) error {
+// removeNames removes the names in dir for which pick is true, and syncs dir. A name may be
+// missing.
+func (s *Store) removeNames(dir string, names []string, pick func(name string) bool) error {
 	var errs []error
 	found := false
-	for _, entry := range entries {
-		if pick(entry.Name()) {
+	for _, name := range names {
+		if pick(name) {
 			found = true
-			errs = append(errs, s.fs.Remove(path.Join(dir, entry.Name())))
+			if err := s.fs.Remove(path.Join(dir, name)); !isAbsent(err) {
+				errs = append(errs, err)
+			}
 		}
 	}
 	if found {

@@ -48,7 +48,14 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 		_ = file.Close()
 		return nil, nil, fmt.Errorf("lock %s: %w", s.path(lockName), err)
 	}
-	return ctx, func() { _ = file.Close() }, nil
+	if !exclusive {
+		return ctx, func() { _ = file.Close() }, nil
+	}
+	s.saved.begin()
+	return ctx, func() {
+		s.saved.end()
+		_ = file.Close()
+	}, nil
 }
 
 func (s *Store) openLock() (File, error) {

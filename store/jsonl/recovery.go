@@ -134,6 +134,7 @@ func (h *handle) truncateTail(end int64) error {
 // bad, an earlier recovery was interrupted after saving: nothing is written. Otherwise
 // an earlier torn tail began at the same offset: bad is appended to it.
 func (h *handle) saveTail(bad []byte, end int64) error {
+	h.store.saved.forget()
 	name := h.savedTail(end)
 	old, err := h.store.readAll(name)
 	if err != nil && !isAbsent(err) {

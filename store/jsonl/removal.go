@@ -65,12 +65,12 @@ func (h *handle) compareForRemoval(expect event.Head) error {
 // removeSaved removes the saved torn tails and the backup copies of the session,
 // durably.
 func (h *handle) removeSaved() error {
-	entries, err := h.store.fs.ReadDir(".")
+	names, err := h.store.saved.list(h.store.fs, h.info.ModTime)
 	if err != nil {
 		return err
 	}
 	base := strings.TrimSuffix(h.name, extension)
-	return h.store.removeNames(".", entries, func(name string) bool {
+	return h.store.removeNames(".", names, func(name string) bool {
 		rest, ok := strings.CutPrefix(name, base)
 		offset, torn := strings.CutPrefix(rest, tornInfix)
 		number, kept := strings.CutPrefix(rest, damagedInfix)
@@ -88,7 +88,7 @@ func (s *Store) removeBlobTemps() error {
 	if err != nil {
 		return err
 	}
-	return s.removeNames(blobDir, entries, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+	return s.removeNames(blobDir, namesOf(entries), func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 }
 
 // isTailOffset reports whether rest is the part after ".torn-" in the name of a saved

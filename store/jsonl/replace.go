@@ -79,6 +79,7 @@ func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept stri
 	if now != at {
 		return "", &eventlog.ConflictError{Session: h.session}
 	}
+	h.store.saved.forget()
 	name, err := h.backUp(ctx)
 	if err == nil {
 		err = errors.Join(h.retireSavedTails(), h.removeRow())

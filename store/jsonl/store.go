@@ -66,6 +66,7 @@ type Store struct {
 	unsynced unsyncedSet
 	blobDirs blobDirs
 	holeFree holeFree
+	saved    savedFiles
 }
 
 // New returns a store of the directory dir. It does no I/O: the first write creates the

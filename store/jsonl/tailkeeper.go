@@ -118,6 +118,7 @@ func (s *Store) ForgetCut(ctx context.Context, session string, expect event.Head
 	if h.pendingCut == nil {
 		return nil
 	}
+	s.saved.forget()
 	name := h.savedTail(h.size)
 	if err := s.fs.Rename(name, name+"."+h.pendingCut.SHA256.String()[:retiredDigits]); err != nil {
 		return fmt.Errorf("forget the cut of session %q: %w", session, err)

@@ -1,39 +1,14 @@
 package postgres_test
 
 import (
-	"context"
-	"errors"
-	"iter"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
-	"github.com/convlog/convlog/internal/suite"
-	"github.com/convlog/convlog/internal/tcpproxy"
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/store/storetest"
-	"github.com/convlog/convlog/upkeep/verify"
 )
-
-// behind returns a proxy in front of the server, and the DSN through it.
-func behind(t testing.TB, dsn string) (*tcpproxy.Proxy, string) {
-	t.Helper()
-	at, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := tcpproxy.New(at.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { proxy.Close() })
-	at.Host = proxy.Addr()
-	return proxy, at.String()
-}
 
 // openLog opens a log, which is closed at the end of the test.
 func openLog(t testing.TB, dsn string, opts ...postgres.Options) *eventlog.Log {
@@ -47,181 +22,15 @@ func openLog(t testing.TB, dsn string, opts ...postgres.Options) *eventlog.Log {
 	return log
 }
 
-// wantEvents checks that a session is whole and has n events.
-func wantEvents(t testing.TB, log *eventlog.Log, session string, n int64) {
-	t.Helper()
-	report, err := verify.Session(t.Context(), log, session)
-	if err != nil || len(report.Defects) > 0 || report.Events != n {
-		t.Errorf("session %q: %+v, %v; want %d events", session, report, err, n)
-	}
-}
-
-// A server 10 ms away keeps every promise.
+// A server 10 ms away keeps every promise. The network to it can be broken.
 func TestDistant(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
-		proxy, dsn := behind(t, pgtest.DSN(t))
+		direct := pgtest.DSN(t)
+		proxy, dsn := pgtest.Proxied(t, direct)
 		proxy.Delay(5 * time.Millisecond)
 		h := harness(dsn)
-		h.Latency, h.Parallel = 10*time.Millisecond, true
+		h.Network, h.OpenBeside = proxy, func() (eventlog.Store, error) { return postgres.New(direct) }
+		h.Latency = 10 * time.Millisecond
 		return h
 	})
-}
-
-// The answer to a commit is lost: the outcome is unknown, and a retry stores once.
-func TestSwallowedAnswer(t *testing.T) {
-	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
-	dsn, err := pgtest.With(dsn, "pool_max_conns", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, other := openLog(t, dsn), openLog(t, direct)
-	for tries := range 50 {
-		// The connection is open, and knows the statement.
-		var head event.Head
-		for range 2 {
-			if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("before")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if head, err = other.Head(t.Context(), "s"); err != nil {
-			t.Fatal(err)
-		}
-		lost := suite.BatchAfter("s", head, 1)
-		err := appendSwallowed(t, log, other, proxy, head, lost)
-		if err == nil {
-			t.Fatal("an append without an answer succeeded")
-		}
-		if now, _ := other.Head(t.Context(), "s"); now == head {
-			continue // a notification was sent, and the append never was
-		}
-		if !errors.Is(err, eventlog.ErrUnknownOutcome) {
-			t.Errorf("got error %v, want an unknown outcome", err)
-		}
-		_ = log.Ping(t.Context()) // finds a broken connection
-		if err := log.Store().Append(t.Context(), "s", head, lost, false); !errors.Is(err, eventlog.ErrConflict) {
-			t.Errorf("the same append again: got error %v, want a conflict", err)
-		}
-		wantEvents(t, log, "s", int64(2*tries+3))
-		return
-	}
-	t.Error("no append reached the server")
-}
-
-// appendSwallowed appends events while the answers of the server are lost.
-func appendSwallowed(t *testing.T, log, other *eventlog.Log, proxy *tcpproxy.Proxy, head event.Head, events []event.Event) error {
-	proxy.Swallow(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	go func() {
-		for h, _ := other.Head(ctx, "s"); h == head && ctx.Err() == nil; h, _ = other.Head(ctx, "s") {
-			time.Sleep(time.Millisecond)
-		}
-		cancel() // the events are stored, and the answer is on its way
-	}()
-	err := log.Store().Append(ctx, "s", head, events, false)
-	proxy.Swallow(false)
-	proxy.Cut()
-	return err
-}
-
-// Connections break again and again while several writers append and retry. Each event is
-// stored once.
-func TestConnectionsCut(t *testing.T) {
-	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
-	suite.CheckCuts(t, openLog(t, dsn), openLog(t, direct), proxy.Cut, 60)
-}
-
-// Without a server every call is ErrUnavailable, and nothing is written.
-func TestUnavailable(t *testing.T) {
-	proxy, dsn := behind(t, pgtest.DSN(t))
-	log := openLog(t, dsn)
-	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
-		t.Fatal(err)
-	}
-	proxy.Refuse(true)
-	proxy.Cut()
-	fresh := openLog(t, dsn)
-	for _, l := range []*eventlog.Log{log, fresh} {
-		_ = l.Ping(t.Context()) // finds the broken connections
-		if err := l.Ping(t.Context()); !errors.Is(err, eventlog.ErrUnavailable) {
-			t.Errorf("ping: got error %v, want ErrUnavailable", err)
-		}
-		if _, err := l.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("two")); !errors.Is(err, eventlog.ErrUnavailable) {
-			t.Errorf("append: got error %v, want ErrUnavailable", err)
-		}
-	}
-	proxy.Refuse(false)
-	wantEvents(t, fresh, "s", 1)
-}
-
-// A network that is parted holds no caller longer than its context. Afterwards the log
-// continues.
-func TestParted(t *testing.T) {
-	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
-	log, fresh := openLog(t, dsn), openLog(t, dsn)
-	head, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := log.Store().(*postgres.Store)
-	appendOne := func(l *eventlog.Log, x eventlog.Expect) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := l.Append(ctx, "s", x, event.UserMessage("two"))
-			return err
-		}
-	}
-	for name, use := range map[string]func(ctx context.Context) error{
-		"append":            appendOne(log, eventlog.Any()),
-		"durable append":    appendOne(log, eventlog.Any().Durable()),
-		"another log":       appendOne(fresh, eventlog.Any()),
-		"head":              func(ctx context.Context) error { _, err := log.Head(ctx, "s"); return err },
-		"list":              func(ctx context.Context) error { return firstError(log.Sessions(ctx)) },
-		"read":              func(ctx context.Context) error { return firstError(log.Read(ctx, "s", eventlog.All())) },
-		"changes":           func(ctx context.Context) error { return firstError(store.Changes(ctx)) },
-		"watch":             func(ctx context.Context) error { return firstError(log.Watch(ctx, "s", 1)) },
-		"put blob":          func(ctx context.Context) error { _, err := log.PutBlob(ctx, strings.NewReader("body")); return err },
-		"lease":             func(ctx context.Context) error { _, err := store.Lease(ctx, "x"); return err },
-		"sync":              func(ctx context.Context) error { return store.Sync(ctx, "s") },
-		"hold":              func(ctx context.Context) error { return log.Hold(ctx, func(context.Context) error { return nil }) },
-		"remove":            func(ctx context.Context) error { return store.RemoveSession(ctx, "s", head) },
-		"an exclusive lock": func(ctx context.Context) error { _, _, err := store.Lock(ctx, true); return err },
-	} {
-		proxy.Stall(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if err := use(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got error %v, want an exceeded deadline", name, err)
-		}
-		cancel()
-		proxy.Cut() // the server never gets the bytes
-		proxy.Stall(false)
-	}
-	// The lock is taken before the network is parted.
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err = log.Hold(ctx, func(ctx context.Context) error {
-		proxy.Stall(true)
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a held lock: got error %v, want an exceeded deadline", err)
-	}
-	proxy.Stall(false)
-	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("more")); err != nil {
-		t.Error(err)
-	}
-	wantEvents(t, fresh, "s", 2)
-}
-
-// firstError iterates until an error.
-func firstError[T any](items iter.Seq2[T, error]) error {
-	for _, err := range items {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -20,7 +20,7 @@ import (
 // fail although they reach the server on other connections.
 func TestLockLost(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	first, second := openLog(t, dsn), openLog(t, direct)
 	head, err := first.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one"))
 	if err != nil {
@@ -55,7 +55,7 @@ func TestLockLost(t *testing.T) {
 		release()
 		unlock()
 	}
-	wantEvents(t, second, "s", 1)
+	suite.CheckEvents(t, second, "s", 1)
 }
 
 // needing returns the first event of session "s", as a log stores it. It needs a blob.
@@ -82,7 +82,7 @@ func needing(t testing.TB, body string, d event.Digest) []event.Event {
 // A blob is collected while the writer of the blob is cut off. Its append then fails.
 func TestBlobOfALostLock(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	first, second := openLog(t, dsn), openLog(t, direct)
 	err := first.Hold(t.Context(), func(ctx context.Context) error {
 		ref, err := first.PutBlob(ctx, strings.NewReader("a body"))
@@ -127,7 +127,7 @@ func (s broken) Rewrite(ctx context.Context, session string, expect event.Head, 
 // redaction again, by another client, deletes the blob.
 func TestInterruptedRedaction(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	store, err := postgres.New(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -156,5 +156,5 @@ func TestInterruptedRedaction(t *testing.T) {
 	if unfinished, err := second.Store().(eventlog.Eraser).Erasing(t.Context()); err != nil || !unfinished.Done() {
 		t.Errorf("%v, %v", unfinished, err)
 	}
-	wantEvents(t, second, "s", 2)
+	suite.CheckEvents(t, second, "s", 2)
 }

@@ -25,6 +25,7 @@ func harness(dsn string) storetest.Harness {
 		OpenReadOnly: func() (eventlog.Store, error) { return postgres.New(dsn, postgres.Options{ReadOnly: true}) },
 		Damage:       func(session string, edit func([]string) []string) error { return damage(dsn, session, edit) },
 		Holds:        func(text string) string { return holds(dsn, text) },
+		Parallel:     true, // they mostly wait for the server
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
-	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/postgres"
 	"github.com/convlog/convlog/store/storetest"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -23,7 +23,6 @@ func TestPartitions(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
 		h := harness(with(t, pgtest.DSN(t), "partitions", "3"))
 		h.Latency = time.Nanosecond // the volumes of TestStore would test nothing more
-		h.Parallel = true
 		return h
 	})
 }
@@ -109,15 +108,15 @@ func TestReadOnlyRole(t *testing.T) {
 	}
 	u.User = url.User("reader_" + role)
 	reading := openLog(t, u.String(), postgres.Options{ReadOnly: true})
-	wantEvents(t, reading, "s", 1)
+	suite.CheckEvents(t, reading, "s", 1)
 	if err := reading.Hold(t.Context(), func(context.Context) error { return nil }); err != nil {
 		t.Errorf("hold: %v", err)
 	}
-	wantEvents(t, openLog(t, u.String()), "s", 1)
+	suite.CheckEvents(t, openLog(t, u.String()), "s", 1)
 	if err := add(t, u.String()); !errors.Is(err, postgres.ErrDenied) || !strings.Contains(err.Error(), "permission denied for table") {
 		t.Errorf("append: got error %v, want ErrDenied", err)
 	}
-	wantEvents(t, reading, "s", 1)
+	suite.CheckEvents(t, reading, "s", 1)
 }
 
 // Only the owner of the tables may vacuum them. The erasure of another role is not
@@ -151,43 +150,6 @@ func TestErasureWithoutVacuum(t *testing.T) {
 	}
 	if err := erase.Finish(t.Context(), writer); err != nil {
 		t.Errorf("after the owner: %v", err)
-	}
-}
-
-// The lines can be on the server and the blobs in another store.
-func TestBlobsInAnotherStore(t *testing.T) {
-	lines, err := postgres.New(pgtest.DSN(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bodies := memory.New()
-	store, err := eventlog.WithBlobs(lines, bodies)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := eventlog.Open(store, eventlog.Options{SpillOver: 8})
-	t.Cleanup(func() {
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("a spilled message")); err != nil {
-		t.Fatal(err)
-	}
-	unneeded, err := log.PutBlob(t.Context(), strings.NewReader("unneeded"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	garbage, err := erase.Collect(t.Context(), log, erase.CollectOptions{Grace: -1})
-	if err != nil || len(garbage.Blobs) != 1 || garbage.Blobs[0].Digest != unneeded.Blob {
-		t.Errorf("collected %v, %v; want %s", garbage.Blobs, err, unneeded.Blob)
-	}
-	wantEvents(t, log, "s", 1)
-	if _, err := erase.Redact(t.Context(), log, "s", []int64{1}, erase.RedactOptions{Reason: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	for info, err := range bodies.ListBlobs(t.Context()) {
-		t.Errorf("after the redaction: blob %s, error %v", info.Digest, err)
 	}
 }
 
@@ -259,36 +221,8 @@ func lsn(t testing.TB, dsn, function string) (n int64) {
 // clock of the server.
 func TestLeaseExpires(t *testing.T) {
 	direct := pgtest.DSN(t)
-	proxy, dsn := behind(t, direct)
+	proxy, dsn := pgtest.Proxied(t, direct)
 	const leaseTime = 300 * time.Millisecond
 	first, second := openLog(t, dsn, postgres.Options{LeaseTime: leaseTime}), openLog(t, direct, postgres.Options{LeaseTime: leaseTime})
-	a, err := first.Store().(eventlog.Leaser).Lease(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(3 * leaseTime) // it is renewed
-	if _, err := second.Store().(eventlog.Leaser).Lease(t.Context(), "x"); !errors.Is(err, eventlog.ErrLeased) {
-		t.Errorf("a held lease: got error %v, want ErrLeased", err)
-	}
-	proxy.Refuse(true)
-	proxy.Cut()
-	<-a.Lost()
-	for {
-		b, err := second.Store().(eventlog.Leaser).Lease(t.Context(), "x")
-		if err == nil {
-			defer b.Release()
-			break
-		}
-		if !errors.Is(err, eventlog.ErrLeased) {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	proxy.Refuse(false)
-	if err := a.Release(); err != nil {
-		t.Errorf("release of a lost lease: %v", err)
-	}
-	if held, err := second.Store().(eventlog.Leaser).Leased(t.Context(), "x"); err != nil || !held {
-		t.Errorf("the lease of the second store: %v, %v", held, err)
-	}
+	suite.CheckLostLease(t, first.Store(), second.Store(), proxy, 3*leaseTime)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
+	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/postgres"
 )
 
@@ -82,7 +83,7 @@ func TestUnreplicatedCommit(t *testing.T) {
 		if err := way(events[name]); err != nil {
 			t.Errorf("%s, with the standby: %v", name, err)
 		}
-		wantEvents(t, log, name, 1)
+		suite.CheckEvents(t, log, name, 1)
 	}
 }
 
@@ -154,5 +155,5 @@ func TestRollback(t *testing.T) {
 	if err := add(fresh, event.UserMessage("more")); err != nil {
 		t.Error(err)
 	}
-	wantEvents(t, fresh, "s", 2)
+	suite.CheckEvents(t, fresh, "s", 2)
 }

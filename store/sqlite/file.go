@@ -156,6 +156,10 @@ func (s *Store) dialReadOnly() func(stamp) (*conn, error) {
 	}
 }
 
+// readOnlyCache is the size of the page cache of a connection of a read-only store, in KiB. A
+// larger one made no command faster.
+const readOnlyCache = 512
+
 // dialReadable opens a connection, sets it up and checks the schema.
 func dialReadable(path, parameters, setUp string) (*conn, error) {
 	c, err := dial(path, parameters)
@@ -171,6 +175,9 @@ func dialReadable(path, parameters, setUp string) (*conn, error) {
 	}
 	if err == nil {
 		err = kind.checkReadable()
+	}
+	if err == nil {
+		err = c.run(fmt.Sprintf("PRAGMA cache_size = -%d", readOnlyCache))
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())

@@ -39,12 +39,15 @@ type indexer struct {
 	done   chan struct{}
 }
 
-// start starts the background goroutine of a writable store.
+// start starts the background goroutine of a writable store, unless Options.NoIndex is set.
 func (x *indexer) start(s *Store) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.store, x.opened, x.done = s, time.Now(), make(chan struct{})
 	x.wake, x.turn = make(chan struct{}, 1), make(chan struct{}, 1)
+	if s.options.NoIndex {
+		return
+	}
 	ctx, cancel := context.WithCancel(s.lifetime)
 	x.cancel = cancel
 	go x.run(ctx, x.done)

@@ -18,14 +18,7 @@ import (
 // openUnindexed opens a store without background updates of the index.
 func openUnindexed(t testing.TB, path string) *Store {
 	t.Helper()
-	s := open(t, path)
-	must(t, s.open(t.Context()))
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	s.index.cancel()
-	s.index.cancel = nil
-	<-s.index.done
-	return s
+	return open(t, path, Options{NoIndex: true})
 }
 
 // candidates returns the events that a search must read, as session:seq.
@@ -81,6 +74,19 @@ func TestSearchWithStaleIndex(t *testing.T) {
 	wantSeen(t, "rebuilt", candidates(t, s, "pear", "", 0), "a:4", "a:3")
 	add(t, s, "a", head, 1, "x")
 	add(t, s, "b", other, 1, "x")
+}
+
+// A store with NoIndex leaves the index alone when it is closed. A search finds the events.
+func TestNoIndex(t *testing.T) {
+	path := tempPath(t)
+	s := openUnindexed(t, path)
+	add(t, s, "a", event.Head{}, 2, "apple")
+	must(t, s.Close())
+	s = openUnindexed(t, path)
+	if state := stateOf(t, s); state.watermark != 0 {
+		t.Errorf("%d events are indexed", state.watermark)
+	}
+	wantSeen(t, "nothing indexed", candidates(t, s, "apple", "", 0), "a:2", "a:1")
 }
 
 // A store updates its index in the background, and when it is closed.

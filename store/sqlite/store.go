@@ -44,6 +44,9 @@ type Options struct {
 	// eventlog.ErrLocked. Without a LockTimeout only the caller's context bounds the
 	// wait.
 	LockTimeout time.Duration
+	// NoIndex leaves the text index to other stores of the file, and to Index: Close does
+	// not wait for it. A search reads the events that are not indexed yet.
+	NoIndex bool
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
@@ -108,8 +111,8 @@ func New(path string, opts ...Options) *Store {
 func (s *Store) Path() string { return s.path }
 
 // Close waits for running writes, fails queued ones with ErrClosed, ends the leases and
-// closes the database. It first updates the text index, for at most 10 s. With a relaxed sync
-// policy it also syncs all acknowledged appends.
+// closes the database. Unless Options.NoIndex is set, it first updates the text index, for
+// at most 10 s. With a relaxed sync policy it also syncs all acknowledged appends.
 func (s *Store) Close() error {
 	s.index.finish()
 	s.cancel()

@@ -45,6 +45,7 @@ func groups() []group {
 		{Name: "blob", Cases: blobCases},
 		{Name: "reopen", Cases: reopenCases},
 		{Name: "catalog", Cases: catalogCases},
+		{Name: "network", Cases: networkCases},
 	}
 }
 
@@ -54,6 +55,9 @@ func Run(t *testing.T, open Opener) { suite.RunGroups(t, open, groups(), newEnv)
 
 // Harness describes one empty store under test. Each promise gets a new one.
 type Harness = suite.Harness
+
+// Network is a connection to a server that the promises of group network break.
+type Network = suite.Network
 
 // Opener returns the harness of a new, empty store. t ends with the promise's subtest.
 type Opener = suite.Opener

@@ -1,33 +1,19 @@
 package erase_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"testing"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
-
-// listedStore counts its listings.
-type listedStore struct {
-	eventlog.Store
-	listings int
-}
-
-func (s *listedStore) Unwrap() eventlog.Store { return s.Store }
-
-func (s *listedStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
-	s.listings++
-	return s.Store.Sessions(ctx)
-}
 
 // RemoveEach removes forks and then their parent, and ends with the first session that it
 // may not remove. It lists the store once, and never if the store finds the forks.
@@ -38,7 +24,7 @@ func TestRemoveEach(t *testing.T) {
 
 func testRemoveEach(t *testing.T, under eventlog.Store, listings int) {
 	t.Helper()
-	store := &listedStore{Store: under}
+	store := &suite.CountingStore{Store: under}
 	log := eventlog.Open(store)
 	defer func() { _ = log.Close() }()
 	for i := range 12 {
@@ -56,13 +42,13 @@ func testRemoveEach(t *testing.T, under eventlog.Store, listings int) {
 		removed = append(removed, session)
 		return nil
 	}
-	store.listings = 0
+	store.Listings = 0
 	err := erase.RemoveEach(t.Context(), log, []string{"fork", "s00", "s01", "s11", "s02"}, done)
 	if want := []string{"fork", "s00", "s01"}; !errors.Is(err, eventlog.ErrInUse) || !slices.Equal(removed, want) {
 		t.Errorf("removed %q, %v; want %q and ErrInUse", removed, err, want)
 	}
-	if store.listings != listings {
-		t.Errorf("%d listings of the store, want %d", store.listings, listings)
+	if store.Listings != listings {
+		t.Errorf("%d listings of the store, want %d", store.Listings, listings)
 	}
 	if _, err := log.Head(t.Context(), "s02"); err != nil {
 		t.Errorf("s02, after the session that stays: %v", err)

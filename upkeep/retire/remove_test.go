@@ -1,32 +1,17 @@
 package retire_test
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/retire"
 )
 
-// listedStore counts its listings.
-type listedStore struct {
-	eventlog.Store
-	listings int
-}
-
-func (s *listedStore) Unwrap() eventlog.Store { return s.Store }
-
-func (s *listedStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
-	s.listings++
-	return s.Store.Sessions(ctx)
-}
-
 // Remove lists the store once, and once more for each session that was used meanwhile.
 func TestRemoveListsTheStoreOnce(t *testing.T) {
-	store := &listedStore{Store: jsonl.New(t.TempDir())}
+	store := &suite.CountingStore{Store: jsonl.New(t.TempDir())}
 	w := newWorld(t, store)
 	const sessions = 20
 	for i := range sessions {
@@ -42,9 +27,9 @@ func TestRemoveListsTheStoreOnce(t *testing.T) {
 			w.say(used, "more")
 			want++
 		}
-		store.listings = 0
-		if err := plan.Remove(t.Context(), w.log); err != nil || store.listings != want {
-			t.Errorf("%q is used meanwhile: %d listings (%v), want %d", used, store.listings, err, want)
+		store.Listings = 0
+		if err := plan.Remove(t.Context(), w.log); err != nil || store.Listings != want {
+			t.Errorf("%q is used meanwhile: %d listings (%v), want %d", used, store.Listings, err, want)
 		}
 		if got := len(plan.Removed) + len(plan.Kept); got != sessions || len(plan.Kept) != want-1 {
 			t.Errorf("%q is used meanwhile: removed %d, kept %v", used, len(plan.Removed), plan.Kept)

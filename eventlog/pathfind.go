@@ -1,0 +1,125 @@
+package eventlog
+
+import (
+	"context"
+	"slices"
+
+	"github.com/convlog/convlog/event"
+)
+
+// pathFinder finds a path and buffers its newest events. It reads backward until the
+// start of the range, or until the end of a known path.
+type pathFinder struct {
+	known  knownPath
+	end    event.Head  // the newest event of the path
+	newer  event.Path  // the events before known, newest first
+	joined bool        // the path continues with known
+	buffer eventBuffer // the newest events of newer
+}
+
+// find reads the path from seq from to seq end, and returns it.
+func (f *pathFinder) find(ctx context.Context, l *Log, session string, end, from int64) (path event.Path, err error) {
+	f.known = l.paths.get(session)
+	l.pathBackward(ctx, session, end, from, func(e event.Event, failed error) bool {
+		err = failed
+		return err == nil && f.add(&e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.joined {
+		path = f.known.path.After(from - 1)
+	}
+	for _, s := range slices.Backward(f.newer) {
+		path = appendStretch(path, s)
+	}
+	if from <= 1 {
+		l.paths.put(session, knownPath{f.end, slices.Clone(path)})
+	}
+	return path, nil
+}
+
+// add adds the next older event of the path. It returns false if the older events are
+// known.
+func (f *pathFinder) add(e *event.Event) bool {
+	if f.end.IsZero() {
+		f.end = e.Head()
+	}
+	if f.joined = e.Seq == f.known.end.Seq && e.Hash() == f.known.end.Hash; f.joined {
+		return false
+	}
+	if n := len(f.newer); n > 0 && f.newer[n-1].From == e.Seq+1 {
+		f.newer[n-1].From = e.Seq
+	} else {
+		f.newer = append(f.newer, event.Stretch{From: e.Seq, To: e.Seq})
+	}
+	f.buffer.add(e)
+	return true
+}
+
+// unbuffered returns the part of the path before the buffered events.
+func (f *pathFinder) unbuffered(path event.Path) event.Path {
+	for i, s := range path {
+		if f.buffer.count > 0 && s.To >= f.buffer.oldest {
+			path = path[:i]
+			if s.From < f.buffer.oldest {
+				path = append(path, event.Stretch{From: s.From, To: f.buffer.oldest - 1})
+			}
+			break
+		}
+	}
+	return path
+}
+
+// appendStretch appends a stretch, or makes the last stretch of the path longer.
+func appendStretch(path event.Path, s event.Stretch) event.Path {
+	if n := len(path); n > 0 && path[n-1].To == s.From-1 {
+		path[n-1].To = s.To
+		return path
+	}
+	return append(path, s)
+}
+
+// eventBuffer has the first events that were added, newest first, up to a number of bytes.
+// The zero eventBuffer has no room.
+type eventBuffer struct {
+	blocks [][]event.Event
+	count  int
+	oldest int64 // the seq of the oldest event
+	left   int   // room, in bytes
+}
+
+const (
+	// pathBuffer is how many bytes of events a forward reading of a path buffers.
+	pathBuffer = 8 << 20
+	// eventOverhead is about the size of an event without its line, in bytes.
+	eventOverhead = 400
+	// maxBlock is the number of events in a block of a long buffer.
+	maxBlock = 64
+)
+
+// add adds an event, unless it or one before it had no room.
+func (b *eventBuffer) add(e *event.Event) {
+	if b.left -= len(e.Line()) + eventOverhead; b.left < 0 {
+		return
+	}
+	n := len(b.blocks) - 1
+	if n < 0 || len(b.blocks[n]) == cap(b.blocks[n]) {
+		b.blocks = append(b.blocks, make([]event.Event, 0, min(max(b.count, 4), maxBlock)))
+		n++
+	}
+	b.blocks[n] = append(b.blocks[n], *e)
+	b.count++
+	b.oldest = e.Seq
+}
+
+// yield yields the events, oldest first.
+func (b *eventBuffer) yield(yield func(event.Event, error) bool) {
+	for _, block := range slices.Backward(b.blocks) {
+		for _, e := range slices.Backward(block) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
