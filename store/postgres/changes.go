@@ -56,6 +56,7 @@ type sender struct {
 	mu      sync.Mutex
 	pending map[string]struct{}
 	running bool
+	changes int // the number of calls of send since the last notification
 	closed  bool
 	done    sync.WaitGroup
 }
@@ -71,6 +72,7 @@ func (n *sender) send(session string) {
 		n.pending = make(map[string]struct{})
 	}
 	n.pending[session] = struct{}{}
+	n.changes++
 	if !n.running {
 		n.running = true
 		n.done.Go(n.run)
@@ -85,24 +87,33 @@ func (n *sender) close() {
 	n.done.Wait()
 }
 
-// notifyPause is the least time between two notifications.
+// notifyPause is the pause after a notification with several changes.
 const notifyPause = time.Millisecond
 
-// run sends until nothing is pending. Before it ends, it waits for more: a change after a
-// pause is sent at once, and many changes in a row are sent together.
+// run sends until nothing is pending. A single change is sent at once: a watcher waits for
+// it. Many changes in a row are sent together: each notification costs the server a
+// transaction.
 func (n *sender) run() {
-	for ; ; time.Sleep(notifyPause) {
-		n.mu.Lock()
-		if len(n.pending) == 0 {
-			n.running = false
-			n.mu.Unlock()
+	for {
+		sessions, changes := n.take()
+		if changes == 0 {
 			return
 		}
-		sessions := n.pending
-		n.pending = make(map[string]struct{})
-		n.mu.Unlock()
 		n.notify(payloads(sessions))
+		if changes > 1 {
+			time.Sleep(notifyPause)
+		}
 	}
+}
+
+// take removes the pending changes and returns their sessions and their number. If there
+// are none, run ends.
+func (n *sender) take() (sessions map[string]struct{}, changes int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sessions, changes = n.pending, n.changes
+	n.pending, n.changes, n.running = nil, 0, changes > 0
+	return sessions, changes
 }
 
 // notify sends payloads. A failure is no error of an append: listeners find the change
