@@ -85,16 +85,33 @@ func TestServerScripts(t *testing.T) {
 }
 
 // TestJetStreamScripts runs the scripts about a store on a server of NATS, $URL. $LOCKED asks
-// for a password, and $OFF has no JetStream.
+// for a password, and $OFF has no JetStream. The accounts of $FEW, $FULL and $NONE may have two
+// streams, 512 bytes, and nothing. $SMALL takes small messages. On $SHARED, the user reader may
+// only read, and the user blind may not ask for streams.
 func TestJetStreamScripts(t *testing.T) {
-	host := func(opts natstest.Options) string {
+	var variables []string
+	for name, opts := range map[string]natstest.Options{
+		"SERVER": {},
+		"LOCKED": {Settings: `authorization { user: "ann", password: "right" }`},
+		"OFF":    {JetStream: "enabled: false"},
+		"FEW":    {Account: natstest.Account{Streams: 2}},
+		"FULL":   {Account: natstest.Account{Bytes: 512}},
+		"NONE":   {Account: natstest.Account{Off: true}},
+		"SMALL":  {Payload: 2 << 10},
+		"SHARED": {Account: natstest.Account{Users: []natstest.User{
+			{Name: "owner", Password: "secret"},
+			{Name: "reader", Password: "secret", Publish: []string{"$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.*"}},
+			{Name: "blind", Password: "secret", Publish: []string{"convlog.>", "$JS.API.DIRECT.GET.*"}},
+		}}},
+	} {
 		opts.Listen = true
-		return strings.TrimPrefix(natstest.Start(t, opts).URL(), "nats://")
+		url := natstest.Start(t, opts).URL()
+		variables = append(variables, name+"="+strings.TrimPrefix(url, "nats://"))
+		if name == "SERVER" {
+			variables = append(variables, "URL="+url)
+		}
 	}
-	open := host(natstest.Options{})
-	locked := host(natstest.Options{Settings: `authorization { user: "ann", password: "right" }`})
-	off := host(natstest.Options{JetStream: "enabled: false"})
-	runScripts(t, filepath.Join("testdata", "script", "jetstream"), "", "URL=nats://"+open, "SERVER="+open, "LOCKED="+locked, "OFF="+off)
+	runScripts(t, filepath.Join("testdata", "script", "jetstream"), "", variables...)
 }
 
 func runScripts(t *testing.T, dir, store string, variables ...string) {

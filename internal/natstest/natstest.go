@@ -27,6 +27,8 @@ type Options struct {
 	Settings  string        // lines of the configuration of every node
 	JetStream string        // lines of its block jetstream, for example "sync_interval: always" or "enabled: false"
 	Client    []nats.Option // of all connections, for example credentials
+	Account   Account       // of all clients
+	Payload   int           // the most bytes of a message; 0 is the default of the server
 }
 
 // Cluster is the nodes of a test. The methods of a cluster and of its nodes may be

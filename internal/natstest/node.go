@@ -57,6 +57,12 @@ func (n *Node) writeConfig() error {
 		}
 		fmt.Fprintf(&b, "\troutes: [%s]\n}\n", strings.Join(n.routeURLs(), ", "))
 	}
+	if opts.Payload > 0 {
+		fmt.Fprintf(&b, "max_payload: %d\n", opts.Payload)
+	}
+	if !opts.Account.isZero() {
+		b.WriteString(opts.Account.config())
+	}
 	fmt.Fprintln(&b, opts.Settings)
 	return os.WriteFile(n.config(), []byte(b.String()), 0o600)
 }

@@ -240,8 +240,12 @@ func blobsOf(events []event.Event) (digests []event.Digest) {
 	return digests
 }
 
-// headerBytes is the part of a message's size that is left for its subject and headers.
-const headerBytes = 4 << 10
+const (
+	// headerBytes is the part of a message's size that is left for its subject and headers.
+	headerBytes = 4 << 10
+	// leastPayload is the smallest max_payload of a server that stores a log.
+	leastPayload = 16 << 10
+)
 
 // MaxAppend implements eventlog.Limiter: the server bounds the size of a message.
 func (s *Store) MaxAppend(ctx context.Context) (int, error) {
@@ -249,7 +253,15 @@ func (s *Store) MaxAppend(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.limit(c), nil
+	return s.limit(c), checkPayload(c)
+}
+
+// checkPayload refuses a server whose messages are too small for a log.
+func checkPayload(c *client) error {
+	if has := c.nc.MaxPayload(); has < leastPayload {
+		return fmt.Errorf("%w: the server takes messages of %d bytes: raise its max_payload to %d or more", ErrForeign, has, leastPayload)
+	}
+	return nil
 }
 
 func (s *Store) limit(c *client) int { return int(c.nc.MaxPayload()) - headerBytes }

@@ -19,8 +19,8 @@ var (
 	// right, which the error names.
 	ErrDenied = errors.New("the server denies access")
 	// ErrForeign reports a server or streams that this program must not use: JetStream is
-	// off, the server is too old, a stream has other settings or too few replicas, or an
-	// account or a stream is at its limit.
+	// off, the server is too old or its messages are too small, a stream has other settings
+	// or too few replicas, or an account or a stream is at its limit.
 	ErrForeign = errors.New("not a server for a log")
 	// ErrNotSynced refuses an append that demands durability, because Options.Synced does
 	// not say that the servers sync every write.
@@ -30,9 +30,11 @@ var (
 // Codes of JetStream's errors.
 const (
 	codeAccountLimit    = 10002
+	codeNoPeers         = 10005
 	codeNotAvailable    = 10008
 	codeNotLeader       = 10009
 	codeNoResources     = 10023
+	codeStreamLimit     = 10027
 	codeNoMessage       = 10037
 	codeNotForAccount   = 10039
 	codeNoSequence      = 10043
@@ -42,8 +44,10 @@ const (
 	codeNameExists      = 10058
 	codeStreamNotFound  = 10059
 	codeWrongSequence   = 10071
+	codeOneServer       = 10074
 	codeOff             = 10076
 	codeStoreFailed     = 10077
+	codeNeedsMaxBytes   = 10113
 	codeIDInProcess     = 10158
 	codeSubjectInUse    = 10164
 	codeIncompleteBatch = 10176
@@ -114,6 +118,12 @@ func (e *apiError) classify() error {
 		return fmt.Errorf("%w: turn JetStream on for the server and the account: %w", ErrForeign, e)
 	case codeAccountLimit, codeNoStorage, codeStoreFailed, codeNameExists:
 		return fmt.Errorf("%w: raise the limits of the account, the stream or the disk: %w", ErrForeign, e)
+	case codeStreamLimit:
+		return fmt.Errorf("%w: raise the number of streams that the account may have: %w", ErrForeign, e)
+	case codeNeedsMaxBytes:
+		return fmt.Errorf("%w: let the account have streams without max_bytes: %w", ErrForeign, e)
+	case codeOneServer, codeNoPeers:
+		return fmt.Errorf("%w: run as many servers as the option replicas says, or lower it: %w", ErrForeign, e)
 	case codeMessageTooLarge:
 		return fmt.Errorf("%w: raise max_payload of the server or max_msg_size of the stream: %w", ErrForeign, e)
 	case codeNoResources:

@@ -160,7 +160,10 @@ func (s *Store) writable(ctx context.Context) (*layout, error) {
 		return nil, eventlog.ErrReadOnly
 	}
 	l, err := s.reading(ctx)
-	if l != nil || err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPayload(s.client.Load()); l != nil || err != nil {
 		return l, err
 	}
 	if err := s.enter(ctx); err != nil {

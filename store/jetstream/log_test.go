@@ -11,7 +11,7 @@ import (
 )
 
 func TestLog(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Settings: "max_payload: 8MB"}) // some laws append more than 1 MiB
+	servers := natstest.Start(t, natstest.Options{Payload: 8 << 20}) // some laws append more than 1 MiB
 	logtest.Run(t, func(testing.TB) storetest.Harness { return harness(servers) })
 }
 

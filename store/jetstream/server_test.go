@@ -124,12 +124,8 @@ func TestNotSynced(t *testing.T) {
 	suite.CheckEvents(t, log, "s", 1)
 }
 
-// A server without JetStream, a wrong password and a missing right are errors that name
-// the remedy.
+// A wrong password and a missing right are errors that name the remedy.
 func TestRefusedConnections(t *testing.T) {
-	off := natstest.Start(t, natstest.Options{JetStream: "enabled: false"})
-	wantCause(t, "JetStream is off", jetstream.ErrForeign, add(t, jetstream.Options{Connect: off.Connect}), "turn it on")
-
 	servers := natstest.Start(t, natstest.Options{Listen: true, Client: []nats.Option{nats.UserInfo("writer", "secret")}, Settings: `authorization { users: [
 		{ user: "writer", password: "secret", permissions: {
 			publish: { allow: ["convlog.>", "$JS.API.STREAM.>", "$JS.API.DIRECT.GET.>"] }, subscribe: { allow: ["_INBOX.>", "convlog.live.>"] } } }
@@ -166,7 +162,7 @@ func TestRefusedConnections(t *testing.T) {
 
 // An append that the server does not take names the limit.
 func TestTooLarge(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Settings: "max_payload: 16KB"})
+	servers := natstest.Start(t, natstest.Options{Payload: 16 << 10})
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store()
 	err := store.Append(t.Context(), "s", event.Head{}, suite.BatchAfter("s", event.Head{}, 100), false)
 	wantCause(t, "a large append", event.ErrInvalidSize, err, "max_payload")

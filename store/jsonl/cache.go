@@ -12,11 +12,12 @@ import (
 
 // cache holds the handles of sessions in use and of recently used sessions, up to max.
 // It never closes a handle in use. Finding an existing handle takes no lock, so appends
-// to different sessions do not contend.
+// to different sessions do not contend. A poisoned handle stays, so that its session stays
+// refused. Its file is closed, so it does not count.
 type cache struct {
 	handles sync.Map // session id to *handle
 	max     int64
-	count   atomic.Int64
+	count   atomic.Int64 // handles that can have an open file
 	epoch   atomic.Int64 // counts created handles; orders handles by last use
 	closed  atomic.Bool
 
@@ -96,8 +97,7 @@ func (c *cache) release(h *handle) {
 // closeIdle closes the files of all idle handles. It reports whether it closed any.
 func (c *cache) closeIdle() bool { return c.evict(0) }
 
-// evict closes the least recently used idle handles until at most most are left. A
-// poisoned handle stays, so that its session stays refused.
+// evict closes the least recently used idle handles until at most most are left.
 func (c *cache) evict(most int64) bool {
 	var victims []*handle
 	c.mu.Lock()
@@ -108,12 +108,13 @@ func (c *cache) evict(most int64) bool {
 		if !h.users.CompareAndSwap(0, evicted) {
 			continue
 		}
+		c.count.Add(-1)
 		if h.poison != nil {
+			h.uncounted = true
 			h.users.Store(0)
 			continue
 		}
 		c.handles.Delete(h.session)
-		c.count.Add(-1)
 		victims = append(victims, h)
 	}
 	c.mu.Unlock()
@@ -123,10 +124,10 @@ func (c *cache) evict(most int64) bool {
 	return len(victims) > 0
 }
 
-// idle returns the handles without users, least recently used first.
+// idle returns the counted handles without users, least recently used first.
 func (c *cache) idle() (handles []*handle) {
 	for _, h := range c.all() {
-		if h.users.Load() == 0 {
+		if h.users.Load() == 0 && !h.uncounted {
 			handles = append(handles, h)
 		}
 	}

@@ -47,8 +47,9 @@ type handle struct {
 	viewMu sync.Mutex
 	view   view
 
-	users   atomic.Int32 // see cache.acquire
-	lastUse atomic.Int64 // cache.epoch at the last use
+	users     atomic.Int32 // see cache.acquire
+	lastUse   atomic.Int64 // cache.epoch at the last use
+	uncounted bool         // poisoned, and not in cache.count; guarded by cache.mu
 }
 
 // The checksum of a canonical line is at a fixed offset.
