@@ -72,17 +72,14 @@ func writeAll(to io.Writer, b []byte) error {
 	return err
 }
 
-// removeNames removes the names in dir for which pick is true, and syncs dir. A name may be
-// missing.
+// removeNames removes the names in dir for which pick is true, and syncs dir.
 func (s *Store) removeNames(dir string, names []string, pick func(name string) bool) error {
 	var errs []error
 	found := false
 	for _, name := range names {
 		if pick(name) {
 			found = true
-			if err := s.fs.Remove(path.Join(dir, name)); !isAbsent(err) {
-				errs = append(errs, err)
-			}
+			errs = append(errs, s.fs.Remove(path.Join(dir, name)))
 		}
 	}
 	if found {

@@ -65,17 +65,18 @@ func (h *handle) compareForRemoval(expect event.Head) error {
 // removeSaved removes the saved torn tails and the backup copies of the session,
 // durably.
 func (h *handle) removeSaved() error {
-	names, err := h.store.saved.list(h.store.fs, h.info.ModTime)
-	if err != nil {
-		return err
-	}
 	base := strings.TrimSuffix(h.name, extension)
-	return h.store.removeNames(".", names, func(name string) bool {
+	isSaved := func(name string) bool {
 		rest, ok := strings.CutPrefix(name, base)
 		offset, torn := strings.CutPrefix(rest, tornInfix)
 		number, kept := strings.CutPrefix(rest, damagedInfix)
 		return ok && (torn && isTailOffset(offset) || kept && isBackupNumber(number))
-	})
+	}
+	names, err := h.store.saved.list(h.store.fs, h.info.ModTime, isSaved)
+	if err != nil {
+		return err
+	}
+	return h.store.removeNames(".", names, isSaved)
 }
 
 // removeBlobTemps removes the temporary files of blobs, durably. All are leftovers: the

@@ -41,13 +41,15 @@ func (s *savedFiles) forget() {
 	s.listed, s.names = false, nil
 }
 
-// list returns names that include all saved files of a session. changed is the time of the
-// last change of the session's file, which the caller has locked.
-func (s *savedFiles) list(dir FS, changed time.Time) ([]string, error) {
+// list returns names that include all saved files of a session, or nothing if there are
+// none. isOf is true for the names of these files. changed is the time of the last change
+// of the session's file, which the caller has locked. ForgetCut of another process renames a
+// saved file, so the files of a session that had some are listed again.
+func (s *savedFiles) list(dir FS, changed time.Time, isOf func(name string) bool) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held && s.listed && s.at.Sub(changed) >= timeGrain {
-		return s.names, nil
+	if s.held && s.listed && s.at.Sub(changed) >= timeGrain && !slices.ContainsFunc(s.names, isOf) {
+		return nil, nil // there are none
 	}
 	at := time.Now()
 	entries, err := dir.ReadDir(".")

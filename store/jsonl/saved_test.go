@@ -28,7 +28,7 @@ func (d *listedDir) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // The removal of many old sessions lists the folder once for their forks and once for
-// their saved files, and removes the torn tails that other processes save meanwhile.
+// their saved files, and removes the torn tails that other processes save or rename meanwhile.
 func TestRemoveEachListsTheFolderOnce(t *testing.T) {
 	dir := t.TempDir()
 	files := &listedDir{FS: jsonl.Dir(dir)}
@@ -49,6 +49,14 @@ func TestRemoveEachListsTheFolderOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	tails, _ := eventlog.As[eventlog.TailKeeper](other.Store())
+	tear(t, path("s8"))
+	if _, _, err := tails.CutTail(t.Context(), "s8"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path("s8"), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	files.listings = 0
 	if err := erase.RemoveEach(t.Context(), l, sessions[:4], func(string) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -57,12 +65,18 @@ func TestRemoveEachListsTheFolderOnce(t *testing.T) {
 		t.Errorf("%d listings, want 2", files.listings)
 	}
 	err := erase.RemoveEach(t.Context(), l, sessions[4:], func(removed string) error {
-		if removed != "s6" {
-			return nil
+		var err error
+		switch removed {
+		case "s6":
+			tear(t, path("s9")) // the process is killed before it cuts the tail off
+			tear(t, path("s7"))
+			_, err = other.Append(t.Context(), "s7", eventlog.Any(), event.UserMessage("again"))
+		case "s7":
+			var head event.Head
+			if head, err = other.Head(t.Context(), "s8"); err == nil {
+				err = tails.ForgetCut(t.Context(), "s8", head) // renames the saved tail
+			}
 		}
-		tear(t, path("s9")) // the process is killed before it cuts the tail off
-		tear(t, path("s7"))
-		_, err := other.Append(t.Context(), "s7", eventlog.Any(), event.UserMessage("again"))
 		return err
 	})
 	if err != nil {
