@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -137,6 +138,9 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 					yield(eventlog.SessionInfo{}, err)
 					return false
 				}
+				if errors.Is(info.Err, eventlog.ErrNotFound) {
+					continue // removed since the page was read
+				}
 				if !yield(info, nil) {
 					return false
 				}
@@ -222,16 +226,29 @@ func (one *listed) describe(info *eventlog.SessionInfo, starts map[uint64]*messa
 	return true
 }
 
-// readEnds reads the first and the last event of a session.
+// readEnds reads the first and the last event of a session. If it was rewritten, or removed,
+// since the page was read, readEnds begins with a current view. A session that is removed is
+// ErrNotFound.
 func (one *listed) readEnds(ctx context.Context, info *eventlog.SessionInfo) {
-	f := one.tip.frame
-	v := &view{stream: one.stream, session: one.session, tip: f}
-	if v.index, info.Err = one.stream.index(ctx, one.session, f.index); info.Err != nil {
-		return
+	v := &view{stream: one.stream, session: one.session, tip: one.tip.frame}
+	v.index, info.Err = one.stream.index(ctx, one.session, v.tip.index)
+	if info.Err == nil {
+		info.Err = v.ends(ctx, info)
 	}
-	if info.First, info.Err = v.event(ctx, v.first()); info.Err == nil {
-		info.Last, info.Err = v.event(ctx, f.head().Seq)
+	for errors.Is(info.Err, errIndex) || errors.Is(info.Err, eventlog.ErrNotFound) {
+		if v, info.Err = one.stream.view(ctx, one.session); info.Err != nil {
+			return
+		}
+		info.Bytes, info.Err = v.tip.bytes, v.ends(ctx, info)
 	}
+}
+
+// ends reads the first and the last event of the view.
+func (v *view) ends(ctx context.Context, info *eventlog.SessionInfo) (err error) {
+	if info.First, err = v.event(ctx, v.first()); err == nil {
+		info.Last, err = v.event(ctx, v.tip.head().Seq)
+	}
+	return err
 }
 
 // event reads one event.
