@@ -40,7 +40,7 @@ var table = map[string]room{
 
 	"eventlog": {
 		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine", "internal/regular"}, modules: given,
-		tests: []string{"upkeep/...", "internal/suite", "internal/testkit"},
+		tests: []string{"upkeep/...", "internal/testkit"},
 	},
 	"internal/engine": {rooms: []string{"event"}},
 	"prices":          {rooms: []string{"event"}, modules: given},
