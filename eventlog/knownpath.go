@@ -24,7 +24,7 @@ const (
 	// maxKnown is the number of sessions in knownPaths, and maxStretches the number of
 	// stretches of each.
 	maxKnown, maxStretches = 128, 1024
-	// minKnown is the number of events of the shortest path in knownPaths.
+	// minKnown is the seq at which the shortest path in knownPaths ends.
 	minKnown = 1024
 )
 
@@ -34,10 +34,10 @@ func (k *knownPaths) get(session string) knownPath {
 	return k.bySession[session]
 }
 
-// put adds or replaces a path, unless it is short or has many stretches. It drops the path
+// put adds or replaces a path, unless it ends early or has many stretches. It drops the path
 // of another session if there are too many.
 func (k *knownPaths) put(session string, p knownPath) {
-	if p.path.Len() < minKnown || len(p.path) > maxStretches {
+	if p.end.Seq < minKnown || len(p.path) > maxStretches {
 		return
 	}
 	k.mu.Lock()

@@ -100,7 +100,7 @@ func (l *Log) pathForward(ctx context.Context, session string, span Span, yield 
 	}
 	for path = f.unbuffered(path); len(path) > 0; {
 		n := path.Near()
-		if !l.stretches(ctx, session, path[:n], span.Transient, yield) {
+		if !l.stretches(ctx, session, path[:n], f.rest, span.Transient, yield) {
 			return
 		}
 		path = path[n:]
@@ -108,9 +108,11 @@ func (l *Log) pathForward(ctx context.Context, session string, span Span, yield 
 	f.buffer.yield(yield)
 }
 
-// stretches yields the events of the stretches in one read.
-func (l *Log) stretches(ctx context.Context, session string, path event.Path, transient bool, yield func(event.Event, error) bool) bool {
+// stretches yields the events of the stretches in one read. It yields an error if the
+// session no longer has the newest event, or has another event in the place of rest.
+func (l *Log) stretches(ctx context.Context, session string, path event.Path, rest event.Head, transient bool, yield func(event.Event, error) bool) bool {
 	span := Span{From: path[0].From, To: path[len(path)-1].To, Transient: transient}
+	last := int64(0)
 	for e, err := range l.lineage(ctx, session, span, false) {
 		if err == nil && e.Seq > path[0].To {
 			path = path[1:]
@@ -118,9 +120,18 @@ func (l *Log) stretches(ctx context.Context, session string, path event.Path, tr
 		if err == nil && e.Seq < path[0].From {
 			continue
 		}
+		if err == nil && e.Seq == rest.Seq && e.Hash() != rest.Hash {
+			err = removedDuring(session)
+		}
 		if !yield(e, err) || err != nil {
 			return false
 		}
+		last = e.Seq
 	}
-	return true
+	return last == span.To || yield(event.Event{}, removedDuring(session)) && false
+}
+
+// removedDuring is the error of a read that finds another session of the same name.
+func removedDuring(session string) error {
+	return fmt.Errorf("session %q was removed during the read: %w", session, ErrNotFound)
 }

@@ -2,14 +2,17 @@ package eventlog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 )
 
@@ -240,6 +243,73 @@ func TestPathOfARemovedSession(t *testing.T) {
 	move(t, other, "s", 10)
 	talk(t, other, "s", 1200)
 	wantPath(t, log, "s")
+}
+
+// A session is removed and begun again while a path of it is read. The read ends with an
+// error: it does not skip events, and no read of the old session is whole.
+func TestSessionRemovedUnderPath(t *testing.T) {
+	long := strings.Repeat("hello ", 1<<10)
+	for name, events := range map[string]int{"shorter": 300, "longer": 5000} {
+		t.Run(name, func(t *testing.T) {
+			log, store := openCounting(t)
+			talkOf(t, log, "s", 1000, long)
+			move(t, log, "s", 300)
+			talkOf(t, log, "s", 3000, long)
+			eraser, _ := eventlog.As[eventlog.Eraser](store)
+			next := int64(1)
+			var failed error
+			for e, err := range log.Read(context.Background(), "s", eventlog.All().OnPath()) {
+				if failed = err; err != nil {
+					break
+				}
+				if e.Seq != next && e.Seq != 1001 {
+					t.Fatalf("event %d follows event %d", e.Seq, next-1)
+				}
+				if next = e.Seq + 1; e.Seq > 1 {
+					continue
+				}
+				head, err := log.Head(context.Background(), "s")
+				if err == nil {
+					err = eraser.RemoveSession(context.Background(), "s", head)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				talk(t, log, "s", events)
+			}
+			if !errors.Is(failed, eventlog.ErrNotFound) {
+				t.Errorf("got error %v, want ErrNotFound", failed)
+			}
+		})
+	}
+}
+
+// The events that a reading of a path buffers do not keep the events beside the path in
+// memory.
+func TestPathBufferIsSmall(t *testing.T) {
+	const branches, most = 400, 16 << 20
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	t.Cleanup(func() { _ = log.Close() })
+	talk(t, log, "s", 1)
+	for i := range int64(branches) {
+		talk(t, log, "s", 250)
+		move(t, log, "s", 1+251*i)
+	}
+	var before, during runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for e, err := range log.Read(context.Background(), "s", eventlog.All().OnPath()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq == 1 {
+			runtime.GC()
+			runtime.ReadMemStats(&during)
+		}
+	}
+	if kept := int64(during.HeapAlloc) - int64(before.HeapAlloc); kept > most {
+		t.Errorf("the reading keeps %d bytes, want at most %d", kept, most)
+	}
 }
 
 // An event beside the path may have a missing body.

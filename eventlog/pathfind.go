@@ -15,6 +15,7 @@ type pathFinder struct {
 	newer  event.Path  // the events before known, newest first
 	joined bool        // the path continues with known
 	buffer eventBuffer // the newest events of newer
+	rest   event.Head  // the newest event of the path that is not in buffer
 }
 
 // find reads the path from seq from to seq end, and returns it.
@@ -45,7 +46,11 @@ func (f *pathFinder) add(e *event.Event) bool {
 	if f.end.IsZero() {
 		f.end = e.Head()
 	}
-	if f.joined = e.Seq == f.known.end.Seq && e.Hash() == f.known.end.Hash; f.joined {
+	f.joined = e.Head() == f.known.end
+	if (f.joined || !f.buffer.add(e)) && f.rest.IsZero() {
+		f.rest = e.Head()
+	}
+	if f.joined {
 		return false
 	}
 	if n := len(f.newer); n > 0 && f.newer[n-1].From == e.Seq+1 {
@@ -53,7 +58,6 @@ func (f *pathFinder) add(e *event.Event) bool {
 	} else {
 		f.newer = append(f.newer, event.Stretch{From: e.Seq, To: e.Seq})
 	}
-	f.buffer.add(e)
 	return true
 }
 
@@ -81,7 +85,8 @@ func appendStretch(path event.Path, s event.Stretch) event.Path {
 }
 
 // eventBuffer has the first events that were added, newest first, up to a number of bytes.
-// The zero eventBuffer has no room.
+// Events of a store share memory with their neighbours, so the events that a path skips
+// count too. The zero eventBuffer has no room.
 type eventBuffer struct {
 	blocks [][]event.Event
 	count  int
@@ -98,10 +103,14 @@ const (
 	maxBlock = 64
 )
 
-// add adds an event, unless it or one before it had no room.
-func (b *eventBuffer) add(e *event.Event) {
-	if b.left -= len(e.Line()) + eventOverhead; b.left < 0 {
-		return
+// add adds an event, unless it or one before it had no room. It reports whether it did.
+func (b *eventBuffer) add(e *event.Event) bool {
+	skipped := int64(0)
+	if b.count > 0 {
+		skipped = min(b.oldest-e.Seq-1, maxSkipped)
+	}
+	if b.left -= int(1+skipped) * (len(e.Line()) + eventOverhead); b.left < 0 {
+		return false
 	}
 	n := len(b.blocks) - 1
 	if n < 0 || len(b.blocks[n]) == cap(b.blocks[n]) {
@@ -111,6 +120,7 @@ func (b *eventBuffer) add(e *event.Event) {
 	b.blocks[n] = append(b.blocks[n], *e)
 	b.count++
 	b.oldest = e.Seq
+	return true
 }
 
 // yield yields the events, oldest first.

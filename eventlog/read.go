@@ -15,8 +15,8 @@ import (
 
 // Read yields the events of r that are stored when the iteration begins. It fetches
 // their data from blobs and upcasts it. It reads the shared events of a fork from the
-// parents. A missing session is ErrNotFound; damage is a *CorruptError. The first error
-// ends the sequence.
+// parents. A missing session is ErrNotFound, and so is a session that is removed while
+// Read reads a long path; damage is a *CorruptError. The first error ends the sequence.
 //
 // Read reads no more events than it yields, with one exception: it follows a path back
 // from its end first. The caller may keep the events, and must not modify their bytes.

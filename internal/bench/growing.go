@@ -20,6 +20,7 @@ const maxGrowth = 1.3
 var growingTrials = func() (trials []trial) {
 	for _, op := range operations {
 		trials = append(trials, trial{
+			named: true,
 			rows: []row{{
 				name:     "grow/" + op.name,
 				measured: "per event",
@@ -62,7 +63,7 @@ func growing(ctx context.Context, b *bench, op operation) ([]figure, error) {
 // timeSizes returns the shortest processor time of the operation per event, by size.
 func (b *bench) timeSizes(ctx context.Context, op operation, s shape) (map[int]float64, error) {
 	shortest := map[int]float64{}
-	for range b.sizes.rounds {
+	for range b.sizes.growth {
 		for n := range b.growingSizes {
 			took, err := b.timeOperation(ctx, op, s, n)
 			if err != nil {

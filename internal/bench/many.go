@@ -16,6 +16,7 @@ var manyTrials = func() (trials []trial) {
 	for _, op := range storeOperations {
 		for _, kind := range manyStores {
 			trials = append(trials, trial{
+				named: true,
 				rows: []row{{
 					name:     "many/" + op.name + "/" + kind.name,
 					measured: "per session",
@@ -84,7 +85,7 @@ func (b *bench) timeMany(ctx context.Context, op storeOperation, kind manyStore,
 	if err != nil {
 		return 0, err
 	}
-	rounds := b.sizes.rounds
+	rounds := b.sizes.growth
 	if op.undo != nil {
 		rounds = 1
 	}

@@ -12,7 +12,8 @@ import (
 
 // trial measures one or more rows.
 type trial struct {
-	rows []row
+	named bool // measured only if -run or -long asks for it
+	rows  []row
 	// measure returns a figure per row.
 	measure func(ctx context.Context, b *bench) ([]figure, error)
 }

@@ -150,15 +150,23 @@ func (st *stream) getAll(ctx context.Context, seqs []uint64, found map[uint64]*m
 	return nil
 }
 
-// each passes the messages of a subject, from a sequence on, to fn.
+// each passes the messages of a subject, from a sequence on, to fn. A replica that lacks
+// messages has none left too early, so the end is confirmed.
 func (st *stream) each(ctx context.Context, subject string, from uint64, fn func(m *message) error) error {
 	for {
 		passed := 0
-		_, err := st.batch(ctx, getRequest{Seq: max(from, 1), Next: subject, Batch: maxPage, MaxBytes: batchBytes}, maxPage, func(m *message) error {
+		pass := func(m *message) error {
 			from = m.at + 1
 			passed++
 			return fn(m)
-		})
+		}
+		_, err := st.batch(ctx, getRequest{Seq: max(from, 1), Next: subject, Batch: maxPage, MaxBytes: batchBytes}, maxPage, pass)
+		if err == nil && passed == 0 && st.replicas > 1 {
+			var m *message
+			if m, err = st.next(ctx, subject, from); m != nil {
+				err = pass(m)
+			}
+		}
 		if err != nil || passed == 0 {
 			return err
 		}

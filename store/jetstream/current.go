@@ -122,3 +122,17 @@ func (st *stream) known(ctx context.Context, subject string, from uint64) (*mess
 		}
 	}
 }
+
+// next returns the first message of a subject from a sequence on, or nil if a current state
+// has none.
+func (st *stream) next(ctx context.Context, subject string, from uint64) (*message, error) {
+	newest, err := st.newest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last, err := st.lastOf(ctx, []string{subject}, newest)
+	if err != nil || last[subject] == nil || last[subject].at < from {
+		return nil, err
+	}
+	return st.known(ctx, subject, from)
+}
