@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -306,11 +307,14 @@ type Erasing struct {
 func (e Erasing) Done() bool { return len(e.Blobs) == 0 && !e.Bytes }
 
 func (e Erasing) String() string {
-	text := fmt.Sprintf("an erasure is not finished: %d blobs may have to be removed", len(e.Blobs))
-	if e.Bytes {
-		text += ", and the files may have erased bytes"
+	var left []string
+	if n := len(e.Blobs); n > 0 {
+		left = append(left, fmt.Sprintf("%d blobs may have to be removed", n))
 	}
-	return text
+	if e.Bytes {
+		left = append(left, "the files may have erased bytes")
+	}
+	return "an erasure is not finished: " + strings.Join(left, ", and ")
 }
 
 // TornTail locates the bytes after the last complete append of a session. Readers
@@ -367,6 +371,9 @@ func (d Defect) String() string {
 			who += " (" + where + ")"
 		}
 		where = who
+	}
+	if where == "" {
+		where = "store"
 	}
 	return fmt.Sprintf("%s: %s: %s", where, d.Rule, d.Detail)
 }
