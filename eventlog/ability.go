@@ -93,7 +93,7 @@ type (
 	// Retainer belongs to stores on servers, which keep erased bytes where an Eraser
 	// cannot reach them, for example in a write-ahead log.
 	Retainer interface {
-		// Retained returns the places that keep erased bytes, and how to be rid of them.
+		// Retained returns the places that keep erased bytes, and how to remove them there.
 		Retained(ctx context.Context) ([]Retained, error)
 	}
 
@@ -180,7 +180,7 @@ type (
 	// separates from the log. If the store is a Notifier too, Watch waits for its
 	// changes, and asks for versions only in case that one is missed.
 	BulkVersioner interface {
-		// Versions returns the versions of those sessions that exist.
+		// Versions returns the versions of the sessions that exist.
 		Versions(ctx context.Context, sessions []string) (map[string]uint64, error)
 	}
 
@@ -189,7 +189,7 @@ type (
 	// any time. Rewrite, RemoveSession and Replace erase the row of their session, in the
 	// same durable operation.
 	Cataloger interface {
-		// CatalogRows returns the rows of those sessions that have one. A row may be damaged,
+		// CatalogRows returns the rows of the sessions that have one. A row may be damaged,
 		// and older than the session's head. If the store lacks the catalog and the caller
 		// must not add it, for example in a file of an older version, the error is
 		// ErrUnsupported.
