@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -37,16 +38,20 @@ func appendFor(text string) error {
 		return err
 	}
 	ctx, log := context.Background(), eventlog.Open(store)
+	events := users(a.Events + 1)
+	// The process has written before: the time has no connections and no first statements.
+	if _, err := log.Append(ctx, event.NewID().String(), eventlog.New(), events[a.Events]); err != nil {
+		return err
+	}
 	if _, err := log.Head(ctx, a.Session); err != nil {
 		return err
 	}
-	events := users(a.Events)
 	fmt.Println("ready")
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
 	var slowest time.Duration
-	for _, e := range events {
+	for _, e := range events[:a.Events] {
 		start := time.Now()
 		if _, err := log.Append(ctx, a.Session, eventlog.Any(), e); err != nil {
 			return err
