@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -92,7 +93,7 @@ type (
 	// Retainer belongs to stores on servers, which keep erased bytes where an Eraser
 	// cannot reach them, for example in a write-ahead log.
 	Retainer interface {
-		// Retained returns the places that keep erased bytes, and how to be rid of them.
+		// Retained returns the places that keep erased bytes, and how to remove them there.
 		Retained(ctx context.Context) ([]Retained, error)
 	}
 
@@ -179,7 +180,7 @@ type (
 	// separates from the log. If the store is a Notifier too, Watch waits for its
 	// changes, and asks for versions only in case that one is missed.
 	BulkVersioner interface {
-		// Versions returns the versions of those sessions that exist.
+		// Versions returns the versions of the sessions that exist.
 		Versions(ctx context.Context, sessions []string) (map[string]uint64, error)
 	}
 
@@ -188,7 +189,7 @@ type (
 	// any time. Rewrite, RemoveSession and Replace erase the row of their session, in the
 	// same durable operation.
 	Cataloger interface {
-		// CatalogRows returns the rows of those sessions that have one. A row may be damaged,
+		// CatalogRows returns the rows of the sessions that have one. A row may be damaged,
 		// and older than the session's head. If the store lacks the catalog and the caller
 		// must not add it, for example in a file of an older version, the error is
 		// ErrUnsupported.
@@ -306,11 +307,14 @@ type Erasing struct {
 func (e Erasing) Done() bool { return len(e.Blobs) == 0 && !e.Bytes }
 
 func (e Erasing) String() string {
-	text := fmt.Sprintf("an erasure is not finished: %d blobs may have to be removed", len(e.Blobs))
-	if e.Bytes {
-		text += ", and the files may have erased bytes"
+	var left []string
+	if n := len(e.Blobs); n > 0 {
+		left = append(left, fmt.Sprintf("%d blobs may have to be removed", n))
 	}
-	return text
+	if e.Bytes {
+		left = append(left, "the files may have erased bytes")
+	}
+	return "an erasure is not finished: " + strings.Join(left, ", and ")
 }
 
 // TornTail locates the bytes after the last complete append of a session. Readers
@@ -367,6 +371,9 @@ func (d Defect) String() string {
 			who += " (" + where + ")"
 		}
 		where = who
+	}
+	if where == "" {
+		where = "store"
 	}
 	return fmt.Sprintf("%s: %s: %s", where, d.Rule, d.Detail)
 }

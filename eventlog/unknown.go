@@ -12,10 +12,10 @@ const (
 	unknownDelay = 50 * time.Millisecond
 )
 
-// UntilKnown calls try, which appends, again while its error is ErrUnknownOutcome. The log
-// stores the same events once, so try must append the same events each time. The waits
-// between the tries grow. After six tries in 0.5 s of waits, or when ctx ends, UntilKnown
-// returns the error of the last try.
+// UntilKnown calls try again while its error is ErrUnknownOutcome. try must append the
+// same events each time: the log then stores them once. The waits between the tries grow.
+// After six tries in 0.5 s of waits, or when ctx ends, UntilKnown returns the error of the
+// last try.
 func UntilKnown(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()

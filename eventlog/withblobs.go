@@ -58,8 +58,8 @@ func (s *splitStore) Append(ctx context.Context, session string, expect event.He
 type blobsElsewhere struct{}
 
 // BlobsElsewhere reports whether the blobs that an append names are in another store
-// (WithBlobs). ctx is the context of Store.Append. A store whose appends check that their
-// blobs exist leaves out that check then.
+// (WithBlobs). ctx is the context of Store.Append. If so, Append does not check
+// that the blobs exist.
 func BlobsElsewhere(ctx context.Context) bool { return ctx.Value(blobsElsewhere{}) != nil }
 
 // combine adds the abilities that concern both stores, if the stores have them.

@@ -264,8 +264,8 @@ func (c *Catalog) waiting() int {
 }
 
 // Flush stores the summaries that Load has read since, so that the next reader finds
-// them. It waits a moment at most for the store lock. An error does not concern the
-// caller: the summaries are read again.
+// them. It waits at most 0.1 s for the store lock. It returns no error: the next reader
+// reads a session whose summary is not stored.
 func (c *Catalog) Flush(ctx context.Context) {
 	c.mu.Lock()
 	rows := c.rows

@@ -109,8 +109,8 @@ func (x *summarizer) done(head int64) Summary {
 	return s
 }
 
-// InputText is the text of a user message or of an external input; else empty, also if
-// the text is blank.
+// InputText returns the text of a user message or of an external input. It is empty for
+// other events, and if the text is blank.
 func InputText(e *event.Event) (text string) {
 	if m, ok, err := event.Decode[event.Message](e); ok && err == nil {
 		if m.Role == event.User && !e.IsContext() {

@@ -119,6 +119,8 @@ func hintFor(err error) string {
 
 const damageHint = "logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool repair"
 
+const finishHint = "end the process that holds the old bytes, or use the owner of the tables in --store; then run logtool gc: it completes the erasure"
+
 const openHint = "logtool runs lists what is open"
 
 // errorHint is a hint for all errors that match err.
@@ -138,7 +140,7 @@ func hintIn(hints []errorHint, err error) string {
 }
 
 var hints = []errorHint{
-	{erase.ErrUnfinished, "end the other process, then run logtool gc: it completes the erasure"},
+	{erase.ErrUnfinished, finishHint},
 	{runlog.ErrRunCycle, "logtool optree --alone and logtool export without --tree read one session"},
 	{eventlog.ErrCycle, "restore one of the sessions from a copy"},
 	{fork.ErrPastHead, "logtool tail shows the newest events"},

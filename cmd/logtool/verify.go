@@ -101,6 +101,7 @@ type verifySum struct {
 	snapshots int64 // defects of snapshots
 	newer     int64 // lines of a newer version
 	history   int64 // known heads that are missing
+	erasing   int64 // interrupted erasures
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, known []event.Head) error {
@@ -279,6 +280,8 @@ func (all *verifySum) add(v verifyRow) {
 			all.newer++
 		case verify.RuleHistory:
 			all.history++
+		case verify.RuleErasing:
+			all.erasing++
 		}
 	}
 	if v.Session == "" {
@@ -296,6 +299,8 @@ func (all *verifySum) advice() string {
 		return "redact the first snapshot of each session (logtool redact SESSION SEQ): the session is then read without it"
 	case all.newer:
 		return "a newer version wrote this: use a newer logtool"
+	case all.erasing:
+		return finishHint
 	case all.history:
 		return "another history has replaced the session: restore it from a copy that has the heads"
 	}

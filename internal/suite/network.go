@@ -11,16 +11,16 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Network is a connection to a server that a test can break. Each method but Cut lasts
-// until it is called with false.
+// Network is a connection to a server that a test can break. Stall, Swallow and Refuse
+// last until they are called with false.
 type Network interface {
-	// Stall holds back what both sides send.
+	// Stall delays all bytes, in both directions.
 	Stall(on bool)
-	// Swallow loses what the server sends.
+	// Swallow discards the bytes that the server sends.
 	Swallow(on bool)
 	// Refuse refuses new connections.
 	Refuse(on bool)
-	// Cut breaks all connections, and loses what is held back.
+	// Cut breaks all connections, and discards delayed bytes.
 	Cut()
 }
 

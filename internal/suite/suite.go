@@ -34,8 +34,8 @@ type Harness struct {
 	// OpenBeside opens the data of Open through connections that Network does not break. It
 	// is set if Network is.
 	OpenBeside func() (eventlog.Store, error)
-	// Latency is the time of a round trip to the server of the store. Promises about large
-	// numbers then use smaller ones, and waits are longer.
+	// Latency is the time of a round trip to the server of the store. If it is not 0, tests
+	// with large numbers use smaller ones, and waits are longer.
 	Latency time.Duration
 	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
 	// distant server.

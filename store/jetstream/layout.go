@@ -214,7 +214,7 @@ func (s *Store) check(c *client, info *nats.StreamInfo) (*layout, error) {
 	case version > formatVersion:
 		return nil, &event.VersionError{What: "jetstream format", Got: version, Max: formatVersion}
 	case s.options.Shards != 0 && s.options.Shards != shards:
-		return nil, fmt.Errorf("%w: the log has %d shards, not %d: leave out the option shards", ErrForeign, shards, s.options.Shards)
+		return nil, fmt.Errorf("%w: the log has shards=%d, not %d: leave out the option shards", ErrForeign, shards, s.options.Shards)
 	}
 	return s.newLayout(c, shards), nil
 }
@@ -229,7 +229,7 @@ func (s *Store) checkStream(st *stream, info *nats.StreamInfo) error {
 	case len(config.Subjects) != 1 || config.Subjects[0] != want.Subjects[0]:
 		wrong = fmt.Sprintf("has the subjects %q, not %q", config.Subjects, want.Subjects)
 	case config.Replicas < s.options.Replicas:
-		wrong = fmt.Sprintf("has %d replicas, not %d: add replicas to the stream, or lower the option", config.Replicas, s.options.Replicas)
+		wrong = fmt.Sprintf("has replicas=%d, not %d: add replicas to the stream, or lower the option", config.Replicas, s.options.Replicas)
 	case config.Storage != want.Storage:
 		wrong = "is in memory, not in files"
 	case config.Retention != want.Retention || config.Discard != want.Discard || config.MaxMsgsPerSubject > 0 || config.MaxAge > 0:

@@ -88,7 +88,7 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 		if cause := context.Cause(waiting); cause != nil {
 			err = cause
 		}
-		return nil, nil, fmt.Errorf("lock store: %w", err)
+		return nil, nil, err
 	}
 	held, taken.lost = context.WithCancelCause(context.WithValue(ctx, lockKey{s}, taken))
 	s.locks.add(taken)

@@ -91,7 +91,7 @@ func TestForeignStreams(t *testing.T) {
 	if err := add(t, missing); err != nil {
 		t.Errorf("an existing log: %v", err)
 	}
-	wantCause(t, "another number of shards", jetstream.ErrForeign, add(t, with(func(o *jetstream.Options) { o.Shards = 2 })), "3 shards")
+	wantCause(t, "another number of shards", jetstream.ErrForeign, add(t, with(func(o *jetstream.Options) { o.Shards = 2 })), "shards=3")
 	wantCause(t, "too few replicas", jetstream.ErrForeign, add(t, with(func(o *jetstream.Options) { o.Replicas = 3 })), "add replicas")
 	wantCause(t, "replicas without servers", jetstream.ErrForeign, add(t, with(func(o *jetstream.Options) { o.Prefix, o.Replicas = "new", 3 })), "replicas")
 

@@ -14,7 +14,7 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 		return nil, nil, err
 	}
 	if err := s.data.lock.take(ctx, s.closing, exclusive); err != nil {
-		return nil, nil, fmt.Errorf("lock store: %w", err)
+		return nil, nil, err
 	}
 	return ctx, sync.OnceFunc(func() { s.data.lock.release(exclusive) }), nil
 }

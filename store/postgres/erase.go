@@ -63,7 +63,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 			s.history.noteAppended(session, add[len(add)-1].Head())
 		}
 		s.publish(session)
-		err = s.vacuum(ctx)
+		s.tryVacuum(ctx)
 	}
 	return err
 }
@@ -139,7 +139,8 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 	}
 	s.history.forget(session)
 	s.publish(session)
-	return s.vacuum(ctx)
+	s.tryVacuum(ctx)
+	return nil
 }
 
 // removable returns the row of a session that may be removed: its head is expect, or
@@ -217,6 +218,10 @@ func (s *Store) Erasing(ctx context.Context) (e eventlog.Erasing, err error) {
 	}
 	return e, wrap("read the running erasure", err)
 }
+
+// tryVacuum runs vacuum after a committed erasure. If vacuum fails, Erasing still returns
+// the record, and Sweep runs vacuum again and returns the error.
+func (s *Store) tryVacuum(ctx context.Context) { _ = s.vacuum(ctx) }
 
 // vacuum removes the bytes of replaced and deleted rows from the tables, and ends their
 // record. The server skips the tables of another owner with a warning: then the record

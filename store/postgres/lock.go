@@ -54,7 +54,7 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 		if cause := context.Cause(waiting); cause != nil {
 			err = cause
 		}
-		return nil, nil, fmt.Errorf("lock store: %w", err)
+		return nil, nil, err
 	}
 	held, lost := context.WithCancelCause(context.WithValue(ctx, lockKey{s}, l))
 	l.watch(lost)

@@ -139,8 +139,9 @@ func TestErasureWithoutVacuum(t *testing.T) {
 	if _, err := writer.PutBlob(t.Context(), strings.NewReader("body")); err != nil {
 		t.Errorf("put blob: %v", err)
 	}
-	if _, err := erase.Redact(t.Context(), writer, "s", []int64{1}, erase.RedactOptions{Reason: "test"}); !errors.Is(err, postgres.ErrDenied) {
-		t.Errorf("redact: got error %v, want ErrDenied", err)
+	done, err := erase.Redact(t.Context(), writer, "s", []int64{1}, erase.RedactOptions{Reason: "test"})
+	if !errors.Is(err, erase.ErrUnfinished) || !errors.Is(err, postgres.ErrDenied) || len(done.Erased) != 1 {
+		t.Errorf("redact: got error %v and %d events, want ErrUnfinished, ErrDenied and 1 event", err, len(done.Erased))
 	}
 	if err := erase.Finish(t.Context(), writer); !errors.Is(err, erase.ErrUnfinished) {
 		t.Errorf("finish: got error %v, want ErrUnfinished", err)
