@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/notify"
 )
 
@@ -73,7 +75,9 @@ func (l *listener) subscribe(ctx context.Context) error {
 		l.store.lost.add(l)
 		flushing, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		err = c.nc.FlushWithContext(flushing)
+		if err = c.nc.FlushWithContext(flushing); err != nil && ctx.Err() == nil && flushing.Err() != nil {
+			err = fmt.Errorf("%w: no server answers", eventlog.ErrUnavailable)
+		}
 	}
 	return l.store.failure(err)
 }
