@@ -31,13 +31,13 @@ type sizes struct {
 	history  int // events of the long session
 	turns    int // tool results of a round
 	verify   int // bytes of lines to verify
-	decades  int // sizes of the rows grow/… and many/…: 1,000, 10,000, …
-	growth   int // rounds of the rows grow/… and many/…
+	decades  int // sizes of the rows grow/…: 1,000 events, 10,000, …
+	stores   int // sizes of the rows many/…: 1,000 sessions, 10,000, …
 }
 
 var (
-	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, large: 10_000, history: 100_000, turns: 1000, verify: 256 << 20, decades: 2, growth: 3}
-	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, large: 10_000, history: 100_000, turns: 300, verify: 64 << 20, decades: 2, growth: 1}
+	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, large: 10_000, history: 100_000, turns: 1000, verify: 256 << 20, decades: 3, stores: 2}
+	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, large: 10_000, history: 100_000, turns: 300, verify: 64 << 20, decades: 2, stores: 2}
 )
 
 // newBench creates a work folder in dir or in the folder for temporary files. If that

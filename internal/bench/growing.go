@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func growing(ctx context.Context, b *bench, op operation) ([]figure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s of shape %s: %w", op.name, s.name, err)
 		}
-		for n := range b.growingSizes {
+		for n := range powers(b.sizes.decades) {
 			took, before := times[n], times[n/10]
 			if before == 0 {
 				continue
@@ -60,32 +61,30 @@ func growing(ctx context.Context, b *bench, op operation) ([]figure, error) {
 	return []figure{worst}, nil
 }
 
-// timeSizes returns the shortest processor time of the operation per event, by size.
+// timeSizes returns the processor time of the operation per event, by size.
 func (b *bench) timeSizes(ctx context.Context, op operation, s shape) (map[int]float64, error) {
-	shortest := map[int]float64{}
-	for range b.sizes.growth {
-		for n := range b.growingSizes {
-			took, err := b.timeOperation(ctx, op, s, n)
-			if err != nil {
-				return nil, err
-			}
-			if shortest[n] == 0 || took < shortest[n] {
-				shortest[n] = took
-			}
+	times := map[int]float64{}
+	for n := range powers(b.sizes.decades) {
+		took, err := b.timeOperation(ctx, op, s, n)
+		if err != nil {
+			return nil, err
 		}
+		times[n] = took
 	}
-	return shortest, nil
+	return times, nil
 }
 
-// growingSizes yields the numbers of events, ascending.
-func (b *bench) growingSizes(yield func(n int) bool) {
-	for n, i := 1000, 0; i < b.sizes.decades && yield(n); i++ {
-		n *= 10
+// powers yields 1,000, 10,000, …
+func powers(decades int) iter.Seq[int] {
+	return func(yield func(n int) bool) {
+		for n, i := 1000, 0; i < decades && yield(n); i++ {
+			n *= 10
+		}
 	}
 }
 
 func (b *bench) largestSize() (largest int) {
-	for n := range b.growingSizes {
+	for n := range powers(b.sizes.decades) {
 		largest = n
 	}
 	return largest

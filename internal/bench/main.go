@@ -53,7 +53,7 @@ func (f flags) sizes() sizes {
 		s = quick
 	}
 	if f.long {
-		s.decades, s.growth, s.large = 4, 1, 1_000_000
+		s.decades, s.stores, s.large = 4, 3, 1_000_000
 	}
 	return s
 }

@@ -57,7 +57,7 @@ func many(ctx context.Context, b *bench, op storeOperation, kind manyStore) ([]f
 	var notes []string
 	for _, shape := range op.shapes {
 		before := 0.0
-		for n := range b.growingSizes {
+		for n := range powers(b.sizes.stores) {
 			if shape != apart && n > mostForks {
 				break
 			}
@@ -85,7 +85,7 @@ func (b *bench) timeMany(ctx context.Context, op storeOperation, kind manyStore,
 	if err != nil {
 		return 0, err
 	}
-	rounds := b.sizes.growth
+	rounds := 3
 	if op.undo != nil {
 		rounds = 1
 	}
