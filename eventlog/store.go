@@ -40,7 +40,8 @@ type Store interface {
 	// their bytes.
 	Read(ctx context.Context, session string, r Span) iter.Seq2[event.Event, error]
 
-	// Sessions yields every session of the store, ordered by id.
+	// Sessions yields every session of the store, ordered by id. It may leave out a session
+	// that is removed meanwhile.
 	Sessions(ctx context.Context) iter.Seq2[SessionInfo, error]
 
 	// Close syncs the appends that were acknowledged under a relaxed sync policy,
