@@ -11,8 +11,9 @@ import (
 // appends again and again.
 type backoff struct{ lost int }
 
-// maxWait bounds one wait, so that a leader soon tries again after the others stop.
-const maxWait = 250 * time.Millisecond
+// maxWait bounds one wait, so that a leader soon tries again after the others stop. A
+// distant server may need more: four times the time of an append.
+const maxWait = 40 * time.Millisecond
 
 // wait returns after a random time, or when ctx ends. The longest time doubles with
 // each loss. It begins with the time that the lost append took: a store that answers
@@ -22,6 +23,6 @@ func (b *backoff) wait(ctx context.Context, took time.Duration) {
 	if b.lost++; b.lost == 1 {
 		return
 	}
-	longest := min(max(took, time.Microsecond)<<min(b.lost-2, 10), maxWait)
+	longest := min(max(took, time.Microsecond)<<min(b.lost-2, 10), max(maxWait, 4*took))
 	pause(ctx, rand.N(longest))
 }

@@ -42,7 +42,7 @@ func TestWaitsAfterLostHeads(t *testing.T) {
 	}{
 		{0, 0, 0},
 		{1, 0, 0},
-		{40, 10 * time.Millisecond, 40 * 250 * time.Millisecond},
+		{40, 10 * time.Millisecond, 40 * 40 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := eventlog.Open(&contended{memory.New(), c.rivals, func() {}})

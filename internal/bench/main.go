@@ -8,9 +8,8 @@
 //	go run ./internal/bench -run many/  how the cost of a session grows with its store
 //	go run ./internal/bench -long -run grow/
 //
-// The rows grow/ and many/ compare 1,000 and 10,000 events or sessions; grow/ takes three
-// to five minutes. With -long they go up to 1,000,000. The data of grow/ then take 90
-// seconds, and its rows some three hours, extrapolated from the short form.
+// The rows grow/ compare sessions of 1,000, 10,000 and 100,000 events, and many/ stores of
+// 1,000 and 10,000 sessions. With -long they go ten times as far, which takes hours.
 //
 // Ratios are comparable between machines, times are not. The exit code is 1 if a ratio
 // misses its bar. Rows without a bar are for information.
