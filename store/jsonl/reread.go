@@ -59,7 +59,7 @@ func (r *reader) firstID() ulid.ULID {
 }
 
 // isSame reports whether two files may be the same session, by the ids of their first
-// events. A damaged first line may be that of any session.
+// events. With a damaged first line a file may be any session.
 func isSame(a, b ulid.ULID) bool {
 	return a == b || a == ulid.ULID{} || b == ulid.ULID{}
 }
