@@ -76,12 +76,14 @@ func isCode(err error, codes ...int) bool {
 	return false
 }
 
-// isBusy reports whether the same request may succeed soon: a leader is being elected,
-// or another message of the subject is not stored yet.
+// isBusy reports whether the same request may succeed soon: a leader is being elected, a
+// server of the cluster is not up yet, or another message of the subject is not stored yet.
 func (e *apiError) isBusy() bool {
 	switch e.ErrCode {
 	case codeNotAvailable, codeNotLeader, codeIDInProcess, codeSubjectInUse, codeIncompleteBatch, codeManyBatches:
 		return true
+	case codeNoPeers:
+		return strings.Contains(e.Description, "offline")
 	}
 	return false
 }
@@ -111,6 +113,9 @@ func (s *Store) failure(err error) error {
 }
 
 func (e *apiError) classify() error {
+	if e.isBusy() {
+		return fmt.Errorf("%w: %w", eventlog.ErrUnavailable, e)
+	}
 	switch e.ErrCode {
 	case codeStreamNotFound:
 		return fmt.Errorf("%w: %w", eventlog.ErrMoved, e)
@@ -129,7 +134,7 @@ func (e *apiError) classify() error {
 	case codeNoResources:
 		return fmt.Errorf("%w: %w", eventlog.ErrUnavailable, e)
 	}
-	if e.isBusy() || e.Code == 503 {
+	if e.Code == 503 {
 		return fmt.Errorf("%w: %w", eventlog.ErrUnavailable, e)
 	}
 	return e
