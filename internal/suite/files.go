@@ -29,9 +29,15 @@ func (t *Env) Files() []string {
 }
 
 // Contents returns the digests of all files next to the harness's path.
-func (t *Env) Contents() []event.Digest {
+func (t *Env) Contents() (digests []event.Digest) {
 	t.Helper()
-	var digests []event.Digest
+	t.eachFile(func(_ string, body []byte) { digests = append(digests, event.DigestOf(body)) })
+	return digests
+}
+
+// eachFile passes all files next to the harness's path to fn.
+func (t *Env) eachFile(fn func(name string, body []byte)) {
+	t.Helper()
 	for _, name := range t.Files() {
 		path := filepath.Join(filepath.Dir(t.Harness.Path), name)
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
@@ -40,9 +46,8 @@ func (t *Env) Contents() []event.Digest {
 		}
 		body, err := os.ReadFile(path)
 		t.Must(err)
-		digests = append(digests, event.DigestOf(body))
+		fn(name, body)
 	}
-	return digests
 }
 
 // WantNoOtherFiles checks that the store wrote no files outside the harness's path.

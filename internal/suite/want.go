@@ -2,8 +2,6 @@ package suite
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,16 +86,9 @@ func (t *Env) WantErased(text string) {
 			t.Errorf("the erased content is in %s", where)
 		}
 	}
-	for _, name := range t.Files() {
-		path := filepath.Join(filepath.Dir(t.Harness.Path), name)
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			t.Must(err)
-			continue
-		}
-		body, err := os.ReadFile(path)
-		t.Must(err)
+	t.eachFile(func(name string, body []byte) {
 		if strings.Contains(string(body), text) {
 			t.Errorf("the erased content is in %s", name)
 		}
-	}
+	})
 }

@@ -81,7 +81,7 @@ type cursor struct {
 	from, to int64 // seqs still to read, inclusive
 	pos      uint64
 	page     int // messages of the next page
-	refreshs int
+	refreshes int
 }
 
 // pages is a page and the error that ended it early.
@@ -232,7 +232,7 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for refreshs, i := c.refreshs, 0; i < len(messages) && c.refreshs == refreshs; i++ {
+	for refreshes, i := c.refreshes, 0; i < len(messages) && c.refreshes == refreshes; i++ {
 		m := messages[i]
 		if m.at > c.tip.at || c.from > c.to {
 			break
@@ -313,7 +313,7 @@ const maxRefreshs = 100
 // missing is the error of a missing message, or nil if the session was rewritten during
 // the read: then the position finds the message that replaces it.
 func (c *cursor) missing(ctx context.Context) error {
-	if c.refreshs++; c.refreshs > maxRefreshs {
+	if c.refreshes++; c.refreshes > maxRefreshs {
 		return c.stream.damage(c.session, c.pos, c.from, errMissing)
 	}
 	return c.refresh(ctx, c.from)

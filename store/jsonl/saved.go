@@ -15,7 +15,8 @@ import (
 // The lock excludes the repairs of other processes. A writer of another process may still
 // save a torn tail. It then truncates the session, whose time becomes later than the
 // listing. A writer that is killed in between leaves the torn tail in the session, and this
-// store saves it again.
+// store saves it again. The clock must not be set back while the lock is held: a torn tail that
+// is saved then could look older than the listing, and would stay.
 type savedFiles struct {
 	mu     sync.Mutex
 	held   bool // the store holds its exclusive lock
