@@ -78,9 +78,9 @@ func restrict(r eventlog.Span, first, last int64) (from, to int64) {
 // cursor is the position of a reader in a session.
 type cursor struct {
 	*view
-	from, to int64 // seqs still to read, inclusive
-	pos      uint64
-	page     int // messages of the next page
+	from, to  int64 // seqs still to read, inclusive
+	pos       uint64
+	page      int // messages of the next page
 	refreshes int
 }
 
