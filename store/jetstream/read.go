@@ -80,6 +80,7 @@ type cursor struct {
 	*view
 	from, to  int64 // seqs still to read, inclusive
 	pos       uint64
+	before    int // messages from pos on that may be before the event from, at most
 	page      int // messages of the next page
 	refreshes int
 }
@@ -164,11 +165,9 @@ func (c *cursor) backward(ctx context.Context, yield func(event.Event, error) bo
 // fetchAll reads all frames of the cursor. known is a frame after them, or the last one.
 func (c *cursor) fetchAll(ctx context.Context, known *frame) (frames []*frame, err error) {
 	if c.from < known.first {
-		p, err := c.descend(ctx, known, c.from)
-		if err != nil {
+		if err := c.seek(ctx, known); err != nil {
 			return nil, err
 		}
-		c.pos = p.at
 	}
 	for c.from <= c.to {
 		p := c.fetch(ctx)
@@ -222,11 +221,9 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 		return c.add(nil, f), nil
 	}
 	if c.pos == 0 {
-		p, err := c.descend(ctx, c.tip, c.from)
-		if err != nil {
+		if err := c.seek(ctx, c.tip); err != nil {
 			return nil, err
 		}
-		c.pos = p.at
 	}
 	messages, err := c.batch(ctx)
 	if err != nil {
@@ -244,12 +241,26 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 	return frames, nil
 }
 
+// seek moves the position to the event from, or to a place at most skipBase messages before
+// it. f is a frame after the event.
+func (c *cursor) seek(ctx context.Context, f *frame) error {
+	if c.pos = c.stream.store.heads.after(c.session, c.from); c.pos > f.beginning().at {
+		return nil
+	}
+	p, err := c.descend(ctx, f, c.from)
+	if p.first < c.from {
+		c.before = skipBase
+	}
+	c.pos = p.at
+	return err
+}
+
 // batch reads the next messages of the session. A replica that lacks messages of the
 // leader has none left too early.
 func (c *cursor) batch(ctx context.Context) (messages []*message, err error) {
 	r := getRequest{Seq: c.pos, Next: c.stream.of(c.session, framesSubject), MaxBytes: batchBytes}
-	r.Batch = int(min(int64(c.page), c.to-c.from+1+skipBase))
-	c.page = min(4*c.page, maxPage)
+	r.Batch = int(min(int64(c.page), c.to-c.from+1+int64(c.before)))
+	c.page, c.before = min(4*c.page, maxPage), 0
 	_, err = c.stream.batch(ctx, r, r.Batch, func(m *message) error {
 		messages = append(messages, m)
 		return c.stream.store.usable(ctx)
