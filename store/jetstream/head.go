@@ -134,11 +134,13 @@ func (h *heads) get(session string, head event.Head) *frame {
 func (h *heads) after(session string, seq int64) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if k := h.of[session]; k != nil {
-		for _, p := range k.passed {
-			if p.first == seq {
-				return p.at
-			}
+	k := h.of[session]
+	if k == nil {
+		return 0
+	}
+	for _, p := range append(k.passed[:], place{k.frame.next(), k.frame.at + 1}) {
+		if p.first == seq {
+			return p.at
 		}
 	}
 	return 0

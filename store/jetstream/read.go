@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -47,7 +48,15 @@ func (s *Store) read(ctx context.Context, session string, r eventlog.Span, yield
 	if err != nil {
 		return err
 	}
-	v, err := l.shard(session).view(ctx, session)
+	st := l.shard(session)
+	newer, err := st.newer(ctx, session, r.From)
+	if err != nil {
+		return err
+	}
+	if newer != nil {
+		return newer.pass(ctx, r, yield)
+	}
+	v, err := st.view(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -103,12 +112,9 @@ func (c *cursor) forward(ctx context.Context, yield func(event.Event, error) boo
 			ahead = make(chan pages, 1)
 			go func() { ahead <- c.fetch(ctx) }()
 		}
-		for _, f := range p.frames {
-			for ; due < f.next() && due <= to; due++ {
-				if err := c.yield(ctx, f, due, yield); err != nil {
-					return err
-				}
-			}
+		var err error
+		if due, err = c.up(ctx, p.frames, due, to, yield); err != nil {
+			return err
 		}
 		switch {
 		case p.err != nil:
@@ -121,6 +127,30 @@ func (c *cursor) forward(ctx context.Context, yield func(event.Event, error) boo
 			p = c.fetch(ctx)
 		}
 	}
+}
+
+// up passes the events of frames from due up to to, and returns the seq after them.
+func (c *cursor) up(ctx context.Context, frames []*frame, due, to int64, yield func(event.Event, error) bool) (int64, error) {
+	for _, f := range frames {
+		for ; due < f.next() && due <= to; due++ {
+			if err := c.yield(ctx, f, due, yield); err != nil {
+				return due, err
+			}
+		}
+	}
+	return due, nil
+}
+
+// down passes the events of frames from due down to from, and returns the seq before them.
+func (c *cursor) down(ctx context.Context, frames []*frame, due, from int64, yield func(event.Event, error) bool) (int64, error) {
+	for _, f := range slices.Backward(frames) {
+		for ; due >= max(f.first, from); due-- {
+			if err := c.yield(ctx, f, due, yield); err != nil {
+				return due, err
+			}
+		}
+	}
+	return due, nil
 }
 
 // yield passes one event to the caller.
@@ -149,12 +179,8 @@ func (c *cursor) backward(ctx context.Context, yield func(event.Event, error) bo
 		if err != nil {
 			return c.single(ctx, due, yield)
 		}
-		for i := len(frames) - 1; i >= 0; i-- {
-			for ; due >= max(frames[i].first, c.from); due-- {
-				if err := c.yield(ctx, frames[i], due, yield); err != nil {
-					return err
-				}
-			}
+		if due, err = c.down(ctx, frames, due, c.from, yield); err != nil {
+			return err
 		}
 		known = frames[0]
 		events = min(4*events, maxPage, max(1, pageBytes/size))
