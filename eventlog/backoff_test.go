@@ -33,8 +33,8 @@ func (s *contended) Append(ctx context.Context, session string, expect event.Hea
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-// A leader that keeps losing the head waits longer and longer, and never long. A single
-// loss costs no wait.
+// A leader that keeps losing the head waits longer and longer, never long, and half a second
+// in all. A single loss costs no wait.
 func TestWaitsAfterLostHeads(t *testing.T) {
 	for _, c := range []struct {
 		rivals      int
@@ -43,6 +43,7 @@ func TestWaitsAfterLostHeads(t *testing.T) {
 		{0, 0, 0},
 		{1, 0, 0},
 		{40, 10 * time.Millisecond, 40 * 40 * time.Millisecond},
+		{2000, 300 * time.Millisecond, 540 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := eventlog.Open(&contended{memory.New(), c.rivals, func() {}})
