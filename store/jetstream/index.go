@@ -83,6 +83,9 @@ func parseIndex(m *message) (*index, error) {
 		}
 	}
 	ix.arrange()
+	if slices.ContainsFunc(ix.marks, func(at uint64) bool { return at >= m.at }) {
+		return nil, errIndex
+	}
 	for i, s := range ix.spans {
 		if s.first < 1 || s.count < 1 || i > 0 && ix.spans[i-1].next() > s.first || s.at >= m.at || s.old >= m.at {
 			return nil, errIndex
