@@ -162,8 +162,7 @@ func (a *appending) relate(ctx context.Context) error {
 		return nil
 	}
 	return parallel(a.relations, func(name string) error {
-		m := &nats.Msg{Subject: a.stream.related(name, encodeName(a.session)), Header: nats.Header{"Nats-Msg-Id": []string{newID()}}}
-		_, err := a.stream.publish(ctx, m)
+		_, err := a.stream.publish(ctx, &nats.Msg{Subject: a.stream.related(name, encodeName(a.session))})
 		return a.stream.repeatable(err)
 	})
 }
