@@ -1,11 +1,9 @@
 package jetstream_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -347,80 +345,6 @@ func TestStreamsWithoutMarks(t *testing.T) {
 	garbage, err := erase.Collect(t.Context(), log, erase.CollectOptions{Grace: -1})
 	if err != nil || len(garbage.Blobs) > 0 {
 		t.Errorf("gc removed %d blobs in use: %v", len(garbage.Blobs), err)
-	}
-}
-
-// recorder keeps the bytes that the connections of a store receive.
-type recorder struct {
-	*natstest.Node
-	mu       sync.Mutex
-	received bytes.Buffer
-}
-
-// InProcessConn implements nats.InProcessConnProvider.
-func (r *recorder) InProcessConn() (net.Conn, error) {
-	conn, err := r.Node.InProcessConn()
-	return &recording{conn, r}, err
-}
-
-type recording struct {
-	net.Conn
-	recorder *recorder
-}
-
-func (c *recording) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.recorder.mu.Lock()
-	defer c.recorder.mu.Unlock()
-	c.recorder.received.Write(p[:n])
-	return n, err
-}
-
-// has reports whether the received bytes have a text.
-func (r *recorder) has(text string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return bytes.Contains(r.received.Bytes(), []byte(text))
-}
-
-// A redaction and a removal receive neither lines nor names of other sessions. A listing
-// receives both.
-func TestErasureReadsOneSession(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
-	log := openLog(t, jetstream.Options{Connect: servers.Connect})
-	var shared event.BlobRef
-	for i := range 40 {
-		ref, err := log.PutBlob(t.Context(), strings.NewReader(fmt.Sprint("body ", i%20)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		session := fmt.Sprint("other ", i)
-		if i%20 == 0 {
-			session, shared = fmt.Sprint("s", i), ref
-		}
-		if _, err := log.Append(t.Context(), session, eventlog.New(), event.UserMessage("text of "+session), suite.Image(ref)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := &recorder{Node: servers.Nodes[0]}
-	const name, text = "b3RoZXIg", "text of other" // the name is "other " in base64
-	recorded := openLog(t, jetstream.Options{Connect: func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect("", append(options, nats.InProcessServer(r))...)
-	}})
-	if _, err := erase.Redact(t.Context(), recorded, "s0", []int64{1, 2}, erase.RedactOptions{Reason: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := erase.Remove(t.Context(), recorded, "s20"); err != nil {
-		t.Fatal(err)
-	}
-	if r.has(name) || r.has(text) || !r.has("text of s0") {
-		t.Errorf("the erasures received names of other sessions: %v, lines: %v; lines of their own: %v", r.has(name), r.has(text), r.has("text of s0"))
-	}
-	if _, err := recorded.OpenBlob(t.Context(), shared.Blob); err != nil {
-		t.Errorf("the redaction removed a blob that session s20 used: %v", err)
-	}
-	if _, err := suite.Collect(recorded.Sessions(t.Context())); err != nil || !r.has(name) || !r.has(text) {
-		t.Errorf("list: %v; received names: %v, lines: %v", err, r.has(name), r.has(text))
 	}
 }
 
