@@ -174,7 +174,7 @@ func TestRedactionAfterAnInterruptedOne(t *testing.T) {
 	}
 }
 
-// The relations of a session are those of its first event as it is now.
+// A rewrite of the first event changes the relations of its session.
 func TestMarksOfANewFirstEvent(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{})
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
