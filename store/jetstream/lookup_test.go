@@ -91,3 +91,27 @@ func TestErasureReadsOneSession(t *testing.T) {
 		t.Errorf("list: %v; received names: %v, lines: %v", err, r.has(name), r.has(text))
 	}
 }
+
+// An append to a session costs one message, unless it lists blobs.
+func TestMessagesOfAnAppend(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	var nc *nats.Conn
+	log := openLog(t, jetstream.Options{Connect: func(options ...nats.Option) (_ *nats.Conn, err error) {
+		nc, err = servers.Connect(options...)
+		return nc, err
+	}})
+	add := func() {
+		t.Helper()
+		if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	for range 4 {
+		sent := nc.Stats().OutMsgs
+		add()
+		if n := nc.Stats().OutMsgs - sent; n != 1 {
+			t.Errorf("an append sent %d messages", n)
+		}
+	}
+}
