@@ -91,7 +91,7 @@ func (l *layout) setErasing(ctx context.Context, digests []event.Digest) error {
 	if before == nil {
 		return nil
 	}
-	return st.store.failure(st.purge(ctx, subject, before.at+1))
+	return st.eraseSubject(ctx, subject, before.at+1)
 }
 
 // Erasing implements eventlog.Eraser.
