@@ -18,18 +18,18 @@ import (
 func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		l, err := s.reading(ctx)
-		if l != nil && err == nil && !l.marked {
+		var names []string
+		switch {
+		case err == nil && l == nil:
+			return
+		case err == nil && !l.marked:
 			s.Sessions(ctx)(yield)
 			return
-		}
-		var names []string
-		if l != nil && err == nil {
+		case err == nil:
 			names, err = l.shard(session).relationsOf(ctx, session)
 		}
 		if err != nil {
-			yield(eventlog.SessionInfo{}, wrap(fmt.Sprintf("sessions related to %q", session), err))
-		}
-		if l == nil || err != nil {
+			yield(eventlog.SessionInfo{}, fmt.Errorf("sessions related to %q: %w", session, err))
 			return
 		}
 		tips := l.tipsOf(ctx, func(st *stream) ([]string, error) { return st.relatedTo(ctx, names) })
