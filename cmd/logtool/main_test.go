@@ -86,7 +86,7 @@ func TestServerScripts(t *testing.T) {
 
 // TestJetStreamScripts runs the scripts about a store on a server of NATS, $URL. $LOCKED asks
 // for a password, and $OFF has no JetStream. The accounts of $FEW, $FULL and $NONE may have two
-// streams, 512 bytes, and nothing. $SMALL takes small messages. On $SHARED, the user reader may
+// streams, 1,000 bytes, and nothing. $SMALL takes small messages. On $SHARED, the user reader may
 // only read, and the user blind may not ask for streams.
 func TestJetStreamScripts(t *testing.T) {
 	var variables []string
@@ -95,7 +95,7 @@ func TestJetStreamScripts(t *testing.T) {
 		"LOCKED": {Settings: `authorization { user: "ann", password: "right" }`},
 		"OFF":    {JetStream: "enabled: false"},
 		"FEW":    {Account: natstest.Account{Streams: 2}},
-		"FULL":   {Account: natstest.Account{Bytes: 512}},
+		"FULL":   {Account: natstest.Account{Bytes: 1000}},
 		"NONE":   {Account: natstest.Account{Off: true}},
 		"SMALL":  {Payload: 2 << 10},
 		"SHARED": {Account: natstest.Account{Users: []natstest.User{

@@ -42,25 +42,34 @@ func (s *Store) append(ctx context.Context, session string, expect event.Head, e
 		return fmt.Errorf("%w: the append begins with seq %d, and the head is %v", event.ErrInvalid, a.frame.first, expect)
 	}
 	a.fence, a.fenced = a.stream.fenceOf(ctx)
-	if blobs := blobsOf(events); len(blobs) > 0 && !a.fenced {
+	uses := usesOf(events)
+	if len(uses) > 0 && !a.fenced {
 		a.fenced = true
-		if a.fence, err = l.checkBlobs(ctx, a.stream, blobs); err != nil {
+		if a.fence, err = l.checkBlobs(ctx, a.stream, uses); err != nil {
 			return err
 		}
+	}
+	if a.marks, err = a.stream.marks(session, uses); err != nil {
+		return err
+	}
+	if a.before.frame == nil {
+		a.relations = eventlog.RelationsOf(&events[0])
 	}
 	return a.write(ctx)
 }
 
 // appending is one write of a frame.
 type appending struct {
-	stream  *stream
-	session string
-	expect  event.Head
-	before  tip // the message that the frame follows
-	frame   *frame
-	fenced  bool   // the write fails if the fence of the stream has moved
-	fence   uint64 // the sequence of the fence
-	rigid   bool   // the frame fits after this message only
+	stream    *stream
+	session   string
+	expect    event.Head
+	before    tip // the message that the frame follows
+	frame     *frame
+	relations []string    // new relations of the session
+	marks     []*nats.Msg // stored together with the frame
+	fenced    bool        // the write fails if the fence of the stream has moved
+	fence     uint64      // the sequence of the fence
+	rigid     bool        // the frame fits after this message only
 }
 
 // begin finds the message of the expected head.
@@ -117,6 +126,9 @@ func (a *appending) write(ctx context.Context) error {
 		return fmt.Errorf("%w: the append has %d bytes, and the server takes %d: raise max_payload of the server", event.ErrInvalidSize, a.bodyBytes(), limit)
 	}
 	for range maxTries {
+		if err := a.relate(ctx); err != nil {
+			return err
+		}
 		at, err := a.publish(ctx)
 		if err == nil {
 			a.stored(at)
@@ -145,11 +157,27 @@ func (a *appending) bodyBytes() (n int) {
 	return n
 }
 
-// publish sends the frame, together with a guard if it is fenced.
+// relate stores the marks of the relations. The tip was read before: if the session is removed
+// and the marks are erased, the frame no longer fits.
+func (a *appending) relate(ctx context.Context) error {
+	if !a.stream.marked {
+		return nil
+	}
+	return parallel(a.relations, func(name string) error {
+		_, err := a.stream.publish(ctx, &nats.Msg{Subject: a.stream.related(name, encodeName(a.session))})
+		return a.stream.repeatable(err)
+	})
+}
+
+// publish sends the frame, together with its marks and with a guard if it is fenced.
 func (a *appending) publish(ctx context.Context) (uint64, error) {
 	m := a.frame.message(a.stream.of(a.session, framesSubject), a.before.at)
+	var batch []*nats.Msg
 	if a.fenced {
-		return a.stream.publishAll(ctx, []*nats.Msg{a.stream.guard(a.fence), m})
+		batch = append(batch, a.stream.guard(a.fence))
+	}
+	if batch = append(append(batch, a.marks...), m); len(batch) > 1 {
+		return a.stream.publishAll(ctx, batch)
 	}
 	m.Header["Nats-Msg-Id"] = []string{a.frame.id}
 	return a.stream.publish(ctx, m)
@@ -229,18 +257,6 @@ func (a *appending) again(now tip) {
 		next.n, next.index, next.start, next.back, next.bytes = f.n+1, f.index, f.beginning(), f.skip(), f.bytes+next.bytes
 	}
 	a.frame = &next
-}
-
-// blobsOf are the digests of the blobs that events name.
-func blobsOf(events []event.Event) (digests []event.Digest) {
-	for i := range events {
-		for _, d := range events[i].Blobs() {
-			if _, err := event.ParseDigest(string(d)); err == nil {
-				digests = append(digests, d)
-			}
-		}
-	}
-	return digests
 }
 
 const (

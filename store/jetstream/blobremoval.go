@@ -65,7 +65,7 @@ func (l *layout) removeBlobs(ctx context.Context, digests []event.Digest) error 
 	return l.finishBlobs(ctx)
 }
 
-// finishBlobs erases the pieces of removed blobs.
+// finishBlobs erases removed blobs.
 func (l *layout) finishBlobs(ctx context.Context) error {
 	st := l.blobs
 	pending, err := st.last(ctx, st.subject(pendingSubject, "blobs"))
@@ -84,20 +84,40 @@ func (l *layout) finishBlobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range found {
-		text := lastValue(m.header, blobHeader)
-		upload, removed := strings.CutPrefix(text, tombstone)
-		if !removed {
-			continue
-		}
-		if upload = strings.TrimSpace(upload); upload != "" {
-			if err := st.eraseSubject(ctx, st.subject(pieceSubject, upload), m.at); err != nil {
-				return err
-			}
-		}
-		if err := st.purge(ctx, m.subject, m.at+1); err != nil {
-			return st.store.failure(err)
+	erasing, err := l.erasing(ctx)
+	if err != nil {
+		return err
+	}
+	secret := make(map[string]bool)
+	for _, d := range erasing.Blobs {
+		secret[l.blobSubject(d)] = true
+	}
+	for subject, m := range found {
+		if err := st.finishBlob(ctx, m, secret[subject]); err != nil {
+			return err
 		}
 	}
 	return st.store.failure(st.purge(ctx, pending.subject, pending.at+1))
+}
+
+// finishBlob erases a blob whose last message is m, if m says that the blob was removed. If the
+// digest is secret, the messages with it are overwritten too. m is the last one: without it the
+// blob would be back.
+func (st *stream) finishBlob(ctx context.Context, m *message, secret bool) error {
+	upload, removed := strings.CutPrefix(lastValue(m.header, blobHeader), tombstone)
+	if !removed {
+		return nil
+	}
+	if upload = strings.TrimSpace(upload); upload != "" {
+		if err := st.eraseSubject(ctx, st.subject(pieceSubject, upload), m.at); err != nil {
+			return err
+		}
+	}
+	if !secret {
+		return st.store.failure(st.purge(ctx, m.subject, m.at+1))
+	}
+	if err := st.eraseSubject(ctx, m.subject, m.at); err != nil {
+		return err
+	}
+	return st.erase(ctx, []uint64{m.at})
 }

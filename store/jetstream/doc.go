@@ -22,6 +22,7 @@
 //	append.go    the server compares the sequence of the last message of a session
 //	view.go      a session as of one frame; read.go reads its frames
 //	index.go     which frames were replaced, by which messages
+//	marks.go     messages that find the users of a blob; lookup.go reads them
 //	fence.go     a write under a lock fails if the lock is lost; lock.go has the locks
 //	rewrite.go   redaction stores replacing frames; finish.go erases the old ones
 //	blobs.go     blobs and their pieces

@@ -37,9 +37,15 @@ func (st *stream) erasingFailure(ctx context.Context, err error) error {
 			return lost
 		}
 	}
+	return st.repeatable(err)
+}
+
+// repeatable is the error of a write that can be repeated without harm: an unknown outcome is
+// a failure.
+func (st *stream) repeatable(err error) error {
 	var open *unknownError
 	if errors.As(err, &open) {
-		return st.store.failure(open.cause) // the write can be repeated without harm
+		err = open.cause
 	}
 	return st.store.failure(err)
 }
@@ -85,7 +91,7 @@ func (l *layout) setErasing(ctx context.Context, digests []event.Digest) error {
 	if before == nil {
 		return nil
 	}
-	return st.store.failure(st.purge(ctx, subject, before.at+1))
+	return st.eraseSubject(ctx, subject, before.at+1)
 }
 
 // Erasing implements eventlog.Eraser.

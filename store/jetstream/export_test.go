@@ -19,6 +19,15 @@ func (s *Store) Interrupted(ctx context.Context, session string, expect event.He
 	return err
 }
 
+// InterruptedRemoval is RemoveSession of a process that dies before it erases anything.
+func (s *Store) InterruptedRemoval(ctx context.Context, session string, expect event.Head) error {
+	l, err := s.writable(ctx)
+	if err == nil {
+		_, err = l.shard(session).removeVisibly(ctx, session, expect)
+	}
+	return err
+}
+
 // Damage stores the lines that edit returns in the messages of a session, like a program
 // with rights that knows nothing of logs. The headers stay: a message may then have too
 // few lines, and the last one too many.

@@ -115,9 +115,9 @@ func (st *stream) fenceOf(ctx context.Context) (at uint64, fenced bool) {
 	return 0, false
 }
 
-// checkBlobs checks that blobs are stored, and returns the fence that the append must
-// find: nothing was removed since, if the fence has not moved.
-func (l *layout) checkBlobs(ctx context.Context, st *stream, blobs []event.Digest) (fence uint64, err error) {
+// checkBlobs checks that the blobs in use are stored, and returns the fence that the append
+// must find: nothing was removed since, if the fence has not moved.
+func (l *layout) checkBlobs(ctx context.Context, st *stream, uses []use) (fence uint64, err error) {
 	f, err := st.readFence(ctx)
 	if err == nil && f.raised {
 		var holder *message
@@ -133,11 +133,11 @@ func (l *layout) checkBlobs(ctx context.Context, st *stream, blobs []event.Diges
 	if eventlog.BlobsElsewhere(ctx) {
 		return f.at, nil
 	}
-	for _, d := range blobs {
-		if b, err := l.findBlob(ctx, d); err != nil {
+	for _, u := range uses {
+		if b, err := l.findBlob(ctx, u.digest); err != nil {
 			return 0, err
 		} else if b == nil {
-			return 0, fmt.Errorf("%w: %w: %s", event.ErrInvalidBlob, eventlog.ErrBlobNotFound, d)
+			return 0, fmt.Errorf("%w: %w: %s", event.ErrInvalidBlob, eventlog.ErrBlobNotFound, u.digest)
 		}
 	}
 	return f.at, nil

@@ -24,11 +24,19 @@ func (st *stream) finish(ctx context.Context, session string, bound uint64) erro
 		return err
 	}
 	if removal > 0 {
-		if err := st.eraseSubject(ctx, st.of(session, "*"), removal); err != nil {
+		if err := st.eraseSession(ctx, session, removal); err != nil {
 			return err
 		}
 	}
 	return st.finishRewrite(ctx, session, bound)
+}
+
+// eraseSession erases the messages and marks of a session before the message that removes it.
+func (st *stream) eraseSession(ctx context.Context, session string, removal uint64) error {
+	if err := st.eraseMarks(ctx, session, removal); err != nil {
+		return err
+	}
+	return st.eraseSubject(ctx, st.of(session, "*"), removal)
 }
 
 // lastRemoval is the sequence of the last message before bound that removes the session;
@@ -68,23 +76,34 @@ func (st *stream) finishRewrite(ctx context.Context, session string, bound uint6
 		return err
 	}
 	if t.frame != nil {
-		unneeded, err := st.unneeded(ctx, session, t.frame, bound)
-		if err == nil {
-			err = st.erase(ctx, unneeded)
-		}
-		if err != nil {
+		if err := st.eraseUnneeded(ctx, session, t.frame, bound); err != nil {
 			return err
 		}
 	}
 	return st.store.failure(st.purge(ctx, st.subject(pendingSubject, encodeName(session)), bound))
 }
 
-// unneeded returns the messages before bound that no reader of the tip needs.
-func (st *stream) unneeded(ctx context.Context, session string, tip *frame, bound uint64) (unneeded []uint64, err error) {
+// eraseUnneeded erases the messages before bound that no reader of the tip needs, and the
+// marks that are untrue. A repair has marked its events again.
+func (st *stream) eraseUnneeded(ctx context.Context, session string, tip *frame, bound uint64) error {
 	ix, err := st.index(ctx, session, tip.index)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if ix.base > 0 {
+		if err := st.eraseMarks(ctx, session, ix.base+1); err != nil {
+			return err
+		}
+	}
+	unneeded, err := st.unneeded(ctx, session, ix, bound)
+	if err != nil {
+		return err
+	}
+	return st.erase(ctx, append(unneeded, ix.marks...))
+}
+
+// unneeded returns the messages before bound that no reader of the index needs.
+func (st *stream) unneeded(ctx context.Context, session string, ix *index, bound uint64) (unneeded []uint64, err error) {
 	keep := map[uint64]bool{ix.at: true}
 	for _, s := range ix.spans {
 		keep[s.at] = true

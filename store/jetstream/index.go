@@ -20,6 +20,7 @@ type index struct {
 	base   uint64 // a repair replaced all frames up to this sequence
 	spans  []span // ordered by first
 	copies []uint64
+	marks  []uint64       // marks that are untrue since the index is visible
 	old    map[uint64]int // the span of a replaced frame
 }
 
@@ -75,11 +76,16 @@ func parseIndex(m *message) (*index, error) {
 			ix.base = numbers[0]
 		case "copy":
 			ix.copies = append(ix.copies, numbers[0])
+		case "mark":
+			ix.marks = append(ix.marks, numbers[0])
 		case "span":
 			ix.spans = append(ix.spans, span{int64(numbers[0]), int64(numbers[1]), numbers[2], numbers[3]})
 		}
 	}
 	ix.arrange()
+	if slices.ContainsFunc(ix.marks, func(at uint64) bool { return at >= m.at }) {
+		return nil, errIndex
+	}
 	for i, s := range ix.spans {
 		if s.first < 1 || s.count < 1 || i > 0 && ix.spans[i-1].next() > s.first || s.at >= m.at || s.old >= m.at {
 			return nil, errIndex
@@ -104,6 +110,9 @@ func (ix *index) encode() []byte {
 	b := fmt.Appendf(nil, "version %d\nbase %d\n", formatVersion, ix.base)
 	for _, at := range ix.copies {
 		b = fmt.Appendf(b, "copy %d\n", at)
+	}
+	for _, at := range ix.marks {
+		b = fmt.Appendf(b, "mark %d\n", at)
 	}
 	for _, s := range ix.spans {
 		b = fmt.Appendf(b, "span %d %d %d %d\n", s.first, s.count, s.old, s.at)

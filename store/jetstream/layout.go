@@ -18,9 +18,14 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// formatVersion is the version of streams and messages that this program writes, and the
-// newest it reads.
-const formatVersion = 1
+const (
+	// formatVersion is the version of messages that this program writes, and the newest it
+	// reads.
+	formatVersion = 1
+	// streamsVersion is the version of streams that this program creates, and the newest it
+	// opens. The streams of version 1 have no marks.
+	streamsVersion = 2
+)
 
 // Keys of a stream's metadata.
 const (
@@ -30,6 +35,7 @@ const (
 
 // layout is the streams of a log.
 type layout struct {
+	marked  bool      // the sessions have marks
 	shards  []*stream // sessions, by hash of their ids
 	blobs   *stream
 	control *stream // locks, leases, and the record of an erasure
@@ -44,6 +50,7 @@ type stream struct {
 	client   *client
 	name     string
 	base     string // the subjects begin with it
+	marked   bool   // the sessions in it have marks
 	replicas int
 	reached  atomic.Uint64 // the highest sequence that this process has stored or read
 }
@@ -105,11 +112,13 @@ func (s *Store) stream(c *client, kind string) *stream {
 	return &stream{store: s, client: c, name: s.streamName(kind), base: s.options.Prefix + "." + kind + "."}
 }
 
-// newLayout is the layout of a log with a number of shards.
-func (s *Store) newLayout(c *client, shards int) *layout {
-	l := &layout{blobs: s.stream(c, "blobs"), control: s.stream(c, "control")}
+// newLayout is the layout of a log with streams of a version, and a number of shards.
+func (s *Store) newLayout(c *client, version, shards int) *layout {
+	l := &layout{marked: version > 1, blobs: s.stream(c, "blobs"), control: s.stream(c, "control")}
 	for n := range shards {
-		l.shards = append(l.shards, s.stream(c, strconv.Itoa(n)))
+		st := s.stream(c, strconv.Itoa(n))
+		st.marked = l.marked
+		l.shards = append(l.shards, st)
 	}
 	return l
 }
@@ -120,7 +129,7 @@ func (s *Store) config(st *stream, shards, replicas int) nats.StreamConfig {
 		Name: st.name, Subjects: []string{st.base + ">"}, Storage: nats.FileStorage, Retention: nats.LimitsPolicy,
 		Discard: nats.DiscardNew, Replicas: replicas, MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, MaxConsumers: -1,
 		Duplicates: 2 * time.Minute, AllowDirect: true, AllowAtomicPublish: true, AllowMsgTTL: true,
-		Metadata: map[string]string{versionKey: strconv.Itoa(formatVersion), shardsKey: strconv.Itoa(shards)},
+		Metadata: map[string]string{versionKey: strconv.Itoa(streamsVersion), shardsKey: strconv.Itoa(shards)},
 	}
 	if st.name != s.streamName("blobs") && st.name != s.streamName("control") {
 		config.RePublish = &nats.RePublish{Source: st.base + ">", Destination: s.liveSubject(st.base + ">"), HeadersOnly: true}
@@ -180,7 +189,7 @@ func (s *Store) find(ctx context.Context, c *client) (*layout, error) {
 	if l := s.layout.Load(); l != nil {
 		return l, nil
 	}
-	l := s.newLayout(c, 0)
+	l := s.newLayout(c, streamsVersion, 0)
 	info, err := l.control.info(ctx, nil)
 	if err == nil {
 		l, err = s.check(c, info)
@@ -211,12 +220,12 @@ func (s *Store) check(c *client, info *nats.StreamInfo) (*layout, error) {
 	switch {
 	case err != nil || err2 != nil || shards < 1 || shards > maxShards:
 		return nil, fmt.Errorf("%w: stream %s belongs to another program: choose another prefix", ErrForeign, info.Config.Name)
-	case version > formatVersion:
-		return nil, &event.VersionError{What: "jetstream format", Got: version, Max: formatVersion}
+	case version > streamsVersion:
+		return nil, &event.VersionError{What: "jetstream format", Got: version, Max: streamsVersion}
 	case s.options.Shards != 0 && s.options.Shards != shards:
 		return nil, fmt.Errorf("%w: the log has shards=%d, not %d: leave out the option shards", ErrForeign, shards, s.options.Shards)
 	}
-	return s.newLayout(c, shards), nil
+	return s.newLayout(c, version, shards), nil
 }
 
 // checkStream compares a stream with the configuration that the log needs.
@@ -261,7 +270,7 @@ func (s *Store) create(ctx context.Context, c *client) (*layout, error) {
 			}
 		}
 	}
-	l := s.newLayout(c, shards)
+	l := s.newLayout(c, streamsVersion, shards)
 	for _, st := range l.all()[1:] {
 		if err == nil {
 			err = st.create(ctx, s.config(st, shards, replicas))

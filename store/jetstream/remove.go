@@ -26,34 +26,44 @@ func (s *Store) removeSession(ctx context.Context, session string, expect event.
 		return err
 	}
 	st := l.shard(session)
-	t, err := st.removable(ctx, session, expect)
+	at, err := st.removeVisibly(ctx, session, expect)
 	if err != nil {
 		return err
 	}
+	if err := st.eraseSession(ctx, session, at); err != nil {
+		return err
+	}
+	return s.failure(st.purge(ctx, st.subject(pendingSubject, encodeName(session)), at))
+}
+
+// removeVisibly stores the message that removes a session, with the record of the erasure. It
+// returns the sequence of the message.
+func (st *stream) removeVisibly(ctx context.Context, session string, expect event.Head) (at uint64, err error) {
+	t, err := st.removable(ctx, session, expect)
+	if err != nil {
+		return 0, err
+	}
 	removal := &nats.Msg{Subject: st.of(session, framesSubject), Header: nats.Header{frameHeader: []string{tombstone}}}
 	expectLast(removal, t.at)
-	at, err := st.publishAll(ctx, []*nats.Msg{st.pending(ctx, encodeName(session)), removal})
+	at, err = st.publishAll(ctx, []*nats.Msg{st.pending(ctx, encodeName(session)), removal})
 	if err != nil {
 		if !isCode(err, codeWrongSequence) {
-			return st.erasingFailure(ctx, err)
+			return 0, st.erasingFailure(ctx, err)
 		}
 		now, reading := st.tip(ctx, session)
 		switch {
 		case reading != nil:
-			return reading
+			return 0, reading
 		case now.at != t.at && now.frame != nil:
-			return &eventlog.ConflictError{Session: session, Expected: expect, Actual: now.head()}
+			return 0, &eventlog.ConflictError{Session: session, Expected: expect, Actual: now.head()}
 		case now.at == t.at:
-			return st.erasingFailure(ctx, err)
+			return 0, st.erasingFailure(ctx, err)
 		}
 		at = now.at // it is removed: by this call, whose answer was lost, or by another one
 	}
-	s.heads.forget(session)
-	s.changes.Publish(session)
-	if err := st.eraseSubject(ctx, st.of(session, "*"), at); err != nil {
-		return err
-	}
-	return s.failure(st.purge(ctx, st.subject(pendingSubject, encodeName(session)), at))
+	st.store.heads.forget(session)
+	st.store.changes.Publish(session)
+	return at, nil
 }
 
 // removable returns the tip of a session that may be removed: its head is expect, or

@@ -39,6 +39,10 @@ type rewriting struct {
 	index   index    // the new one
 	grown   int64    // bytes that the new lines have more than the old ones
 	stored  []uint64 // the messages that are invisible before a frame names the index
+
+	old       [][]byte // the replaced lines
+	relations []string // to mark
+	uses      []use    // to mark
 }
 
 func (r *rewriting) run(ctx context.Context, expect event.Head, replace, add []event.Event) error {
@@ -71,27 +75,42 @@ func (r *rewriting) commit(ctx context.Context, expect event.Head, replace, add 
 	a.frame = t.frame.follow(add)
 	a.fence, a.fenced = r.stream.fenceOf(ctx)
 	if len(replace) > 0 {
-		if err := r.prepare(ctx, t.frame, replace); err != nil {
+		if err := r.prepare(ctx, t, replace); err != nil {
 			return 0, err
 		}
 		a.frame.index = r.index.at
 		a.frame.bytes += r.grown
 	}
+	a.relations = r.relations
+	if a.marks, err = r.stream.marks(r.session, append(r.uses, usesOf(add)...)); err != nil {
+		return 0, err
+	}
 	err = a.write(ctx)
 	return a.frame.at, err
 }
 
-// prepare stores the replacing frames and their index.
-func (r *rewriting) prepare(ctx context.Context, tip *frame, replace []event.Event) error {
-	ix, err := r.stream.index(ctx, r.session, tip.index)
+// prepare stores the replacing frames and their index. First it finishes an interrupted
+// erasure, whose index the new one replaces.
+func (r *rewriting) prepare(ctx context.Context, t tip, replace []event.Event) error {
+	ix, err := r.stream.index(ctx, r.session, t.frame.index)
 	if err != nil {
 		return err
 	}
-	r.view = &view{r.stream, r.session, tip, ix}
+	r.view = &view{r.stream, r.session, t.frame, ix}
+	unfinished, err := r.stream.last(ctx, r.stream.subject(pendingSubject, encodeName(r.session)))
+	if err == nil && unfinished != nil {
+		err = r.stream.finish(ctx, r.session, t.at+1)
+	}
+	if err != nil {
+		return err
+	}
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	if err := r.replace(ctx, replace); err != nil {
+		return err
+	}
+	if err := r.remark(ctx, replace); err != nil {
 		return err
 	}
 	r.index.at, err = r.storeIndex(ctx)
@@ -156,6 +175,7 @@ func (r *rewriting) replaceFrame(ctx context.Context, f *frame, lines map[int64]
 		seq := f.first + int64(i)
 		if line, ok := lines[seq]; ok {
 			r.grown += int64(len(line) - len(replaced.lines[i]))
+			r.old = append(r.old, replaced.lines[i])
 			replaced.lines[i] = line
 			delete(lines, seq)
 		}

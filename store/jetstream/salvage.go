@@ -217,28 +217,28 @@ func (r *rewriting) replaceAll(ctx context.Context, at uint64, events iter.Seq2[
 	for _, s := range old.spans {
 		r.index.copies = append(r.index.copies, s.at)
 	}
-	marker, err := r.storeAll(ctx, events)
+	closing, err := r.storeAll(ctx, events)
 	if err == nil {
-		marker.index, err = r.storeIndex(ctx)
+		closing.index, err = r.storeIndex(ctx)
 	}
 	if err == nil {
-		err = r.mark(ctx, marker, at)
+		err = r.reveal(ctx, closing, at)
 	}
 	if err != nil {
 		return "", r.abandon(ctx, err)
 	}
-	return fmt.Sprintf("%s, messages up to %d", r.stream.placeOf(r.stream.of(r.session, framesSubject)), at), r.stream.finishRewrite(ctx, r.session, marker.at)
+	return fmt.Sprintf("%s, messages up to %d", r.stream.placeOf(r.stream.of(r.session, framesSubject)), at), r.stream.finishRewrite(ctx, r.session, closing.at)
 }
 
 // storeAll stores the new events as replacing frames. It returns the frame that makes
 // them visible, without its index.
-func (r *rewriting) storeAll(ctx context.Context, events iter.Seq2[event.Event, error]) (marker *frame, err error) {
+func (r *rewriting) storeAll(ctx context.Context, events iter.Seq2[event.Event, error]) (closing *frame, err error) {
 	var page []event.Event
-	marker = &frame{id: newID()}
+	closing = &frame{id: newID()}
 	flush := func() error {
 		f := (*frame)(nil).follow(page)
-		f.start = marker.start
-		marker.bytes += f.bytes
+		f.start = closing.start
+		closing.bytes += f.bytes
 		page = page[:0]
 		return r.store(ctx, f, 0)
 	}
@@ -246,30 +246,38 @@ func (r *rewriting) storeAll(ctx context.Context, events iter.Seq2[event.Event, 
 		if err != nil {
 			return nil, err
 		}
-		if marker.start.first == 0 {
-			marker.start.first = e.Seq
+		if closing.start.first == 0 {
+			closing.start.first, r.relations = e.Seq, eventlog.RelationsOf(&e)
 		}
-		marker.first, marker.hash = e.Seq+1, e.Hash()
+		r.uses = append(r.uses, usesOf([]event.Event{e})...)
+		closing.first, closing.hash = e.Seq+1, e.Hash()
 		if page = append(page, e); len(page) == maxPage || lineBytes(page) > pageBytes/2 {
 			if err := flush(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if marker.first == 0 {
+	if closing.first == 0 {
 		return nil, errors.New("the replacement has no events")
 	}
 	if len(page) > 0 {
-		return marker, flush()
+		return closing, flush()
 	}
-	return marker, nil
+	return closing, nil
 }
 
-// mark stores the frame that makes a replacement visible.
-func (r *rewriting) mark(ctx context.Context, marker *frame, at uint64) error {
+// reveal stores the frame that makes a replacement visible.
+func (r *rewriting) reveal(ctx context.Context, closing *frame, at uint64) error {
 	s := r.stream.store
-	a := appending{stream: r.stream, session: r.session, frame: marker, before: tip{at: at}}
+	a := appending{stream: r.stream, session: r.session, frame: closing, before: tip{at: at}, relations: r.relations}
 	a.fence, a.fenced = r.stream.fenceOf(ctx)
+	var err error
+	if a.marks, err = r.stream.marks(r.session, r.uses); err != nil {
+		return err
+	}
+	if err := a.relate(ctx); err != nil {
+		return err
+	}
 	stored, err := a.publish(ctx)
 	var open *unknownError
 	switch {
@@ -280,7 +288,7 @@ func (r *rewriting) mark(ctx context.Context, marker *frame, at uint64) error {
 		if reading != nil {
 			return a.unknown(reading)
 		}
-		if now.frame == nil || now.frame.id != marker.id {
+		if now.frame == nil || now.frame.id != closing.id {
 			if now.at == at {
 				return r.stream.erasingFailure(ctx, err)
 			}

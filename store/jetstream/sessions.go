@@ -17,17 +17,23 @@ import (
 const maxSubjects = 100_000
 
 // subjects returns the subjects of the stream that match a filter, as of now.
-func (st *stream) subjects(ctx context.Context, filter string) (all []string, err error) {
+func (st *stream) subjects(ctx context.Context, filter string) ([]string, error) {
+	counts, err := st.counts(ctx, filter)
+	return slices.Collect(maps.Keys(counts)), err
+}
+
+// counts returns the subjects of the stream that match a filter, as of now, with the numbers
+// of their messages.
+func (st *stream) counts(ctx context.Context, filter string) (map[string]uint64, error) {
+	counts := make(map[string]uint64)
 	for {
-		info, err := st.currentInfo(ctx, &infoRequest{Subjects: filter, Offset: len(all)})
+		info, err := st.currentInfo(ctx, &infoRequest{Subjects: filter, Offset: len(counts)})
 		if err != nil {
 			return nil, err
 		}
-		for subject := range info.State.Subjects {
-			all = append(all, subject)
-		}
+		maps.Copy(counts, info.State.Subjects)
 		if len(info.State.Subjects) < maxSubjects {
-			return all, nil
+			return counts, nil
 		}
 	}
 }
@@ -46,8 +52,13 @@ const pagesInFlight = 3
 // tips yields the sessions of a part with their last messages, ordered by id. It reads
 // pages while the caller consumes the page before.
 func (l *layout) tips(ctx context.Context, part eventlog.Part) iter.Seq2[listed, error] {
+	return l.tipsOf(ctx, func(st *stream) ([]string, error) { return st.inPart(ctx, part) })
+}
+
+// tipsOf is tips of the sessions that find finds in the shards.
+func (l *layout) tipsOf(ctx context.Context, find func(st *stream) ([]string, error)) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
-		all, newest, err := l.list(ctx, part)
+		all, newest, err := l.list(ctx, find)
 		if err != nil {
 			yield(listed{}, err)
 			return
@@ -74,22 +85,31 @@ func (l *layout) tips(ctx context.Context, part eventlog.Part) iter.Seq2[listed,
 	}
 }
 
-// list returns the sessions of a part, also removed ones, and the newest sequence of each
-// shard at the time.
-func (l *layout) list(ctx context.Context, part eventlog.Part) (all []listed, newest map[*stream]uint64, err error) {
+// inPart lists the sessions of a part, also removed ones.
+func (st *stream) inPart(ctx context.Context, part eventlog.Part) (sessions []string, err error) {
+	subjects, err := st.subjects(ctx, st.subject("session", "*", framesSubject))
+	for _, subject := range subjects {
+		if session, ok := st.sessionOf(subject); ok && part.Has(session) {
+			sessions = append(sessions, session)
+		}
+	}
+	return sessions, err
+}
+
+// list returns the sessions that find finds in the shards, ordered by id, and the newest
+// sequence of each shard at the time.
+func (l *layout) list(ctx context.Context, find func(st *stream) ([]string, error)) (all []listed, newest map[*stream]uint64, err error) {
 	newest = make(map[*stream]uint64)
 	for _, st := range l.shards {
 		if newest[st], err = st.newest(ctx); err != nil {
 			return nil, nil, err
 		}
-		subjects, err := st.subjects(ctx, st.subject("session", "*", framesSubject))
+		sessions, err := find(st)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, subject := range subjects {
-			if session, ok := st.sessionOf(subject); ok && part.Has(session) {
-				all = append(all, listed{session: session, stream: st, subject: subject})
-			}
+		for _, session := range sessions {
+			all = append(all, listed{session: session, stream: st, subject: st.of(session, framesSubject)})
 		}
 	}
 	slices.SortFunc(all, func(a, b listed) int { return strings.Compare(a.session, b.session) })
@@ -128,37 +148,41 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 		if err != nil {
 			yield(eventlog.SessionInfo{}, err)
 		}
-		if l == nil || err != nil {
+		if l != nil && err == nil {
+			s.rows(ctx, l, l.tips(ctx, part), yield)
+		}
+	}
+}
+
+// rows yields the rows of sessions.
+func (s *Store) rows(ctx context.Context, l *layout, tips iter.Seq2[listed, error], yield func(eventlog.SessionInfo, error) bool) {
+	page := make([]listed, 0, maxMulti)
+	flush := func() bool {
+		for _, info := range l.infos(ctx, page) {
+			if err := s.usable(ctx); err != nil {
+				yield(eventlog.SessionInfo{}, err)
+				return false
+			}
+			if errors.Is(info.Err, eventlog.ErrNotFound) {
+				continue // removed since the page was read
+			}
+			if !yield(info, nil) {
+				return false
+			}
+		}
+		page = page[:0]
+		return true
+	}
+	for one, err := range tips {
+		if err != nil {
+			yield(eventlog.SessionInfo{}, err)
 			return
 		}
-		page := make([]listed, 0, maxMulti)
-		flush := func() bool {
-			for _, info := range l.infos(ctx, page) {
-				if err := s.usable(ctx); err != nil {
-					yield(eventlog.SessionInfo{}, err)
-					return false
-				}
-				if errors.Is(info.Err, eventlog.ErrNotFound) {
-					continue // removed since the page was read
-				}
-				if !yield(info, nil) {
-					return false
-				}
-			}
-			page = page[:0]
-			return true
+		if page = append(page, one); len(page) == maxMulti && !flush() {
+			return
 		}
-		for one, err := range l.tips(ctx, part) {
-			if err != nil {
-				yield(eventlog.SessionInfo{}, err)
-				return
-			}
-			if page = append(page, one); len(page) == maxMulti && !flush() {
-				return
-			}
-		}
-		flush()
 	}
+	flush()
 }
 
 // infos describes the sessions of a page.

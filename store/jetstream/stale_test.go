@@ -175,3 +175,28 @@ func TestStaleAnswers(t *testing.T) {
 	})
 	suite.CheckEvents(t, other, "known", 4)
 }
+
+// A replica that lacks marks does not hide the users of a blob, or the relatives of a session.
+func TestStaleMarks(t *testing.T) {
+	f, through, direct := behindFollower(t)
+	log, other := openLog(t, through), openLog(t, direct)
+	store := log.Store()
+	ref, err := log.PutBlob(t.Context(), strings.NewReader("body 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "known", eventlog.New(), event.UserMessage("hello")); err != nil {
+		t.Fatal(err)
+	}
+	wantUsers(t, store, 1)
+	wantRelated(t, store, "known", "known")
+	if _, err := other.Append(t.Context(), "run", eventlog.New(), suite.NewEvent(event.SessionStarted, `{"parent":{"session_id":"known"}}`), suite.Image(ref)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "known", eventlog.Any(), event.UserMessage("hello")); err != nil {
+		t.Fatal(err)
+	}
+	f.during("users of a blob", "STREAM.INFO", func() { wantUsers(t, store, 1, "0:run:2") })
+	f.during("marks of a blob", "DIRECT.GET", func() { wantUsers(t, store, 1, "0:run:2") })
+	f.during("related sessions", "STREAM.INFO", func() { wantRelated(t, store, "known", "known", "run") })
+}

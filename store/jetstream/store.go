@@ -38,6 +38,7 @@ type Store struct {
 
 var (
 	_ eventlog.Store         = (*Store)(nil)
+	_ eventlog.BlobIndex     = (*Store)(nil)
 	_ eventlog.Blobs         = (*Store)(nil)
 	_ eventlog.BulkVersioner = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
@@ -46,6 +47,7 @@ var (
 	_ eventlog.Lister        = (*Store)(nil)
 	_ eventlog.Locker        = (*Store)(nil)
 	_ eventlog.Notifier      = (*Store)(nil)
+	_ eventlog.Relater       = (*Store)(nil)
 	_ eventlog.Retainer      = (*Store)(nil)
 	_ eventlog.Salvager      = (*Store)(nil)
 	_ eventlog.Sweeper       = (*Store)(nil)

@@ -1,0 +1,117 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/store/jetstream"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+// recorder keeps the bytes that the connections of a store receive.
+type recorder struct {
+	*natstest.Node
+	mu       sync.Mutex
+	received bytes.Buffer
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (r *recorder) InProcessConn() (net.Conn, error) {
+	conn, err := r.Node.InProcessConn()
+	return &recording{conn, r}, err
+}
+
+type recording struct {
+	net.Conn
+	recorder *recorder
+}
+
+func (c *recording) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	c.recorder.received.Write(p[:n])
+	return n, err
+}
+
+// has reports whether the received bytes have a text.
+func (r *recorder) has(text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Contains(r.received.Bytes(), []byte(text))
+}
+
+// A redaction and a removal receive neither lines nor names of other sessions. A listing
+// receives both.
+func TestErasureReadsOneSession(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	log := openLog(t, jetstream.Options{Connect: servers.Connect})
+	var shared event.BlobRef
+	for i := range 40 {
+		ref, err := log.PutBlob(t.Context(), strings.NewReader(fmt.Sprint("body ", i%20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		session := fmt.Sprint("other ", i)
+		if i%20 == 0 {
+			session, shared = fmt.Sprint("s", i), ref
+		}
+		if _, err := log.Append(t.Context(), session, eventlog.New(), event.UserMessage("text of "+session), suite.Image(ref)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &recorder{Node: servers.Nodes[0]}
+	const name, text = "b3RoZXIg", "text of other" // the name is "other " in base64
+	recorded := openLog(t, jetstream.Options{Connect: func(options ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect("", append(options, nats.InProcessServer(r))...)
+	}})
+	if _, err := erase.Redact(t.Context(), recorded, "s0", []int64{1, 2}, erase.RedactOptions{Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := erase.Remove(t.Context(), recorded, "s20"); err != nil {
+		t.Fatal(err)
+	}
+	if r.has(name) || r.has(text) || !r.has("text of s0") {
+		t.Errorf("the erasures received names of other sessions: %v, lines: %v; lines of their own: %v", r.has(name), r.has(text), r.has("text of s0"))
+	}
+	if _, err := recorded.OpenBlob(t.Context(), shared.Blob); err != nil {
+		t.Errorf("the redaction removed a blob that session s20 used: %v", err)
+	}
+	if _, err := suite.Collect(recorded.Sessions(t.Context())); err != nil || !r.has(name) || !r.has(text) {
+		t.Errorf("list: %v; received names: %v, lines: %v", err, r.has(name), r.has(text))
+	}
+}
+
+// An append to a session costs one message, unless it lists blobs.
+func TestMessagesOfAnAppend(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	var nc *nats.Conn
+	log := openLog(t, jetstream.Options{Connect: func(options ...nats.Option) (_ *nats.Conn, err error) {
+		nc, err = servers.Connect(options...)
+		return nc, err
+	}})
+	add := func() {
+		t.Helper()
+		if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	for range 4 {
+		sent := nc.Stats().OutMsgs
+		add()
+		if n := nc.Stats().OutMsgs - sent; n != 1 {
+			t.Errorf("an append sent %d messages", n)
+		}
+	}
+}
