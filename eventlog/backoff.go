@@ -18,8 +18,8 @@ type backoff struct {
 // distant server may need more: four times the time of an append.
 const maxWait = 40 * time.Millisecond
 
-// maxWaiting bounds the waits of one append together. After it a leader tries without
-// waiting, and soon gets ahead of leaders that wait.
+// maxWaiting bounds the waits of one append together, or ten times the time of an append.
+// After it a leader tries without waiting, and soon gets ahead of leaders that wait.
 const maxWaiting = 500 * time.Millisecond
 
 // wait returns after a random time, or when ctx ends. The longest time begins with four
@@ -31,7 +31,7 @@ func (b *backoff) wait(ctx context.Context, took time.Duration) {
 		b.first = time.Now()
 		return
 	}
-	if time.Since(b.first) > maxWaiting {
+	if time.Since(b.first) > max(maxWaiting, 10*took) {
 		return
 	}
 	longest := min(max(took, time.Microsecond)<<min(2*(b.lost-1), 10), max(maxWait, 4*took))
