@@ -10,14 +10,16 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// spanned records the span of the last read.
+// spanned records the span of the last read, and the number of reads.
 type spanned struct {
 	eventlog.Store
-	last eventlog.Span
+	last  eventlog.Span
+	reads int
 }
 
 func (s *spanned) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	s.last = r
+	s.reads++
 	return s.Store.Read(ctx, session, r)
 }
 
@@ -55,5 +57,19 @@ func TestBehind(t *testing.T) {
 	add(log, 7)
 	if reads.last.From != 0 {
 		t.Errorf("the last read of the new session began with seq %d, want 0", reads.last.From)
+	}
+}
+
+// A log that is far behind reads the newest events once, and the first event.
+func TestFarBehind(t *testing.T) {
+	store := memory.New()
+	reads := &spanned{Store: store}
+	log, other := eventlog.Open(reads), eventlog.Open(store)
+	talk(t, log, "s", 1)
+	talk(t, other, "s", 1000)
+	before := reads.reads
+	talk(t, log, "s", 1)
+	if n := reads.reads - before; n != 2 {
+		t.Errorf("%d reads, want 2", n)
 	}
 }

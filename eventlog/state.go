@@ -77,13 +77,12 @@ func (st *sessionState) load(ctx context.Context) error {
 	if st.tail.loaded {
 		return nil
 	}
-	caughtUp, err := st.catchUp(ctx)
+	caughtUp, newest, err := st.catchUp(ctx)
 	if caughtUp {
 		return nil
 	}
 	st.forget()
-	var newest []event.Event
-	if err == nil {
+	if err == nil && newest == nil {
 		newest, err = st.readTail(ctx, 0)
 	}
 	if err != nil {
@@ -103,19 +102,22 @@ func (st *sessionState) load(ctx context.Context) error {
 	return nil
 }
 
-// catchUp adds the events after a tail that is behind. It returns false if the whole tail
-// must be read: the events do not follow the known head, or they are too many.
-func (st *sessionState) catchUp(ctx context.Context) (bool, error) {
+// catchUp adds the events after a tail that is behind. It returns false if they do not
+// follow the known head. If they are as many as load reads, it returns them, newest first.
+func (st *sessionState) catchUp(ctx context.Context) (done bool, tail []event.Event, err error) {
 	known := &st.tail
 	if !known.behind || known.head.IsZero() || known.orphan != nil {
-		return false, nil
+		return false, nil, nil
 	}
 	newer, err := st.readTail(ctx, known.head.Seq+1)
-	if err != nil || len(newer) == 0 || len(newer) == tailEvents {
-		return false, err
+	if err != nil || len(newer) == 0 {
+		return false, nil, err
 	}
 	if next := &newer[len(newer)-1]; next.Seq != known.head.Seq+1 || !next.Follows(known.head.Hash) {
-		return false, nil
+		if len(newer) < tailEvents {
+			newer = nil
+		}
+		return false, newer, nil
 	}
 	for i := len(newer) - 1; i >= 0; i-- {
 		known.recent.add(newer[i].ID, newer[i].Seq)
@@ -123,7 +125,7 @@ func (st *sessionState) catchUp(ctx context.Context) (bool, error) {
 	known.head = newer[0].Head()
 	st.calls.restart(known.head.Seq)
 	known.loaded, known.fresh, known.behind = true, true, false
-	return true, nil
+	return true, nil, nil
 }
 
 // readTail reads the newest events from a seq on, newest first. A missing session has no

@@ -108,8 +108,9 @@ func (a *appending) unknown(cause error) error {
 // was removed and created in between.
 const maxTries = 8
 
-// write publishes the frame. If the server refuses the expectation, the message after the
-// expected one decides: it is this frame, whose acknowledgement was lost, or a conflict.
+// write publishes the frame. If the server refuses the expectation, and the frame was sent
+// again after its acknowledgement was lost, the message after the expected one decides: it
+// is this frame, or a conflict.
 func (a *appending) write(ctx context.Context) error {
 	s := a.stream.store
 	if limit := s.limit(a.stream.client); a.bodyBytes() > limit {
@@ -125,10 +126,11 @@ func (a *appending) write(ctx context.Context) error {
 		if errors.As(err, &open) {
 			return a.unknown(s.failure(open.cause))
 		}
-		if !isCode(err, codeWrongSequence) {
+		var refusal *apiError
+		if !isCode(err, codeWrongSequence) || !errors.As(err, &refusal) {
 			return s.failure(err)
 		}
-		done, err := a.settle(ctx)
+		done, err := a.settle(ctx, refusal.resent)
 		if done || err != nil {
 			return err
 		}
@@ -162,14 +164,15 @@ func (a *appending) stored(at uint64) {
 }
 
 // settle finds out why the server refused the expectation. done is true if the frame is
-// stored. Without an error and not done, the write may be tried again.
-func (a *appending) settle(ctx context.Context) (done bool, err error) {
+// stored; it was sent more than once then. Without an error and not done, the write may be
+// tried again.
+func (a *appending) settle(ctx context.Context, resent bool) (done bool, err error) {
 	now, err := a.stream.tip(ctx, a.session)
 	if err != nil {
 		return false, a.unknown(err)
 	}
 	own := now.frame
-	if now.at > a.before.at && !(now.frame != nil && now.frame.follows(a.before.at)) {
+	if resent && now.at > a.before.at && !(now.frame != nil && now.frame.follows(a.before.at)) {
 		if own, err = a.afterHead(ctx); err != nil {
 			return false, a.unknown(err)
 		}

@@ -272,12 +272,14 @@ type acked struct {
 	Error     *apiError `json:"error"`
 }
 
-func decodeAck(m *nats.Msg) (seq uint64, err error) {
+// decodeAck decodes the answer to a message that was sent a number of times.
+func decodeAck(m *nats.Msg, sent int) (seq uint64, err error) {
 	var answer acked
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
 		return 0, fmt.Errorf("acknowledgement: %w", err)
 	}
 	if answer.Error != nil {
+		answer.Error.resent = sent > 1
 		return 0, answer.Error
 	}
 	return answer.Seq, nil
@@ -285,7 +287,9 @@ func decodeAck(m *nats.Msg) (seq uint64, err error) {
 
 // publish stores a message and returns its sequence.
 func (c *client) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
+	times := 0
 	answer, err := c.exchange(ctx, m.Subject, true, func(reply string) error {
+		times++
 		sent := *m
 		sent.Reply = reply
 		return c.nc.PublishMsg(&sent)
@@ -293,13 +297,15 @@ func (c *client) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return decodeAck(answer)
+	return decodeAck(answer, times)
 }
 
 // publishAll stores several messages of one stream, all or none, and returns the
 // sequence of the last one.
 func (c *client) publishAll(ctx context.Context, messages []*nats.Msg) (uint64, error) {
+	times := 0
 	answer, err := c.exchange(ctx, messages[0].Subject, true, func(reply string) error {
+		times++
 		batch := newID()
 		for i, m := range messages {
 			sent := &nats.Msg{Subject: m.Subject, Header: make(nats.Header, len(m.Header)+3), Data: m.Data}
@@ -321,5 +327,5 @@ func (c *client) publishAll(ctx context.Context, messages []*nats.Msg) (uint64, 
 	if err != nil {
 		return 0, err
 	}
-	return decodeAck(answer)
+	return decodeAck(answer, times)
 }

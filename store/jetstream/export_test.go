@@ -103,3 +103,6 @@ func spread(frames []*frame, lines []string) {
 		lines = lines[n:]
 	}
 }
+
+// Received is the number of messages that the store has received.
+func (s *Store) Received() uint64 { return s.client.Load().nc.Stats().InMsgs }

@@ -59,6 +59,7 @@ type apiError struct {
 	Code        int    `json:"code"`
 	ErrCode     int    `json:"err_code"`
 	Description string `json:"description"`
+	resent      bool   // the request was sent more than once: an earlier sending may have succeeded
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }

@@ -97,7 +97,15 @@ func (st *stream) damage(session string, at uint64, seq int64, cause error) erro
 // need not read the head first. A remembered head may be old: the server compares it.
 type heads struct {
 	mu sync.Mutex
-	of map[string]*frame
+	of map[string]*known
+}
+
+// known is what heads remembers of a session.
+type known struct {
+	frame *frame
+	// passed are the places after the frames that were remembered before, so that a reader
+	// of the newer events begins there.
+	passed [4]place
 }
 
 // maxHeads bounds the remembered heads.
@@ -107,17 +115,35 @@ const maxHeads = 4096
 func (h *heads) last(session string) *frame {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.of[session]
+	if k := h.of[session]; k != nil {
+		return k.frame
+	}
+	return nil
 }
 
 // get returns the frame of a head, or nil.
 func (h *heads) get(session string, head event.Head) *frame {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f := h.of[session]; f != nil && f.head() == head {
+	if f := h.last(session); f != nil && f.head() == head {
 		return f
 	}
 	return nil
+}
+
+// after returns the sequence after the frame that ends before seq; 0 if it is unknown. It
+// may be of a session that was removed since.
+func (h *heads) after(session string, seq int64) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := h.of[session]
+	if k == nil {
+		return 0
+	}
+	for _, p := range append(k.passed[:], place{k.frame.next(), k.frame.at + 1}) {
+		if p.first == seq {
+			return p.at
+		}
+	}
+	return 0
 }
 
 // put remembers the last frame of a session, without its lines.
@@ -127,9 +153,10 @@ func (h *heads) put(session string, f *frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.of == nil {
-		h.of = make(map[string]*frame)
+		h.of = make(map[string]*known)
 	}
-	if before := h.of[session]; before != nil && before.at > f.at {
+	if k := h.of[session]; k != nil {
+		k.replace(&remembered)
 		return
 	}
 	if len(h.of) >= maxHeads {
@@ -138,7 +165,19 @@ func (h *heads) put(session string, f *frame) {
 			break
 		}
 	}
-	h.of[session] = &remembered
+	h.of[session] = &known{frame: &remembered}
+}
+
+// replace remembers a frame, unless it is older than the remembered one.
+func (k *known) replace(f *frame) {
+	if k.frame.at > f.at {
+		return
+	}
+	if k.frame.at < f.at {
+		copy(k.passed[1:], k.passed[:])
+		k.passed[0] = place{k.frame.next(), k.frame.at + 1}
+	}
+	k.frame = f
 }
 
 // forget drops the head of a removed session.

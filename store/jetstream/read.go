@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -47,7 +48,15 @@ func (s *Store) read(ctx context.Context, session string, r eventlog.Span, yield
 	if err != nil {
 		return err
 	}
-	v, err := l.shard(session).view(ctx, session)
+	st := l.shard(session)
+	newer, err := st.newer(ctx, session, r.From)
+	if err != nil {
+		return err
+	}
+	if newer != nil {
+		return newer.pass(ctx, r, yield)
+	}
+	v, err := st.view(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -80,6 +89,7 @@ type cursor struct {
 	*view
 	from, to  int64 // seqs still to read, inclusive
 	pos       uint64
+	before    int // messages from pos on that may be before the event from, at most
 	page      int // messages of the next page
 	refreshes int
 }
@@ -102,12 +112,9 @@ func (c *cursor) forward(ctx context.Context, yield func(event.Event, error) boo
 			ahead = make(chan pages, 1)
 			go func() { ahead <- c.fetch(ctx) }()
 		}
-		for _, f := range p.frames {
-			for ; due < f.next() && due <= to; due++ {
-				if err := c.yield(ctx, f, due, yield); err != nil {
-					return err
-				}
-			}
+		var err error
+		if due, err = c.up(ctx, p.frames, due, to, yield); err != nil {
+			return err
 		}
 		switch {
 		case p.err != nil:
@@ -120,6 +127,30 @@ func (c *cursor) forward(ctx context.Context, yield func(event.Event, error) boo
 			p = c.fetch(ctx)
 		}
 	}
+}
+
+// up passes the events of frames from due up to to, and returns the seq after them.
+func (c *cursor) up(ctx context.Context, frames []*frame, due, to int64, yield func(event.Event, error) bool) (int64, error) {
+	for _, f := range frames {
+		for ; due < f.next() && due <= to; due++ {
+			if err := c.yield(ctx, f, due, yield); err != nil {
+				return due, err
+			}
+		}
+	}
+	return due, nil
+}
+
+// down passes the events of frames from due down to from, and returns the seq before them.
+func (c *cursor) down(ctx context.Context, frames []*frame, due, from int64, yield func(event.Event, error) bool) (int64, error) {
+	for _, f := range slices.Backward(frames) {
+		for ; due >= max(f.first, from); due-- {
+			if err := c.yield(ctx, f, due, yield); err != nil {
+				return due, err
+			}
+		}
+	}
+	return due, nil
 }
 
 // yield passes one event to the caller.
@@ -148,12 +179,8 @@ func (c *cursor) backward(ctx context.Context, yield func(event.Event, error) bo
 		if err != nil {
 			return c.single(ctx, due, yield)
 		}
-		for i := len(frames) - 1; i >= 0; i-- {
-			for ; due >= max(frames[i].first, c.from); due-- {
-				if err := c.yield(ctx, frames[i], due, yield); err != nil {
-					return err
-				}
-			}
+		if due, err = c.down(ctx, frames, due, c.from, yield); err != nil {
+			return err
 		}
 		known = frames[0]
 		events = min(4*events, maxPage, max(1, pageBytes/size))
@@ -164,11 +191,9 @@ func (c *cursor) backward(ctx context.Context, yield func(event.Event, error) bo
 // fetchAll reads all frames of the cursor. known is a frame after them, or the last one.
 func (c *cursor) fetchAll(ctx context.Context, known *frame) (frames []*frame, err error) {
 	if c.from < known.first {
-		p, err := c.descend(ctx, known, c.from)
-		if err != nil {
+		if err := c.seek(ctx, known); err != nil {
 			return nil, err
 		}
-		c.pos = p.at
 	}
 	for c.from <= c.to {
 		p := c.fetch(ctx)
@@ -222,11 +247,9 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 		return c.add(nil, f), nil
 	}
 	if c.pos == 0 {
-		p, err := c.descend(ctx, c.tip, c.from)
-		if err != nil {
+		if err := c.seek(ctx, c.tip); err != nil {
 			return nil, err
 		}
-		c.pos = p.at
 	}
 	messages, err := c.batch(ctx)
 	if err != nil {
@@ -244,12 +267,26 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 	return frames, nil
 }
 
+// seek moves the position to the event from, or to a place at most skipBase messages before
+// it. f is a frame after the event.
+func (c *cursor) seek(ctx context.Context, f *frame) error {
+	if c.pos = c.stream.store.heads.after(c.session, c.from); c.pos > f.beginning().at {
+		return nil
+	}
+	p, err := c.descend(ctx, f, c.from)
+	if p.first < c.from {
+		c.before = skipBase
+	}
+	c.pos = p.at
+	return err
+}
+
 // batch reads the next messages of the session. A replica that lacks messages of the
 // leader has none left too early.
 func (c *cursor) batch(ctx context.Context) (messages []*message, err error) {
 	r := getRequest{Seq: c.pos, Next: c.stream.of(c.session, framesSubject), MaxBytes: batchBytes}
-	r.Batch = int(min(int64(c.page), c.to-c.from+1+skipBase))
-	c.page = min(4*c.page, maxPage)
+	r.Batch = int(min(int64(c.page), c.to-c.from+1+int64(c.before)))
+	c.page, c.before = min(4*c.page, maxPage), 0
 	_, err = c.stream.batch(ctx, r, r.Batch, func(m *message) error {
 		messages = append(messages, m)
 		return c.stream.store.usable(ctx)

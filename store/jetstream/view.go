@@ -127,6 +127,9 @@ func (f *frame) toward(seq int64) (p place, far bool) {
 	if f.first <= seq {
 		return p, false
 	}
+	if start := f.beginning(); start.first == seq {
+		return start, false
+	}
 	for k, q := range f.back {
 		if q.first <= seq {
 			return choose(k <= 1, q, p)

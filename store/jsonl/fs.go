@@ -243,7 +243,7 @@ func infoOf(st *unix.Stat_t) Info {
 }
 
 func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := o.openDir(name)
+	f, err := o.openList(name)
 	if err != nil {
 		return nil, err
 	}
@@ -260,6 +260,20 @@ func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
 			return entries, errors.Join(err, f.Close())
 		}
 	}
+}
+
+// openList opens a directory for ReadDir. Each entry of a directory that os.Root has opened
+// costs a call of lstat, so openList returns a file that is not known to come from it.
+func (o *osFS) openList(name string) (*os.File, error) {
+	f, err := o.openDir(name)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: o.Path(name), Err: err}
+	}
+	return os.NewFile(uintptr(fd), o.Path(name)), nil
 }
 
 // dirEntry is a fs.DirEntry without the path of its folder: a store may have many.

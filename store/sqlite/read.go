@@ -31,8 +31,12 @@ const shortLine = `iif(length(line) <= 8519680, line, NULL)`
 // by page. Once pages have their full size, the next page is read while the caller
 // consumes the current one.
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) { s.readPages(ctx, session, r, pages.FirstRows, yield) }
+	return func(yield func(event.Event, error) bool) { s.readPages(ctx, session, r, firstRows(r.Limit), yield) }
 }
+
+// firstRows is the size of the first page of a read with a limit, or without one (0). Many
+// readers without a limit need few events: a fork looks for the turn that it is in.
+func firstRows(limit int) int64 { return int64(min(max(limit, 16), pages.FirstRows)) }
 
 // readPages yields the events of a read whose first page has at most so many rows.
 func (s *Store) readPages(ctx context.Context, session string, r eventlog.Span, rows int64, yield func(event.Event, error) bool) {
