@@ -71,7 +71,7 @@ type itemRange struct {
 // block lays out the items of a block. The first block has files; it begins with the
 // contexts of placement prefix and the working set. answered are the changes of l.answered.
 func (l *layout) block(r itemRange, executions []item, files *workingSet) (answered map[string]Made, err error) {
-	b := block{layout: l}
+	b := block{layout: l, nodes: make([]*node, 0, min(r.to-r.from, l.window))}
 	if files != nil {
 		if err := b.prefix(r, files); err != nil {
 			return nil, err
