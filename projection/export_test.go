@@ -1,6 +1,10 @@
 package projection
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Buffered limits the bytes of events that a load keeps in memory.
 func Buffered(o Options, bytes int) Options {
@@ -38,3 +42,8 @@ var (
 	PatchDocument = (*document).patched
 	DocumentText  = func(n *document) string { return string(n.value()) }
 )
+
+// EntriesInWindows is Entries with another number of items that are decoded at a time.
+func EntriesInWindows(h *HistoryState, window int, o ...RenderOptions) iter.Seq2[Entry, error] {
+	return h.entries(window, optionsOf(o))
+}

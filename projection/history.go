@@ -80,7 +80,19 @@ func itemOf(kind itemKind, e *event.Event) item {
 	if e.Redacted() {
 		return item{kind: kind.redacted(), seq: e.Seq, data: e.Kept()}
 	}
-	return item{kind: kind, seq: e.Seq, data: e.Data, message: event.Remembered[event.Message](e)}
+	return item{kind: kind, seq: e.Seq, data: own(e.Data), message: event.Remembered[event.Message](e)}
+}
+
+// largeData is the size of data that has a buffer of its own in a store.
+const largeData = 256 << 10
+
+// own copies data, unless it is large: the events of a read share a buffer, and the data
+// would hold all of it.
+func own(data jsontext.Value) jsontext.Value {
+	if len(data) >= largeData {
+		return data
+	}
+	return data.Clone()
 }
 
 // clone copies the state. The lists share memory: later events only append to the

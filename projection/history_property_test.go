@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/convlog/convlog/event"
@@ -166,6 +167,7 @@ func (g *plot) at(seq int64, replay bool, o projection.RenderOptions) (s seen, e
 	if entries, err = h.Messages(o); err != nil {
 		g.Fatal(err)
 	}
+	g.streams(h, entries, o)
 	encoded, err := projection.History().Encode(h)
 	if err != nil {
 		g.Fatal(err)
@@ -175,6 +177,22 @@ func (g *plot) at(seq int64, replay bool, o projection.RenderOptions) (s seen, e
 	}
 	s.encoded, s.lines = string(encoded), messageJSON(g.T, entries)
 	return s, entries
+}
+
+// streams checks that Entries yields entries, also when it decodes few items at a time.
+func (g *plot) streams(h *projection.HistoryState, entries []projection.Entry, o projection.RenderOptions) {
+	for _, window := range []int{1, 2, 5} {
+		var all []projection.Entry
+		for e, err := range projection.EntriesInWindows(h, window, o) {
+			if err != nil {
+				g.Fatal(err)
+			}
+			all = append(all, e)
+		}
+		if diff := cmp.Diff(entries, all, cmpopts.EquateEmpty()); diff != "" {
+			g.Fatalf("entries in windows of %d:\n%s", window, diff)
+		}
+	}
 }
 
 func (g *plot) laws() {

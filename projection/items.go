@@ -47,31 +47,48 @@ func (l *itemList) last() *item {
 func (l *itemList) all() []item { return l.from(0) }
 
 // from returns the items from index n on, as one slice. Do not modify it.
-func (l *itemList) from(n int) []item {
-	if n >= l.before {
-		return l.newest[n-l.before:]
+func (l *itemList) from(n int) []item { return l.slice(n, l.len()) }
+
+// slice returns the items from one index up to another one, as one slice. Do not modify
+// it.
+func (l *itemList) slice(from, to int) []item {
+	if from >= l.before {
+		return l.newest[from-l.before : to-l.before]
 	}
-	items := make([]item, 0, l.len()-n)
-	at := 0
-	for _, chunk := range l.older {
-		if at+len(chunk) > n {
-			items = append(items, chunk[max(n-at, 0):]...)
-		}
-		at += len(chunk)
+	items := make([]item, 0, to-from)
+	for chunk := range l.chunks(from, to) {
+		items = append(items, chunk...)
 	}
-	return append(items, l.newest...)
+	return items
 }
 
-// each yields the items, oldest first.
-func (l *itemList) each() iter.Seq[*item] {
-	return func(yield func(*item) bool) {
-		for i := range len(l.older) + 1 {
+// chunks yields the items from one index up to another one, in slices.
+func (l *itemList) chunks(from, to int) iter.Seq[[]item] {
+	return func(yield func([]item) bool) {
+		at := 0
+		for i := 0; i <= len(l.older) && at < to; i++ {
 			chunk := l.newest
 			if i < len(l.older) {
 				chunk = l.older[i]
 			}
-			for j := range chunk {
-				if !yield(&chunk[j]) {
+			first, end := max(from-at, 0), min(to-at, len(chunk))
+			if first < end && !yield(chunk[first:end]) {
+				return
+			}
+			at += len(chunk)
+		}
+	}
+}
+
+// each yields the items, oldest first.
+func (l *itemList) each() iter.Seq[*item] { return l.within(0, l.len()) }
+
+// within yields the items from one index up to another one.
+func (l *itemList) within(from, to int) iter.Seq[*item] {
+	return func(yield func(*item) bool) {
+		for chunk := range l.chunks(from, to) {
+			for i := range chunk {
+				if !yield(&chunk[i]) {
 					return
 				}
 			}

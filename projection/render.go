@@ -2,7 +2,9 @@ package projection
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"sync"
 
@@ -75,15 +77,35 @@ const (
 // first of several RenderOptions. The error is a payload that cannot be decoded.
 func (h *HistoryState) Messages(o ...RenderOptions) ([]Entry, error) {
 	r := newRendering(h, optionsOf(o))
-	rest, err := r.freeze(h)
-	if err == nil {
-		err = r.open(&r.frozen, h, rest)
-	}
-	if err != nil {
+	r.frozen.entries = make([]Entry, 0, h.items.len()+1)
+	if err := r.all(); err != nil {
 		return nil, err
 	}
 	return r.frozen.entries, nil
 }
+
+// Entries yields the entries of Messages one by one, for a long history: it decodes a block
+// of more than 1,024 messages twice, and holds the decoded messages between a call and its
+// result, between the pieces of a group, and some thousand others. After an error the
+// sequence ends.
+func (h *HistoryState) Entries(o ...RenderOptions) iter.Seq2[Entry, error] {
+	return h.entries(decodeWindow, optionsOf(o))
+}
+
+// entries is Entries with another number of items that are decoded at a time.
+func (h *HistoryState) entries(window int, o RenderOptions) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		r := newRendering(h, o)
+		r.frozen.window = window
+		r.frozen.yield = func(e Entry) bool { return yield(e, nil) }
+		if err := r.all(); err != nil && !errors.Is(err, errStopped) {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// errStopped means that the caller of Entries ended its loop.
+var errStopped = errors.New("stopped")
 
 func optionsOf(o []RenderOptions) (first RenderOptions) {
 	if len(o) > 0 {
@@ -93,17 +115,6 @@ func optionsOf(o []RenderOptions) (first RenderOptions) {
 		first.ContextRole = event.User
 	}
 	return first
-}
-
-// blockEnd returns the number of items before the first freeze, and the seq of the
-// freeze; 0 if there is none.
-func blockEnd(items []item) (n int, seq int64) {
-	for i := range items {
-		if items[i].kind == freezeItem {
-			return i, items[i].seq
-		}
-	}
-	return len(items), 0
 }
 
 // executedBefore returns the number of executions before seq until.
@@ -129,6 +140,8 @@ type piece struct {
 const (
 	// decodeWindow is the number of items that are decoded before they are laid out.
 	decodeWindow = 1024
+	// windowBytes is the size of the data at which fewer items are decoded.
+	windowBytes = 8 << 20
 	// fewItems is the number of items that are worth a goroutine.
 	fewItems = 64
 )

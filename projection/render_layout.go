@@ -10,8 +10,12 @@ import (
 // two freezes. It depends on the blocks before it only.
 type layout struct {
 	options RenderOptions
+	window  int // the number of items that are decoded before they are laid out
 	cleared map[string]int64
 	entries []Entry
+	// yield gets the entries as soon as no later item changes them; false stops the
+	// layout. If it is nil, entries collects them.
+	yield func(Entry) bool
 	// answered maps the newest call of each id to the kind of its result, in the
 	// frozen blocks.
 	answered map[string]Made
@@ -27,7 +31,7 @@ type node struct {
 type call struct {
 	id, name string
 	result   *Entry
-	before   *call // an older call with the same id
+	before   *call // an older call with the same id and without a result
 }
 
 // unanswered returns the newest call without a result: c or an older call of its id.
@@ -48,6 +52,7 @@ type block struct {
 	// early are the results that come before their calls, by call id. Some programs
 	// write them in this order.
 	early map[string]*Entry
+	ahead lookahead
 	// changed are the entries of layout.answered that the block adds or changes.
 	changed map[string]Made
 }
@@ -57,32 +62,71 @@ type groupKey struct {
 	role  event.Role
 }
 
-// block lays out the items of a block and appends the entries. The first block has
-// files; it begins with the contexts of placement prefix and the working set. answered are
-// the changes of l.answered.
-func (l *layout) block(items, executions []item, files *workingSet) (answered map[string]Made, err error) {
-	b := block{layout: l, nodes: make([]*node, 0, len(items))}
+// itemRange is the items of a list from index from up to index to.
+type itemRange struct {
+	*itemList
+	from, to int
+}
+
+// block lays out the items of a block. The first block has files; it begins with the
+// contexts of placement prefix and the working set. answered are the changes of l.answered.
+func (l *layout) block(r itemRange, executions []item, files *workingSet) (answered map[string]Made, err error) {
+	b := block{layout: l, nodes: make([]*node, 0, min(r.to-r.from, l.window))}
 	if files != nil {
-		if err := b.prefix(items, files); err != nil {
+		if err := b.prefix(r, files); err != nil {
 			return nil, err
 		}
 	}
-	pieces := make([]piece, min(len(items), decodeWindow))
-	for ; len(items) > 0; items = items[len(pieces):] {
-		pieces = pieces[:min(len(items), len(pieces))]
-		if err := decodeItems(items, pieces); err != nil {
+	if l.yield != nil && r.to-r.from > l.window {
+		if b.ahead, err = lookAhead(r, l.window, executions); err != nil {
 			return nil, err
 		}
+	}
+	err = r.decode(l.window, func(next int, pieces []piece) error {
 		for i := range pieces {
 			b.piece(&pieces[i], files != nil)
 		}
+		if next == r.to {
+			return nil
+		}
+		return b.emit(next)
+	})
+	if err == nil {
+		err = b.executed(executions)
 	}
-	if err := b.executed(executions); err != nil {
-		return nil, err
+	if err == nil {
+		err = b.emit(r.to + 1)
 	}
-	b.pairEarly()
-	b.emit()
-	return b.changed, nil
+	return b.changed, err
+}
+
+// decode decodes the items in windows. next is the index of the item after a window. The
+// pieces are valid until visit returns.
+func (r itemRange) decode(window int, visit func(next int, pieces []piece) error) error {
+	all := make([]piece, min(r.to-r.from, window))
+	for at := r.from; at < r.to; {
+		items := fewBytes(r.slice(at, min(at+window, r.to)))
+		pieces := all[:len(items)]
+		if err := decodeItems(items, pieces); err != nil {
+			return err
+		}
+		at += len(items)
+		if err := visit(at, pieces); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fewBytes returns the first of the items, whose data has about windowBytes.
+func fewBytes(items []item) []item {
+	size := 0
+	for i := range items {
+		if size += len(items[i].data); size >= windowBytes {
+			return items[:i+1]
+		}
+	}
+	return items
 }
 
 // piece adds a decoded item. The contexts of placement prefix are in the first block
@@ -98,13 +142,13 @@ func (b *block) piece(p *piece, first bool) {
 }
 
 // prefix begins the history with the prefix contexts and the working set.
-func (b *block) prefix(items []item, files *workingSet) error {
-	for i := range items {
-		if items[i].kind.plain() != contextItem {
+func (b *block) prefix(r itemRange, files *workingSet) error {
+	for it := range r.within(r.from, r.to) {
+		if it.kind.plain() != contextItem {
 			continue
 		}
 		var p piece
-		if err := items[i].decode(&p); err != nil {
+		if err := it.decode(&p); err != nil {
 			return err
 		}
 		if p.prefix {
@@ -230,7 +274,7 @@ func (b *block) calls(n *node, from int) {
 		if n.makes(p.CallID) {
 			return true
 		}
-		c := &call{id: p.CallID, name: p.Name, before: b.open[p.CallID]}
+		c := &call{id: p.CallID, name: p.Name, before: b.open[p.CallID].unanswered()}
 		if b.open == nil {
 			b.open = map[string]*call{}
 		}
@@ -259,22 +303,6 @@ func (n *node) makes(id string) bool {
 		}
 	}
 	return false
-}
-
-// emit appends the entries of the block: each message, then the results of its calls,
-// in the order of the calls.
-func (b *block) emit() {
-	for _, n := range b.nodes {
-		b.show(&n.entry)
-		for _, c := range n.calls {
-			if c.result == nil {
-				c.result = &Entry{Made: MadeInterrupted, Message: event.Message{Role: event.Tool,
-					Parts: []event.Part{event.InterruptedResult(c.id, c.name, event.Text(interruptedText))}}}
-			}
-			b.answer(c.id, c.result.Made)
-			b.show(c.result)
-		}
-	}
 }
 
 // show applies the options to an entry and appends it. It leaves out an entry without

@@ -87,14 +87,17 @@ func (b *block) executed(executions []item) error {
 	return nil
 }
 
-// pairEarly gives each call without a result the result that came before it.
-func (b *block) pairEarly() {
-	for id, e := range b.early {
-		if c := b.open[id].unanswered(); c != nil {
-			c.result = e
-			if e.Message.Parts[0].Name == "" {
-				e.ownPart().Name = c.name
-			}
-		}
+// pairEarly gives the newest call of an id without a result the result that came before
+// it.
+func (b *block) pairEarly(id string) {
+	e := b.early[id]
+	if e == nil {
+		return
 	}
+	c := b.open[id].unanswered()
+	c.result = e
+	if e.Message.Parts[0].Name == "" {
+		e.ownPart().Name = c.name
+	}
+	delete(b.early, id)
 }

@@ -26,14 +26,14 @@ func (r *Rendering) Messages(h *HistoryState, o ...RenderOptions) ([]Entry, erro
 	if r.history != h || r.since != h.since || r.options != options {
 		*r = *newRendering(h, options)
 	}
-	rest, err := r.freeze(h)
+	end, err := r.freeze(h)
 	if err != nil {
 		*r = Rendering{}
 		return nil, err
 	}
 	l := r.frozen
-	l.entries = append(make([]Entry, 0, len(l.entries)+len(rest)+fewCalls), l.entries...)
-	if err := r.open(&l, h, rest); err != nil {
+	l.entries = append(make([]Entry, 0, len(l.entries)+h.items.len()-end+fewCalls), l.entries...)
+	if err := r.open(&l, h, end); err != nil {
 		return nil, err
 	}
 	return l.entries, nil
@@ -41,36 +41,46 @@ func (r *Rendering) Messages(h *HistoryState, o ...RenderOptions) ([]Entry, erro
 
 func newRendering(h *HistoryState, o RenderOptions) *Rendering {
 	return &Rendering{history: h, since: h.since, options: o,
-		frozen: layout{options: o, cleared: h.cleared, answered: map[string]Made{}, entries: make([]Entry, 0, h.items.len()+1)}}
+		frozen: layout{options: o, window: decodeWindow, cleared: h.cleared, answered: map[string]Made{}}}
 }
 
-// open lays out the items after the newest step_started.
-func (r *Rendering) open(l *layout, h *HistoryState, rest []item) error {
-	if r.begun && len(rest) == 0 {
+// all lays out the whole history.
+func (r *Rendering) all() error {
+	end, err := r.freeze(r.history)
+	if err != nil {
+		return err
+	}
+	return r.open(&r.frozen, r.history, end)
+}
+
+// open lays out the items after the newest step_started, from index from on.
+func (r *Rendering) open(l *layout, h *HistoryState, from int) error {
+	end := h.items.len()
+	if r.begun && from == end {
 		return nil
 	}
-	_, err := l.block(rest, h.executions.unanswered(), r.files(h))
+	_, err := l.block(itemRange{&h.items, from, end}, h.executions.unanswered(), r.files(h))
 	return err
 }
 
 // freeze lays out the blocks that a step_started ended since the last call. It returns
-// the items after them.
-func (r *Rendering) freeze(h *HistoryState) (rest []item, err error) {
-	for items := h.items.from(r.items); ; {
-		executions := h.executions.rendered[r.executions:]
-		n, until := blockEnd(items)
-		if until == 0 {
-			return items, nil
+// the index of the first item after them.
+func (r *Rendering) freeze(h *HistoryState) (end int, err error) {
+	at := r.items
+	for it := range h.items.within(r.items, h.items.len()) {
+		if at++; it.kind != freezeItem {
+			continue
 		}
-		x := executedBefore(executions, until)
-		answered, err := r.frozen.block(items[:n], executions[:x], r.files(h))
+		executions := h.executions.rendered[r.executions:]
+		n := executedBefore(executions, it.seq)
+		answered, err := r.frozen.block(itemRange{&h.items, r.items, at - 1}, executions[:n], r.files(h))
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		maps.Copy(r.frozen.answered, answered)
-		items = items[n+1:]
-		r.items, r.executions, r.begun = r.items+n+1, r.executions+x, true
+		r.items, r.executions, r.begun = at, r.executions+n, true
 	}
+	return r.items, nil
 }
 
 // files is the working set for the first block, nil for the other ones.

@@ -13,11 +13,16 @@ import (
 // longer tail a second time.
 const tailBuffer = 8 << 20
 
+// stretchBytes counts for each gap between the events of a tail: the events after a gap
+// come from another read, and hold its buffer.
+const stretchBytes = 4 << 10
+
 // tail is the events that the choice of snapshots read: the events that the load
 // folds on top of the snapshots.
 type tail struct {
 	blocks   [][]event.Event // newest first; nil after an overflow
 	count    int             // of events in blocks
+	oldest   int64           // the seq of the event that was added last
 	bytes    int
 	limit    int // of bytes
 	overflow bool
@@ -35,6 +40,10 @@ func (t *tail) add(e *event.Event) {
 		return
 	}
 	t.bytes += int(eventBytes(e))
+	if t.count > 0 && e.Seq+1 != t.oldest {
+		t.bytes += stretchBytes
+	}
+	t.oldest = e.Seq
 	if t.bytes > t.limit {
 		t.blocks, t.count, t.overflow = nil, 0, true
 		return
@@ -135,15 +144,32 @@ func (l *Loaded) foldTail(ctx context.Context, s *snapshotChoice) error {
 		}
 		return nil
 	}
-	for _, r := range s.ranges(l.Head.Seq) {
-		for e, err := range s.log.Read(ctx, l.Session, eventlog.Between(r.From, r.To)) {
-			if err != nil {
-				return fmt.Errorf("project session %q: %w", l.Session, err)
-			}
-			l.Explain.read(&e)
-			if err := l.foldEvent(s, &e); err != nil {
-				return err
-			}
+	for ranges := s.ranges(l.Head.Seq); len(ranges) > 0; {
+		n := ranges.Near()
+		if err := l.foldRanges(ctx, s, ranges[:n]); err != nil {
+			return err
+		}
+		ranges = ranges[n:]
+	}
+	return nil
+}
+
+// foldRanges reads ranges with small gaps at once, and folds their events.
+func (l *Loaded) foldRanges(ctx context.Context, s *snapshotChoice, ranges event.Path) error {
+	all := eventlog.Between(ranges[0].From, ranges[len(ranges)-1].To)
+	for e, err := range s.log.Read(ctx, l.Session, all) {
+		if err != nil {
+			return fmt.Errorf("project session %q: %w", l.Session, err)
+		}
+		if e.Seq > ranges[0].To {
+			ranges = ranges[1:]
+		}
+		if e.Seq < ranges[0].From {
+			continue
+		}
+		l.Explain.read(&e)
+		if err := l.foldEvent(s, &e); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -166,7 +192,7 @@ func (l *Loaded) foldEvent(s *snapshotChoice, e *event.Event) error {
 }
 
 // ranges returns the ranges of seqs to fold, oldest first. No two overlap.
-func (s *snapshotChoice) ranges(head int64) (r []event.Stretch) {
+func (s *snapshotChoice) ranges(head int64) (r event.Path) {
 	add := func(from, to int64) {
 		if from > to {
 			return

@@ -15,10 +15,11 @@ import (
 
 // runBuilder makes the run of one session from the events of its lineage, by seq.
 type runBuilder struct {
-	run  *Run
-	own  bool
-	path pathCursor
-	info projection.SessionInfo
+	run     *Run
+	own     bool
+	outline bool
+	path    pathCursor
+	info    projection.SessionInfo
 
 	finder turnFinder
 	meter  projection.Meter
@@ -65,8 +66,8 @@ type stepKey struct {
 	step int
 }
 
-func newRunBuilder(session string, own bool, path []event.Stretch) *runBuilder {
-	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*Turn{},
+func newRunBuilder(session string, o Options, path []event.Stretch) *runBuilder {
+	return &runBuilder{run: &Run{Session: session}, own: o.Own, outline: o.Outline, path: pathCursor{path}, turns: map[*foundTurn]*Turn{},
 		byID: map[ulid.ULID]*Turn{}, calls: map[string]*Op{}, early: map[string]event.Part{}, keys: map[string]*Op{}, answers: map[string]*Op{},
 		waiting: map[string]*Op{}, reviewed: map[string]*Op{}, cursors: map[string]*Op{}, pauses: map[string]*Pause{}, children: map[string]*ChildOp{}, starts: map[ulid.ULID][2]string{}, steps: map[stepKey]*Op{}, owner: map[*Op]*Turn{},
 		inputs: map[*foundTurn]turnInput{}, external: map[string]string{}}
@@ -200,7 +201,7 @@ func (b *runBuilder) fold() (*Op, error) {
 		return b.logged()
 	case event.CompactionTriggered:
 		op := b.begin(SystemOp, e.ID.String(), "compaction")
-		op.Request = e.Data
+		op.Request = b.content(e.Data)
 		op.end(e, OpOK)
 		return op, nil
 	case event.ExternalInput:
@@ -261,9 +262,9 @@ func (o *Op) respond(data jsontext.Value) {
 // log adds a line to the turn, or to the run.
 func (b *runBuilder) log(line LogLine) {
 	if b.turn == nil {
-		b.run.Logs = append(b.run.Logs, line)
+		b.logTo(&b.run.Logs, line)
 	} else {
-		b.turn.Logs = append(b.turn.Logs, line)
+		b.logTo(&b.turn.Logs, line)
 	}
 }
 
@@ -278,7 +279,7 @@ func (b *runBuilder) logged() (*Op, error) {
 		b.log(line)
 		return nil, nil
 	}
-	op.Logs = append(op.Logs, line)
+	b.logTo(&op.Logs, line)
 	return op, nil
 }
 
@@ -306,6 +307,9 @@ func (b *runBuilder) charge(op *Op, c projection.Charge) {
 	if t != nil {
 		t.Spend = t.Spend.Add(c.Spend)
 	}
+	if b.outline {
+		return
+	}
 	*list = append(*list, Accounting{Seq: b.e.Seq, Time: b.e.Timestamp, Model: c.Model, Agent: c.Agent, Spend: c.Spend})
 }
 
@@ -326,7 +330,7 @@ func (b *runBuilder) done() (*Run, error) {
 		t.close()
 		t.infer()
 		if len(t.Input) == 0 && t.external != "" {
-			t.Input = []event.Message{{Role: event.User, Parts: []event.Part{event.Text(t.external)}}}
+			t.Input = []event.Message{b.said(&event.Message{Role: event.User, Parts: []event.Part{event.Text(t.external)}})}
 		}
 		r.Totals.Turns++
 		if !t.Orphaned {

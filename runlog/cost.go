@@ -53,6 +53,9 @@ type TurnSpend struct {
 type CostOptions struct {
 	// Prices estimate the costs of unpriced answers; see projection.Spend.Estimate.
 	Prices *prices.Table
+	// NoTurns leaves out CostReport.Turns. Without them, the memory of LoadCost does not
+	// grow with the session.
+	NoTurns bool
 }
 
 // LoadCost reads a session and returns its costs. At most one CostOptions is used. Load
@@ -66,9 +69,9 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string, opts ...Co
 	if err != nil {
 		return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
 	}
-	c := costs{report: CostReport{Session: session}, path: pathCursor{path}}
+	c := costs{report: CostReport{Session: session}, path: pathCursor{path}, noTurns: o.NoTurns}
 	c.guess.prices, c.guessPath.prices = o.Prices, o.Prices
-	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
+	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To).Transient()) {
 		if err == nil {
 			err = c.read(e.Effective())
 		}
@@ -84,6 +87,7 @@ type costs struct {
 	report CostReport
 	path   pathCursor
 
+	noTurns   bool
 	counted   projection.Meter // of the own events
 	guess     estimator
 	all       projection.Meter // of the active path
@@ -95,13 +99,9 @@ type costs struct {
 func (c *costs) read(e *event.Event) error {
 	inherited := e.SessionID != c.report.Session || e.Inherited()
 	onPath := c.path.has(e.Seq)
-	ended, err := c.turns.next(e)
+	at, err := c.turn(e)
 	if err != nil {
 		return err
-	}
-	at := c.turns.turn
-	if ended {
-		c.turns.end(e.Seq)
 	}
 	err = c.counted.Read(e, inherited, func(x projection.Charge) {
 		c.guess.estimate(e, &x)
@@ -121,6 +121,19 @@ func (c *costs) read(e *event.Event) error {
 			c.report.Inherited = c.report.Inherited.Add(x.Spend)
 		}
 	})
+}
+
+// turn returns the turn of an event; nil outside of any turn.
+func (c *costs) turn(e *event.Event) (*foundTurn, error) {
+	if c.noTurns {
+		return nil, nil
+	}
+	ended, err := c.turns.next(e)
+	at := c.turns.turn
+	if ended {
+		c.turns.end(e.Seq)
+	}
+	return at, err
 }
 
 // own adds a charge to the own spend, and to its splits.

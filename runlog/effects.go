@@ -116,10 +116,10 @@ func (b *runBuilder) intend() (*Op, error) {
 	}
 	switch {
 	case op.Kind == LLMOp:
-		op.ask(b.e.Data)
+		op.ask(b.content(b.e.Data))
 		b.llm = op
 	case len(op.Request) == 0:
-		op.Request = p.Arguments
+		op.Request = b.content(p.Arguments)
 	}
 	return op, nil
 }
@@ -132,7 +132,7 @@ func (b *runBuilder) beginAttempt(op *Op, number int) {
 	}
 	op.attempt, op.attempted, op.began = number, b.e.Timestamp, b.e.Seq
 	if op.Kind == LLMOp {
-		op.ask(b.e.Data)
+		op.ask(b.content(b.e.Data))
 		b.llm = op
 	}
 }
@@ -151,9 +151,9 @@ func (b *runBuilder) complete(op *Op, p *event.EffectCompletion) {
 	op.hasResult = true
 	switch {
 	case op.Kind == LLMOp:
-		op.respond(b.e.Data)
+		op.respond(b.content(b.e.Data))
 	case len(op.Response) == 0:
-		op.Response = p.Result
+		op.Response = b.content(p.Result)
 	}
 	if p.Error != nil {
 		op.Error = p.Error.Message
@@ -220,7 +220,7 @@ func (b *runBuilder) requestApproval(p *event.ApprovalRequest) *Op {
 	}
 	if op == nil {
 		op = b.begin(SystemOp, p.EffectID, p.Name)
-		op.Request = p.Arguments
+		op.Request = b.content(p.Arguments)
 	}
 	if p.EffectID != "" {
 		b.keys[p.EffectID] = op
@@ -261,9 +261,9 @@ func (b *runBuilder) waitOp(kind, id, name string, starts bool) *Op {
 	}
 	switch {
 	case starts:
-		op.Request = b.e.Data
+		op.Request = b.content(b.e.Data)
 	case op.Status == OpOpen: // the first answer counts
-		op.Response = b.e.Data
+		op.Response = b.content(b.e.Data)
 	}
 	return op
 }

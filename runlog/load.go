@@ -19,6 +19,10 @@ type Options struct {
 	// Own leaves out the prefix that a fork shares with its parent. It is always left
 	// out of children.
 	Own bool
+	// Outline loads the tree without its content: no requests, responses, log lines,
+	// contexts and accounting entries, and of the input and the output of a turn the
+	// beginning of the text only. The totals are the same.
+	Outline bool
 }
 
 // Load reads a session and the sessions of its child runs into a tree, each session
@@ -30,7 +34,7 @@ func Load(ctx context.Context, log *eventlog.Log, session string, opts ...Option
 	if len(opts) > 0 {
 		l.opts = opts[0]
 	}
-	run, err := l.load(ctx, session, l.opts.Own)
+	run, err := l.load(ctx, session, l.opts)
 	if err != nil {
 		return nil, fmt.Errorf("runs of session %q: %w", session, err)
 	}
@@ -44,10 +48,10 @@ type runLoader struct {
 	loaded map[string]bool
 }
 
-func (l *runLoader) load(ctx context.Context, session string, own bool) (*Run, error) {
+func (l *runLoader) load(ctx context.Context, session string, o Options) (*Run, error) {
 	l.stack = append(l.stack, session)
 	l.loaded[session] = true
-	run, err := l.read(ctx, session, own)
+	run, err := l.read(ctx, session, o)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +68,17 @@ func (l *runLoader) load(ctx context.Context, session string, own bool) (*Run, e
 }
 
 // read makes the run of one session.
-func (l *runLoader) read(ctx context.Context, session string, own bool) (*Run, error) {
+func (l *runLoader) read(ctx context.Context, session string, o Options) (*Run, error) {
 	path, err := l.log.Path(ctx, session, 0)
 	if err != nil {
 		return nil, err
 	}
-	b := newRunBuilder(session, own, path)
-	for e, err := range l.log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
+	all := eventlog.Between(0, path[len(path)-1].To)
+	if o.Outline {
+		all = all.Transient() // an outline keeps no bytes of an event
+	}
+	b := newRunBuilder(session, o, path)
+	for e, err := range l.log.Read(ctx, session, all) {
 		if err == nil {
 			err = b.add(e.Effective())
 		}
@@ -94,7 +102,9 @@ func (l *runLoader) open(ctx context.Context, run *Run, c *ChildOp) error {
 		c.Elsewhere = true
 		return nil
 	}
-	child, err := l.load(ctx, c.SessionID, true)
+	o := l.opts
+	o.Own = true
+	child, err := l.load(ctx, c.SessionID, o)
 	if errors.Is(err, eventlog.ErrNotFound) && len(l.stack) > 0 && l.stack[len(l.stack)-1] == c.SessionID {
 		c.Missing = true
 		l.stack = l.stack[:len(l.stack)-1]

@@ -35,7 +35,7 @@ func (b *runBuilder) message() (*Op, error) {
 	}
 	for _, p := range m.ToolCalls() {
 		call := b.begin(ToolOp, p.CallID, p.Name)
-		call.Request = p.Arguments
+		call.Request = b.content(p.Arguments)
 		b.calls[p.CallID] = call
 		if r, ok := b.early[p.CallID]; ok {
 			delete(b.early, p.CallID)
@@ -81,9 +81,9 @@ func (b *runBuilder) input(m *event.Message) {
 	case t == nil:
 		b.log(b.logLine())
 	case m.Role == event.User && !b.e.IsContext():
-		t.Input = append(t.Input, *m)
+		t.Input = append(t.Input, b.said(m))
 	default:
-		t.Context = append(t.Context, *m)
+		b.contextOf(t, m)
 	}
 }
 
@@ -99,9 +99,9 @@ type leadingContext struct {
 func (b *runBuilder) lead(t *Turn) {
 	for _, c := range b.leading {
 		if t != nil {
-			t.Context = append(t.Context, c.message)
+			b.contextOf(t, &c.message)
 		} else {
-			b.run.Logs = append(b.run.Logs, c.line)
+			b.logTo(&b.run.Logs, c.line)
 		}
 	}
 	b.leading = nil
@@ -117,15 +117,15 @@ func (b *runBuilder) endLeading() {
 
 // output sets the output of the turn. It joins the pieces of one group.
 func (b *runBuilder) output(m *event.Message) {
+	said := b.said(m)
 	switch t := b.turn; {
 	case t == nil:
 	case t.Output != nil && m.Group != "" && t.Output.Group == m.Group:
-		t.Output.Parts = append(t.Output.Parts, m.Parts...)
+		t.Output.Parts = append(t.Output.Parts, said.Parts...)
 		t.Output.Usage, t.Output.StopReason = m.Usage, cmp.Or(m.StopReason, t.Output.StopReason)
 	default:
-		out := *m
-		out.Parts = slices.Clone(m.Parts)
-		t.Output = &out
+		said.Parts = slices.Clip(said.Parts)
+		t.Output = &said
 	}
 }
 
@@ -154,7 +154,7 @@ func (b *runBuilder) answer(m *event.Message) *Op {
 		b.last = nil
 	}
 	op.Name = cmp.Or(op.Name, m.Model)
-	op.respond(b.e.Data)
+	op.respond(b.content(b.e.Data))
 	if op != b.llm {
 		op.end(b.e, OpOK)
 	}
@@ -191,7 +191,7 @@ func (b *runBuilder) step() (*Op, error) {
 		if op == nil || !op.effect || b.owner[op] != b.turn || b.steps[key] == op {
 			op = b.begin(LLMOp, b.e.ID.String(), p.Model)
 		}
-		op.ask(b.e.Data)
+		op.ask(b.content(b.e.Data))
 		op.Name = cmp.Or(p.Model, op.Name)
 		b.steps[key], b.llm = op, op
 		return op, err
@@ -213,7 +213,7 @@ func (b *runBuilder) step() (*Op, error) {
 	}
 	delete(b.steps, key)
 	op.stepped = true
-	op.respond(b.e.Data)
+	op.respond(b.content(b.e.Data))
 	op.Error, op.Status = p.Error, statusOf(p.Error != "")
 	if op == b.llm || op.Ended.IsZero() {
 		op.Ended = b.e.Timestamp
@@ -243,11 +243,11 @@ func (b *runBuilder) tool() (*Op, error) {
 		b.starts[b.e.ID] = [2]string{p.CallID, p.IdempotencyKey}
 		op.Started = b.e.Timestamp
 		if len(op.Request) == 0 {
-			op.Request = start.Arguments
+			op.Request = b.content(start.Arguments)
 		}
 		return op, err
 	}
-	if len(p.Content) > 0 {
+	if len(p.Content) > 0 && !b.outline {
 		if op.Response, err = json.Marshal(p.Content, jsontext.PreserveRawStrings(true)); err != nil {
 			return nil, err
 		}
@@ -305,7 +305,7 @@ func (b *runBuilder) result(p *event.Part) error {
 	if op.Status == OpOpen {
 		op.end(b.e, statusOf(p.IsError || p.Interrupted))
 	}
-	if len(op.Response) > 0 || len(p.Content) == 0 {
+	if len(op.Response) > 0 || len(p.Content) == 0 || b.outline {
 		return nil
 	}
 	raw, err := json.Marshal(p.Content, jsontext.PreserveRawStrings(true))
@@ -336,7 +336,7 @@ func (b *runBuilder) child() (*Op, error) {
 		b.children[p.ChildID], op.Children = c, append(op.Children, c)
 	}
 	c.update(&p, state)
-	op.Logs = append(op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: cmp.Or(p.Message, p.Summary), Value: b.e.Data})
+	b.logTo(&op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: cmp.Or(p.Message, p.Summary), Value: b.e.Data})
 	if op.Kind == SystemOp && !op.effect && state.Ended() {
 		op.Error = p.Error
 		op.end(b.e, statusOf(state == event.ChildStateFailed))

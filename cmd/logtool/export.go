@@ -157,18 +157,14 @@ var exportFormats = map[string]exportFormat{
 
 // exportList writes the messages that the model sees on one line.
 func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
-	entries, err := loadHistory(ctx, log, session, 0)
+	form := historyOptions{format: x.format, model: x.model, turns: x.turns}
+	entries, err := loadHistory(ctx, log, session, form)
 	if err == nil {
-		entries, err = x.turns.entries(ctx, log, session, entries)
+		err = form.request(ctx, log, w, entries)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = io.WriteString(w, "\n")
 	}
-	request, err := (&historyOptions{format: x.format, model: x.model}).request(ctx, log, entries)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(request, '\n'))
 	return err
 }
 

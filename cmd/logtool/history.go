@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
+	"iter"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/event"
@@ -73,10 +74,7 @@ form of the log, one per line.`,
 }
 
 func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x historyOptions) error {
-	entries, err := loadHistory(ctx, log, session, x.at)
-	if err == nil {
-		entries, err = x.turns.entries(ctx, log, session, entries)
-	}
+	entries, err := loadHistory(ctx, log, session, x)
 	if err != nil {
 		return err
 	}
@@ -85,16 +83,9 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x 
 	case "text":
 		err = p.history(entries, x.full)
 	case "json":
-		for _, e := range entries {
-			if err := p.value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message}); err != nil {
-				return err
-			}
-		}
+		err = p.historyRows(entries)
 	default:
-		var request jsontext.Value
-		if request, err = x.request(ctx, log, entries); err == nil {
-			err = p.raw(request)
-		}
+		err = p.stream(func(w io.Writer) error { return x.request(ctx, log, w, entries) })
 	}
 	if err != nil {
 		return err
@@ -102,33 +93,38 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x 
 	return p.flush()
 }
 
-// loadHistory loads the messages of a session's history at an event; 0 is the head.
-func loadHistory(ctx context.Context, log *eventlog.Log, session string, at int64) ([]projection.Entry, error) {
-	view, err := projection.Load(ctx, log, session, projection.History(), projection.Options{At: at})
+// history is the messages of a history, which are decoded one after the other.
+type history = iter.Seq2[projection.Entry, error]
+
+// loadHistory loads the messages of a session's history.
+func loadHistory(ctx context.Context, log *eventlog.Log, session string, x historyOptions) (history, error) {
+	view, err := projection.Load(ctx, log, session, projection.History(), projection.Options{At: x.at})
 	if err != nil {
 		return nil, pastEnd(ctx, log, session, err)
 	}
-	return view.State.Messages()
+	return x.turns.entries(ctx, log, session, view.State.Entries())
 }
 
-// request is the body of a request to a model API with the history.
-func (x *historyOptions) request(ctx context.Context, log *eventlog.Log, entries []projection.Entry) (jsontext.Value, error) {
+// request writes the body of a request to a model API with the history.
+func (x *historyOptions) request(ctx context.Context, log *eventlog.Log, w io.Writer, entries history) error {
 	blob := interop.Bodies(ctx, log)
 	switch x.format {
 	case "anthropic":
-		return anthropic.Messages(entries, anthropic.Options{Model: x.model, Blob: blob})
+		return anthropic.WriteMessages(w, entries, anthropic.Options{Model: x.model, Blob: blob})
 	case "responses":
-		return openai.Responses(entries, openai.Options{Model: x.model, Blob: blob})
+		return openai.WriteResponses(w, entries, openai.Options{Model: x.model, Blob: blob})
 	}
-	return openai.Chat(entries, openai.Options{Model: x.model, Blob: blob})
+	return openai.WriteChat(w, entries, openai.Options{Model: x.model, Blob: blob})
 }
 
 // history prints a history in the layout of show.
-func (p *printer) history(entries []projection.Entry, full bool) error {
+func (p *printer) history(entries history, full bool) error {
 	r := &renderer{printer: p, full: full}
 	j := joiner(r, transcript.Window)
-	for i := range entries {
-		e := &entries[i]
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
 		x := &transcript.Entry{Message: e.Message, IsMessage: true, Label: e.Context}
 		x.Event.Seq = e.Seq
 		if e.Made != "" {
@@ -142,6 +138,19 @@ func (p *printer) history(entries []projection.Entry, full bool) error {
 		return err
 	}
 	r.finish()
+	return nil
+}
+
+// historyRows prints a history as JSON.
+func (p *printer) historyRows(entries history) error {
+	for e, err := range entries {
+		if err == nil {
+			err = p.value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message})
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

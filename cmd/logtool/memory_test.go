@@ -147,26 +147,6 @@ func TestMemoryOfADamagedLine(t *testing.T) {
 	}
 }
 
-// A replay needs memory for the states only, however many events there are.
-func TestMemoryOfAReplay(t *testing.T) {
-	const events, batch = 100_000, 2_000
-	dir := filepath.Join(t.TempDir(), "store")
-	log := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
-	for range events / batch {
-		var patches []event.Event
-		for i := range batch {
-			patches = append(patches, event.New(event.CustomPatch{Patch: fmt.Appendf(nil, `[{"op":"add","path":"","value":%d}]`, i)}))
-		}
-		if _, err := log.Append(t.Context(), "a", eventlog.Any(), patches...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	wantPeak(t, baseMemory+20*mebi, 32*mebi, 0, "--store", dir, "replay", "a")
-}
-
 // The export and the import of a tree need memory for the largest session, however many
 // sessions there are.
 func TestMemoryOfATree(t *testing.T) {

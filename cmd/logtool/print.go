@@ -142,6 +142,22 @@ func (p *printer) raw(text []byte) error {
 	return p.w.WriteByte('\n')
 }
 
+// stream prints the JSON that write writes, and a newline. Only a terminal waits for the
+// end of it.
+func (p *printer) stream(write func(w io.Writer) error) error {
+	if p.terminal {
+		var text bytes.Buffer
+		if err := write(&text); err != nil {
+			return err
+		}
+		return p.raw(text.Bytes())
+	}
+	if err := write(p.w); err != nil {
+		return err
+	}
+	return p.w.WriteByte('\n')
+}
+
 func escaped(text []byte) []byte {
 	safe := make([]byte, 0, len(text)+64)
 	for _, r := range string(text) {

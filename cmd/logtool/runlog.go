@@ -33,13 +33,19 @@ calls of each turn with their durations, and the runs of sub-agents. Orphaned
 		Example: "  logtool optree order-42 -o order-42.json.gz",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Outline = file == "" && !a.json
 			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				if file == "" {
-					return a.answer(run.OpTree(), func(p *printer) { p.run(run, "") })
+				switch {
+				case file != "":
+					return a.output(file, func(w io.Writer) error {
+						return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
+					})
+				case a.json:
+					return a.answer(run.OpTree(), nil)
 				}
-				return a.output(file, func(w io.Writer) error {
-					return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
-				})
+				p := a.printer()
+				p.run(run, "")
+				return p.flush()
 			})
 		},
 	}
@@ -248,6 +254,7 @@ writes the same to a file, indented.`,
 		Example: "  logtool runlog order-42 --orphaned -o order-42.json",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Outline = file == "" && !a.json
 			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
 				runs := run.Log(orphaned)
 				if file == "" {

@@ -319,7 +319,16 @@ func (m *pathMarker) orphaned(ctx context.Context, e *event.Event) (bool, error)
 			return false, err
 		}
 	}
-	return !slices.ContainsFunc(m.path, func(s event.Stretch) bool { return s.From <= e.Seq && e.Seq <= s.To }), nil
+	_, found := slices.BinarySearchFunc(m.path, e.Seq, func(s event.Stretch, seq int64) int {
+		switch {
+		case seq > s.To:
+			return 1
+		case seq < s.From:
+			return -1
+		}
+		return 0
+	})
+	return !found, nil
 }
 
 // read continues the path back to event from.

@@ -58,20 +58,20 @@ func (x *turnRange) seqs(ctx context.Context, log *eventlog.Log, session string)
 
 // entries are the messages of a history that begin in the turns. A made message, which no
 // event has, belongs to the message before it.
-func (x *turnRange) entries(ctx context.Context, log *eventlog.Log, session string, all []projection.Entry) ([]projection.Entry, error) {
+func (x *turnRange) entries(ctx context.Context, log *eventlog.Log, session string, all history) (history, error) {
 	from, to, err := x.seqs(ctx, log, session)
 	if err != nil || to == 0 {
 		return all, err
 	}
-	var some []projection.Entry
-	within := false
-	for _, e := range all {
-		if e.Seq > 0 {
-			within = from <= e.Seq && e.Seq <= to
+	return func(yield func(projection.Entry, error) bool) {
+		within := false
+		for e, err := range all {
+			if e.Seq > 0 {
+				within = from <= e.Seq && e.Seq <= to
+			}
+			if (within || err != nil) && !yield(e, err) {
+				return
+			}
 		}
-		if within {
-			some = append(some, e)
-		}
-	}
-	return some, nil
+	}, nil
 }

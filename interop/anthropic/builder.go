@@ -1,6 +1,11 @@
 package anthropic
 
 import (
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 )
@@ -18,12 +23,15 @@ const (
 	missingStart  = "[The conversation begins with the assistant.]"
 )
 
-// builder builds the messages of a request one after the other.
+// builder writes the messages of a request one after the other.
 type builder struct {
-	options Options
-	ids     render.CallIDs
-	system  []any
-	turns   []turn
+	w        io.Writer
+	options  Options
+	ids      render.CallIDs
+	system   []any
+	messages *render.Array // the turns that are written; nil before the first one
+	// turns are the turns that are not written: the last two, which can change.
+	turns []turn
 }
 
 // turn is a message under construction.
@@ -47,6 +55,9 @@ func (t *turn) message() message {
 
 // add adds the next message of the history.
 func (b *builder) add(m *event.Message) error {
+	if b.messages != nil && b.messages.Err() != nil {
+		return b.messages.Err()
+	}
 	switch {
 	case m.Role == event.Assistant:
 		return b.addAssistant(m)
@@ -148,6 +159,9 @@ func (b *builder) turn(role event.Role) *turn {
 		next.results = make([]any, len(b.turns[n-1].calls))
 	}
 	b.turns = append(b.turns, next)
+	if len(b.turns) > 2 {
+		b.write()
+	}
 	return &b.turns[len(b.turns)-1]
 }
 
@@ -183,10 +197,39 @@ func (b *builder) completeResults(n int) {
 	}
 }
 
-// finish ends the last turn of the request.
-func (b *builder) finish() {
+// write writes the first of the turns.
+func (b *builder) write() {
+	if b.messages == nil {
+		b.begin()
+	}
+	b.messages.Add(b.turns[0].message())
+	b.turns = append(b.turns[:0], b.turns[1:]...)
+}
+
+// begin writes the request up to the messages.
+func (b *builder) begin() {
+	head, err := `{"messages":[`, error(nil)
+	if len(b.system) > 0 {
+		var system jsontext.Value
+		system, err = json.Marshal(b.system, jsontext.PreserveRawStrings(true))
+		head = `{"system":` + string(system) + `,"messages":[`
+	}
+	messages := render.NewArray(b.w, head)
+	messages.Fail(err)
+	b.messages = &messages
+}
+
+// finish ends the last turn, and the request.
+func (b *builder) finish() error {
 	if n := len(b.turns); n > 0 && len(b.turns[n-1].calls) > 0 {
 		b.turn(event.User)
 	}
 	b.endTurn()
+	for len(b.turns) > 0 {
+		b.write()
+	}
+	if b.messages == nil {
+		b.begin()
+	}
+	return b.messages.End()
 }

@@ -4,12 +4,13 @@ package anthropic
 
 import (
 	"cmp"
-	"fmt"
+	"io"
+	"iter"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -45,36 +46,28 @@ type Options struct {
 // rendering without the closing brackets is a prefix of the rendering of every longer
 // history. Messages returns errors of Blob.
 func Messages(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
-	var b builder
+	return render.Value(history, func(w io.Writer, all iter.Seq2[projection.Entry, error]) error {
+		return WriteMessages(w, all, opts...)
+	})
+}
+
+// WriteMessages writes the request of Messages message by message, without a newline. It
+// holds the system text and the newest two messages. It returns errors of w, of the
+// history and of Blob; what it wrote before an error is no complete request.
+func WriteMessages(w io.Writer, history iter.Seq2[projection.Entry, error], opts ...Options) error {
+	b := builder{w: w}
 	if len(opts) > 0 {
 		b.options = opts[0]
 	}
 	b.options.Provider = cmp.Or(b.options.Provider, Provider)
 	b.ids.Limit = maxID
-	for i := range history {
-		if err := b.add(&history[i].Message); err != nil {
-			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
-		}
+	if err := render.Each(history, b.add); err != nil {
+		return err
 	}
-	return b.request()
-}
-
-// request is a request without the model and its parameters.
-type request struct {
-	System   []any     `json:"system,omitempty"`
-	Messages []message `json:"messages"`
+	return b.finish()
 }
 
 type message struct {
 	Role    event.Role `json:"role"`
 	Content []any      `json:"content"`
-}
-
-func (b *builder) request() (jsontext.Value, error) {
-	b.finish()
-	r := request{System: b.system, Messages: []message{}}
-	for i := range b.turns {
-		r.Messages = append(r.Messages, b.turns[i].message())
-	}
-	return json.Marshal(r, jsontext.PreserveRawStrings(true))
 }

@@ -3,9 +3,9 @@
 package openai
 
 import (
-	"fmt"
+	"io"
+	"iter"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -49,19 +49,24 @@ const (
 // messages are a prefix of the messages of every longer history. Chat returns errors
 // of Blob.
 func Chat(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
-	c := chat{messages: []any{}, calls: newCalls(maxChatID)}
+	return render.Value(history, func(w io.Writer, all iter.Seq2[projection.Entry, error]) error {
+		return WriteChat(w, all, opts...)
+	})
+}
+
+// WriteChat writes the request of Chat message by message, without a newline. It holds
+// one message and the results of its calls. It returns errors of w, of the history and of
+// Blob; what it wrote before an error is no complete request.
+func WriteChat(w io.Writer, history iter.Seq2[projection.Entry, error], opts ...Options) error {
+	c := chat{messages: render.NewArray(w, `{"messages":[`), calls: newCalls(maxChatID)}
 	if len(opts) > 0 {
 		c.options = opts[0]
 	}
-	for i := range history {
-		if err := c.add(&history[i].Message); err != nil {
-			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
-		}
+	if err := render.Each(history, c.add); err != nil {
+		return err
 	}
 	c.flushResults()
-	return json.Marshal(struct {
-		Messages []any `json:"messages"`
-	}{c.messages}, jsontext.PreserveRawStrings(true))
+	return c.messages.End()
 }
 
 // The messages of the API.
@@ -91,10 +96,10 @@ type (
 	}
 )
 
-// chat builds the messages of a request one after the other.
+// chat writes the messages of a request one after the other.
 type chat struct {
 	options  Options
-	messages []any
+	messages render.Array
 	calls    calls
 	// media are the images, sounds and documents in the results of the open calls.
 	media []any
@@ -104,7 +109,7 @@ type chat struct {
 func (c *chat) add(m *event.Message) error {
 	if m.Role == event.Assistant {
 		c.addAssistant(m)
-		return nil
+		return c.messages.Err()
 	}
 	role, parts, err := renderOther(m, c)
 	if err != nil {
@@ -112,9 +117,9 @@ func (c *chat) add(m *event.Message) error {
 	}
 	if len(parts) > 0 {
 		c.flushResults()
-		c.messages = append(c.messages, chatMessage{role, content(parts)})
+		c.messages.Add(chatMessage{role, content(parts)})
 	}
-	return nil
+	return c.messages.Err()
 }
 
 // addAssistant adds a message of the assistant.
@@ -135,7 +140,7 @@ func (c *chat) addAssistant(m *event.Message) {
 		return
 	}
 	c.flushResults()
-	c.messages = append(c.messages, r)
+	c.messages.Add(r)
 	c.calls.open = next
 }
 
@@ -172,16 +177,16 @@ func (c *chat) addResult(p *event.Part) error {
 	return nil
 }
 
-// flushResults appends the results of the open calls, and then their media.
+// flushResults writes the results of the open calls, and then their media.
 func (c *chat) flushResults() {
 	for _, o := range c.calls.open {
 		if o.result == nil {
 			o.result = result{event.Tool, o.id, missingResult}
 		}
-		c.messages = append(c.messages, o.result)
+		c.messages.Add(o.result)
 	}
 	if len(c.media) > 0 {
-		c.messages = append(c.messages, chatMessage{event.User, append([]any{newText(toolMedia)}, c.media...)})
+		c.messages.Add(chatMessage{event.User, append([]any{newText(toolMedia)}, c.media...)})
 	}
 	c.calls.open, c.media = nil, nil
 }

@@ -2,9 +2,9 @@ package openai
 
 import (
 	"cmp"
-	"fmt"
+	"io"
+	"iter"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -19,20 +19,23 @@ const maxResponsesID = 64
 // if another item follows it. Results can hold images and documents. At most one
 // Options is used.
 func Responses(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
-	r := responses{items: []any{}, calls: newCalls(maxResponsesID)}
+	return render.Value(history, func(w io.Writer, all iter.Seq2[projection.Entry, error]) error {
+		return WriteResponses(w, all, opts...)
+	})
+}
+
+// WriteResponses writes the request of Responses item by item, as WriteChat does.
+func WriteResponses(w io.Writer, history iter.Seq2[projection.Entry, error], opts ...Options) error {
+	r := responses{items: render.NewArray(w, `{"input":[`), calls: newCalls(maxResponsesID)}
 	if len(opts) > 0 {
 		r.options = opts[0]
 	}
 	r.options.Provider = cmp.Or(r.options.Provider, Provider)
-	for i := range history {
-		if err := r.add(&history[i].Message); err != nil {
-			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
-		}
+	if err := render.Each(history, r.add); err != nil {
+		return err
 	}
 	r.flushResults()
-	return json.Marshal(struct {
-		Input []any `json:"input"`
-	}{r.items}, jsontext.PreserveRawStrings(true))
+	return r.items.End()
 }
 
 // The items of the API, and the parts of their content.
@@ -70,10 +73,10 @@ type (
 	}
 )
 
-// responses builds the items of a request one after the other.
+// responses writes the items of a request one after the other.
 type responses struct {
 	options Options
-	items   []any
+	items   render.Array
 	calls   calls
 }
 
@@ -81,7 +84,7 @@ type responses struct {
 func (r *responses) add(m *event.Message) error {
 	if m.Role == event.Assistant {
 		r.addAssistant(m)
-		return nil
+		return r.items.Err()
 	}
 	role, parts, err := renderOther(m, r)
 	if err != nil {
@@ -89,9 +92,9 @@ func (r *responses) add(m *event.Message) error {
 	}
 	if len(parts) > 0 {
 		r.flushResults()
-		r.items = append(r.items, messageItem{"message", role, parts})
+		r.items.Add(messageItem{"message", role, parts})
 	}
-	return nil
+	return r.items.Err()
 }
 
 // addAssistant adds a message of the assistant. Text between calls becomes a separate
@@ -123,7 +126,10 @@ func (r *responses) addAssistant(m *event.Message) {
 	flush()
 	if items = trimReasoning(items); len(items) > 0 {
 		r.flushResults()
-		r.items, r.calls.open = append(r.items, items...), open
+		for _, item := range items {
+			r.items.Add(item)
+		}
+		r.calls.open = open
 	}
 }
 
@@ -168,13 +174,13 @@ func output(parts []any) any {
 	return content(parts)
 }
 
-// flushResults appends the results of the open calls.
+// flushResults writes the results of the open calls.
 func (r *responses) flushResults() {
 	for _, o := range r.calls.open {
 		if o.result == nil {
 			o.result = outputItem{"function_call_output", o.id, missingResult}
 		}
-		r.items = append(r.items, o.result)
+		r.items.Add(o.result)
 	}
 	r.calls.open = nil
 }

@@ -34,7 +34,7 @@ func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err 
 	if err != nil {
 		return a, err
 	}
-	cost, err := runlog.LoadCost(ctx, log, session)
+	cost, err := runlog.LoadCost(ctx, log, session, runlog.CostOptions{NoTurns: true})
 	if err != nil {
 		return a, err
 	}

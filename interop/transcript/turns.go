@@ -1,15 +1,11 @@
 package transcript
 
-import (
-	"slices"
-
-	"github.com/convlog/convlog/event"
-)
+import "github.com/convlog/convlog/event"
 
 // turns numbers the turns of a session, on each of its paths.
 type turns struct {
 	turnState
-	changes []change
+	changes changes
 }
 
 // turnState is the state of the numbering after an event.
@@ -23,12 +19,6 @@ type turnState struct {
 	index                     int
 }
 
-// change is a new state and the seq of its event.
-type change struct {
-	seq int64
-	turnState
-}
-
 // observe updates the state with x, and sets the turn of x. before is the entry before
 // x.
 func (t *turns) observe(x, before *Entry) {
@@ -36,7 +26,7 @@ func (t *turns) observe(x, before *Entry) {
 	switch x.Event.Type.Name() {
 	case event.HeadMoved:
 		if to, err := x.Event.Parent(); err == nil {
-			t.turnState = t.at(to)
+			t.turnState = t.changes.at(to)
 		}
 	case event.TurnStarted:
 		t.start(x, before)
@@ -46,7 +36,7 @@ func (t *turns) observe(x, before *Entry) {
 		t.message(x)
 	}
 	if t.turnState != old {
-		t.changes = append(t.changes, change{x.Event.Seq, t.turnState})
+		t.changes.add(change{x.Event.Seq, t.turnState})
 	}
 }
 
@@ -76,18 +66,4 @@ func (t *turns) message(x *Entry) {
 		t.count++
 	}
 	t.inputLast = x.isInput
-}
-
-// at returns the state after the event at seq.
-func (t *turns) at(seq int64) turnState {
-	n, _ := slices.BinarySearchFunc(t.changes, seq+1, func(c change, seq int64) int {
-		if c.seq < seq {
-			return -1
-		}
-		return 1
-	})
-	if n == 0 {
-		return turnState{}
-	}
-	return t.changes[n-1].turnState
 }
