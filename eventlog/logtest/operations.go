@@ -211,7 +211,7 @@ func (c *closing) abilityOperations() (all []operation) {
 		})
 		add("Blobs.OpenBlob", func(ctx context.Context) error { return readBlob(b.OpenBlob(ctx, c.digest)) })
 		add("Blobs.RemoveBlobs", func(ctx context.Context) error {
-			return b.RemoveBlobs(ctx, []event.Digest{event.DigestOf([]byte("missing"))})
+			return c.locked(ctx, true, func() error { return b.RemoveBlobs(ctx, []event.Digest{event.DigestOf([]byte("missing"))}) })
 		})
 		add("Blobs.ListBlobs", func(ctx context.Context) error { return drain(b.ListBlobs(ctx)) })
 	}
@@ -234,8 +234,12 @@ func (c *closing) abilityOperations() (all []operation) {
 			_, err := e.Erasing(ctx)
 			return err
 		})
-		add("Eraser.SetErasing", func(ctx context.Context) error { return e.SetErasing(ctx, nil) })
-		add("Eraser.RemoveSession", func(ctx context.Context) error { return e.RemoveSession(ctx, "a", event.Head{}) })
+		add("Eraser.SetErasing", func(ctx context.Context) error {
+			return c.locked(ctx, true, func() error { return e.SetErasing(ctx, nil) })
+		})
+		add("Eraser.RemoveSession", func(ctx context.Context) error {
+			return c.locked(ctx, true, func() error { return e.RemoveSession(ctx, "a", event.Head{}) })
+		})
 	}
 	if k, ok := eventlog.As[eventlog.TailKeeper](c.store); ok {
 		add("TailKeeper.TornTails", func(ctx context.Context) error { return drain(k.TornTails(ctx, "")) })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -318,5 +319,16 @@ func TestDamagedPages(t *testing.T) {
 	must(t, err)
 	if len(infos) != 3 || infos[0].Err != nil || infos[1].Err == nil || infos[2].ID != "c" {
 		t.Errorf("listed %+v", infos)
+	}
+}
+
+// The end of a record without blobs leaves no erasure to finish.
+func TestNothingToErase(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "log.db"))
+	if err := s.SetErasing(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if unfinished, err := s.Erasing(t.Context()); err != nil || !unfinished.Done() {
+		t.Errorf("got %v, %v", unfinished, err)
 	}
 }

@@ -54,10 +54,14 @@ func (s *Store) SetErasing(ctx context.Context, digests []event.Digest) error {
 type erasingBlobs []event.Digest
 
 func (b erasingBlobs) apply(w *writer) error {
-	if err := w.noteBytes(); err != nil { // the log keeps the digests
+	forgotten, err := w.conn.exec(forgetBlobs)
+	if err != nil {
 		return err
 	}
-	if _, err := w.conn.exec(forgetBlobs); err != nil {
+	if n, err := forgotten.RowsAffected(); err == nil && n == 0 && len(b) == 0 {
+		return nil
+	}
+	if err := w.noteBytes(); err != nil { // the write-ahead log keeps the digests
 		return err
 	}
 	for _, d := range b {
