@@ -169,6 +169,14 @@ type (
 		Sync(ctx context.Context, session string) error
 	}
 
+	// Ordered belongs to a store with one write-ahead log for all sessions: if a crash leaves
+	// an append, it also leaves all earlier appends. A fork then needs no Sync of its parent.
+	Ordered interface {
+		Syncer
+		// OrdersAppends does nothing; it marks the ability.
+		OrdersAppends()
+	}
+
 	// Versioner gives each state of a session a version, cheaply: if two versions are
 	// equal, the session has not changed. Watch polls it for appends of other
 	// processes. A missing session is ErrNotFound.

@@ -131,8 +131,10 @@ func (st *sessionState) seal(ctx context.Context, en *entry, lenient bool) error
 		if err := st.log.checkFork(ctx, st.session, f); err != nil {
 			return err
 		}
-		if err := st.log.sync(ctx, f.Parent); err != nil {
-			return err
+		if _, ordered := As[Ordered](st.log.store); !ordered {
+			if err := st.log.sync(ctx, f.Parent); err != nil {
+				return err
+			}
 		}
 		en.Seq, prev = f.Seq+1, f.Hash
 		st.staged.fork = f

@@ -51,7 +51,7 @@ type Options struct {
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
 // and eventlog's interfaces BlobIndex, Blobs, Cataloger, Checker, Eraser, Leaser, Lister,
-// Locker, Notifier, Relater, Salvager, Searcher, Sweeper, Syncer and Versioner. All methods
+// Locker, Notifier, Ordered, Relater, Salvager, Searcher, Sweeper and Versioner. All methods
 // are safe for concurrent use.
 type Store struct {
 	path    string
@@ -82,7 +82,7 @@ var (
 	_ eventlog.Leaser    = (*Store)(nil)
 	_ eventlog.Searcher  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
-	_ eventlog.Syncer    = (*Store)(nil)
+	_ eventlog.Ordered   = (*Store)(nil)
 	_ eventlog.Notifier  = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
 	_ eventlog.Salvager  = (*Store)(nil)
