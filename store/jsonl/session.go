@@ -36,6 +36,7 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 			yield(eventlog.SessionInfo{}, fmt.Errorf("list sessions: %w", err))
 			return
 		}
+		var scratch []byte
 		for _, row := range rows {
 			if !part.Has(row.id) {
 				continue
@@ -44,7 +45,7 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 				yield(eventlog.SessionInfo{}, err)
 				return
 			}
-			info, err := s.sessionInfo(row)
+			info, err := s.sessionInfo(row, &scratch)
 			if errors.Is(err, eventlog.ErrNotFound) {
 				continue
 			}
@@ -104,17 +105,17 @@ func (s *Store) idInFirstLine(name string) string {
 
 // sessionInfo reads a session's first and last event. If they look damaged, it tries
 // again with a scan for holes: a hole may have taken them.
-func (s *Store) sessionInfo(row sessionFile) (eventlog.SessionInfo, error) {
-	info, err := s.readInfo(row, false)
+func (s *Store) sessionInfo(row sessionFile, scratch *[]byte) (eventlog.SessionInfo, error) {
+	info, err := s.readInfo(row, false, scratch)
 	if errors.Is(err, eventlog.ErrCorrupt) {
-		return s.readInfo(row, true)
+		return s.readInfo(row, true, scratch)
 	}
 	return info, err
 }
 
-func (s *Store) readInfo(row sessionFile, thorough bool) (eventlog.SessionInfo, error) {
+func (s *Store) readInfo(row sessionFile, thorough bool, scratch *[]byte) (eventlog.SessionInfo, error) {
 	info := eventlog.SessionInfo{ID: row.id}
-	r := &reader{store: s, name: row.name, checkHoles: thorough, source: source{session: row.id, path: s.path(row.name)}}
+	r := &reader{store: s, name: row.name, checkHoles: thorough, source: source{session: row.id, path: s.path(row.name), scratch: scratch}}
 	if row.id != "" && fileOf(row.id) != row.name {
 		return info, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
 	}
@@ -141,7 +142,8 @@ func (r *reader) readEnds(info *eventlog.SessionInfo) error {
 	if info.Last = r.last; info.Last.Seq > 0 {
 		return r.damage
 	}
-	l := backwardLines{file: r.file, end: r.end, chunk: page}
+	l := backwardLines{file: r.file, end: r.end, chunk: page, buffer: r.borrow()}
+	defer r.giveBack(&l.buffer)
 	line, at, err := l.line()
 	if info.Last, err = r.checkCopy(line, at, 0, err); err != nil {
 		return r.corrupt(at, 0, err)
@@ -152,7 +154,8 @@ func (r *reader) readEnds(info *eventlog.SessionInfo) error {
 // readFirstAppend checks all lines of the first append and stores the first one in
 // info.
 func (r *reader) readFirstAppend(info *eventlog.SessionInfo) error {
-	lines := forwardLines{file: r.file, end: r.end, chunk: page}
+	lines := forwardLines{file: r.file, end: r.end, chunk: page, buffer: r.borrow()}
+	defer r.giveBack(&lines.buffer)
 	for more, due := -1, int64(0); more != 0; {
 		line, at, err := lines.line()
 		check := r.check

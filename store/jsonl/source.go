@@ -21,6 +21,25 @@ type source struct {
 	file    File
 	session string
 	path    string // for error messages
+	// scratch is a buffer for lines that are dropped after a look. A listing has one for all
+	// sessions. It may be nil.
+	scratch *[]byte
+}
+
+// borrow returns the scratch buffer, or a new one.
+func (s *source) borrow() buffer {
+	b := buffer{transient: true}
+	if s.scratch != nil {
+		b.bytes = *s.scratch
+	}
+	return b
+}
+
+// giveBack keeps a borrowed buffer, which may have grown.
+func (s *source) giveBack(b *buffer) {
+	if s.scratch != nil {
+		*s.scratch = b.bytes
+	}
 }
 
 // parse parses a line of the session.

@@ -38,10 +38,11 @@ type tail struct {
 // quickTail finds the tail of a file that ends with a complete append. It reads only
 // that append and the line before it. ok is false if the file ends otherwise.
 func (s *source) quickTail(size int64) (t tail, ok bool) {
-	l := backwardLines{file: s.file, end: size, chunk: page}
 	if size == 0 {
 		return tail{}, true
 	}
+	l := backwardLines{file: s.file, end: size, chunk: page, buffer: s.borrow()}
+	defer s.giveBack(&l.buffer)
 	line, at, err := l.line()
 	last, err := s.checkCopy(line, at, 0, err)
 	if err != nil || last.More() != 0 {
