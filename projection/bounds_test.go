@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -19,7 +20,8 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// counted counts the events and bytes read from a store.
+// counted counts the events and bytes read from a store. A redaction reads several sessions at
+// once.
 type counted struct {
 	eventlog.Store
 	eventlog.Blobs
@@ -38,8 +40,8 @@ func (c *counted) Read(ctx context.Context, session string, r eventlog.Span) ite
 	return func(yield func(event.Event, error) bool) {
 		for e, err := range c.Store.Read(ctx, session, r) {
 			if err == nil {
-				c.events++
-				c.bytes += int64(len(e.Line())) + 1
+				atomic.AddInt64(&c.events, 1)
+				atomic.AddInt64(&c.bytes, int64(len(e.Line()))+1)
 			}
 			if !yield(e, err) {
 				return
@@ -63,7 +65,7 @@ type countedBody struct {
 
 func (b countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.c.bodies += int64(n)
+	atomic.AddInt64(&b.c.bodies, int64(n))
 	return n, err
 }
 
