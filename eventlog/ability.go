@@ -169,12 +169,12 @@ type (
 		Sync(ctx context.Context, session string) error
 	}
 
-	// Ordered belongs to a store with one write-ahead log for all sessions: if a crash leaves
-	// an append, it also leaves all earlier appends. A fork then needs no Sync of its parent.
+	// Ordered belongs to a store with one write-ahead log for all sessions.
 	Ordered interface {
 		Syncer
-		// OrdersAppends does nothing; it marks the ability.
-		OrdersAppends()
+		// OrdersAppends reports whether a crash that leaves an append also leaves all earlier
+		// appends. A fork then needs no Sync of its parent.
+		OrdersAppends() bool
 	}
 
 	// Versioner gives each state of a session a version, cheaply: if two versions are

@@ -131,7 +131,7 @@ func (st *sessionState) seal(ctx context.Context, en *entry, lenient bool) error
 		if err := st.log.checkFork(ctx, st.session, f); err != nil {
 			return err
 		}
-		if _, ordered := As[Ordered](st.log.store); !ordered {
+		if o, ok := As[Ordered](st.log.store); !ok || !o.OrdersAppends() {
 			if err := st.log.sync(ctx, f.Parent); err != nil {
 				return err
 			}

@@ -47,3 +47,11 @@ var (
 func EntriesInWindows(h *HistoryState, window int, o ...RenderOptions) iter.Seq2[Entry, error] {
 	return h.entries(window, optionsOf(o))
 }
+
+// MessagesInWindows is Messages with another number of items that are decoded at a time.
+func MessagesInWindows(h *HistoryState, window int, o ...RenderOptions) ([]Entry, error) {
+	r := newRendering(h, optionsOf(o))
+	r.frozen.window = window
+	err := r.all()
+	return r.frozen.entries, err
+}

@@ -179,7 +179,8 @@ func (g *plot) at(seq int64, replay bool, o projection.RenderOptions) (s seen, e
 	return s, entries
 }
 
-// streams checks that Entries yields entries, also when it decodes few items at a time.
+// streams checks that Entries and Messages give entries, also when they decode few items at
+// a time.
 func (g *plot) streams(h *projection.HistoryState, entries []projection.Entry, o projection.RenderOptions) {
 	for _, window := range []int{1, 2, 5} {
 		var all []projection.Entry
@@ -191,6 +192,13 @@ func (g *plot) streams(h *projection.HistoryState, entries []projection.Entry, o
 		}
 		if diff := cmp.Diff(entries, all, cmpopts.EquateEmpty()); diff != "" {
 			g.Fatalf("entries in windows of %d:\n%s", window, diff)
+		}
+		all, err := projection.MessagesInWindows(h, window, o)
+		if err != nil {
+			g.Fatal(err)
+		}
+		if diff := cmp.Diff(entries, all, cmpopts.EquateEmpty()); diff != "" {
+			g.Fatalf("messages in windows of %d:\n%s", window, diff)
 		}
 	}
 }

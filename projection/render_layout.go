@@ -77,7 +77,7 @@ func (l *layout) block(r itemRange, executions []item, files *workingSet) (answe
 			return nil, err
 		}
 	}
-	if l.yield != nil && r.to-r.from > l.window {
+	if l.yield != nil && !r.isOneWindow(l.window) {
 		if b.ahead, err = lookAhead(r, l.window, executions); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (l *layout) block(r itemRange, executions []item, files *workingSet) (answe
 		for i := range pieces {
 			b.piece(&pieces[i], files != nil)
 		}
-		if next == r.to {
+		if l.yield == nil || next == r.to {
 			return nil
 		}
 		return b.emit(next)
@@ -116,6 +116,18 @@ func (r itemRange) decode(window int, visit func(next int, pieces []piece) error
 		}
 	}
 	return nil
+}
+
+// isOneWindow reports whether decode visits all items at once.
+func (r itemRange) isOneWindow(window int) bool {
+	if r.to-r.from > window {
+		return false
+	}
+	size := 0
+	for it := range r.within(r.from, r.to) {
+		size += len(it.data)
+	}
+	return size < windowBytes
 }
 
 // fewBytes returns the first of the items, whose data has about windowBytes.

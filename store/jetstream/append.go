@@ -11,8 +11,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Append implements eventlog.Store. An append is one message. The server stores it only
-// if the sequence of the session's last message is the expected one. An append under a
+// Append implements eventlog.Store. An append is one message, a frame. The server stores it
+// only if the sequence of the session's last frame is the expected one. Marks are stored
+// before it or in one batch with it. An append under a
 // store lock is stored only if the lock is held. Another append that names blobs checks that
 // they are stored, and that no erasure has begun since.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
@@ -125,6 +126,7 @@ func (a *appending) write(ctx context.Context) error {
 	if limit := s.limit(a.stream.client); a.bodyBytes() > limit {
 		return fmt.Errorf("%w: the append has %d bytes, and the server takes %d: raise max_payload of the server", event.ErrInvalidSize, a.bodyBytes(), limit)
 	}
+	resent := false
 	for range maxTries {
 		if err := a.relate(ctx); err != nil {
 			return err
@@ -142,7 +144,8 @@ func (a *appending) write(ctx context.Context) error {
 		if !isCode(err, codeWrongSequence) || !errors.As(err, &refusal) {
 			return s.failure(err)
 		}
-		done, err := a.settle(ctx, refusal.resent)
+		resent = resent || refusal.resent
+		done, err := a.settle(ctx, resent)
 		if done || err != nil {
 			return err
 		}

@@ -129,21 +129,21 @@ func (h *heads) get(session string, head event.Head) *frame {
 	return nil
 }
 
-// after returns the sequence after the frame that ends before seq; 0 if it is unknown. It
-// may be of a session that was removed since.
-func (h *heads) after(session string, seq int64) uint64 {
+// after returns the sequence after the frame that ends before seq, 0 if it is unknown, and
+// the newest known frame. The sequence may be of a session that was removed since.
+func (h *heads) after(session string, seq int64) (at uint64, newest *frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.of[session]
 	if k == nil {
-		return 0
+		return 0, nil
 	}
 	for _, p := range append(k.passed[:], place{k.frame.next(), k.frame.at + 1}) {
 		if p.first == seq {
-			return p.at
+			return p.at, k.frame
 		}
 	}
-	return 0
+	return 0, k.frame
 }
 
 // put remembers the last frame of a session, without its lines.

@@ -168,7 +168,7 @@ func (st *stream) usersOf(ctx context.Context, digests []event.Digest) (users []
 
 // lists reports whether an event lists a blob now. A damaged event may list it.
 func (st *stream) lists(ctx context.Context, session string, u use) (bool, error) {
-	v, err := st.view(ctx, session)
+	v, err := st.currentView(ctx, session)
 	if err == nil && (u.seq < v.first() || u.seq > v.tip.head().Seq) {
 		return false, nil
 	}
@@ -209,12 +209,16 @@ func (st *stream) messages(ctx context.Context, filters []string) (all []*messag
 	return all, err
 }
 
-// messagesOf returns the messages of a subject. If a replica returns fewer than n, the reading
-// is confirmed.
+// messagesOf returns the n messages of a subject. The reading is confirmed if a replica may
+// lack some.
 func (st *stream) messagesOf(ctx context.Context, subject string, n uint64) (all []*message, err error) {
 	add := func(m *message) error {
 		all = append(all, m)
 		return nil
+	}
+	if st.replicas > 1 {
+		err = st.each(ctx, subject, 1, add)
+		return all, err
 	}
 	r := getRequest{Seq: 1, Next: subject, Batch: maxPage, MaxBytes: batchBytes}
 	if _, err = st.batch(ctx, r, maxPage, add); err == nil && uint64(len(all)) < n {

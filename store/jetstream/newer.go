@@ -21,11 +21,10 @@ const maxNewer = firstPage
 
 // newer reads the frames from a seq on in one request. It returns nil if a reader must ask
 // for the tip first: the place of the event is unknown, the session was rewritten or begun
-// again, or there are too many frames.
+// again, the server lost a known frame, or there are too many frames.
 func (st *stream) newer(ctx context.Context, session string, from int64) (*newer, error) {
-	at := st.store.heads.after(session, from)
-	last := st.store.heads.last(session)
-	if at == 0 || st.replicas > 1 || last.next()-from > maxNewer/2 {
+	at, known := st.store.heads.after(session, from)
+	if at == 0 || st.replicas > 1 || known.next()-from > maxNewer/2 {
 		return nil, nil
 	}
 	n := &newer{stream: st, session: session}
@@ -36,7 +35,7 @@ func (st *stream) newer(ctx context.Context, session string, from int64) (*newer
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case end.more || len(n.frames) == 0:
+	case end.more || len(n.frames) == 0 || n.last().at < known.at:
 		return nil, nil
 	}
 	st.store.heads.put(session, n.last())

@@ -20,7 +20,7 @@ const (
 )
 
 // Read implements eventlog.Store. It asks the leader for the last frame, then any replica
-// for the frames before. The next page is read while the caller consumes the current one.
+// for the frames before; a single server gets one request for newer events (newer). The next page is read while the caller consumes the current one.
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		err := s.read(ctx, session, r, yield)
@@ -270,7 +270,7 @@ func (c *cursor) fetchSome(ctx context.Context) (frames []*frame, err error) {
 // seek moves the position to the event from, or to a place at most skipBase messages before
 // it. f is a frame after the event.
 func (c *cursor) seek(ctx context.Context, f *frame) error {
-	if c.pos = c.stream.store.heads.after(c.session, c.from); c.pos > f.beginning().at {
+	if c.pos, _ = c.stream.store.heads.after(c.session, c.from); c.pos > f.beginning().at {
 		return nil
 	}
 	p, err := c.descend(ctx, f, c.from)

@@ -86,4 +86,4 @@ func (s *Store) sync(ctx context.Context, session string) error {
 
 // OrdersAppends implements eventlog.Ordered: a crash, or a promotion of a standby, leaves the
 // beginning of the server's write-ahead log.
-func (s *Store) OrdersAppends() {}
+func (s *Store) OrdersAppends() bool { return true }

@@ -26,5 +26,5 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 }
 
 // OrdersAppends implements eventlog.Ordered: a crash leaves the beginning of the write-ahead
-// log.
-func (s *Store) OrdersAppends() {}
+// log, unless the store never syncs.
+func (s *Store) OrdersAppends() bool { return s.options.Sync != Never }
