@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -35,10 +36,31 @@ func openLog(t testing.TB, options jetstream.Options) *eventlog.Log {
 func proxied(t testing.TB) (servers *natstest.Cluster, through, direct jetstream.Options) {
 	servers = natstest.Start(t, natstest.Options{Proxied: true})
 	through = jetstream.Options{Connect: servers.Connect}
-	direct = jetstream.Options{Connect: func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect("", append(options, nats.InProcessServer(servers.Nodes[0]))...)
-	}}
+	direct = jetstream.Options{Connect: connectTo(servers.Nodes[0], nil)}
 	return servers, through, direct
+}
+
+// connectTo returns a function that connects to a node of this process. wrap, if there is one,
+// wraps its connections.
+func connectTo(node *natstest.Node, wrap func(net.Conn) net.Conn) func(options ...nats.Option) (*nats.Conn, error) {
+	return func(options ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect("", append(options, nats.InProcessServer(wrapped{node, wrap}))...)
+	}
+}
+
+// wrapped is a node whose connections are wrapped.
+type wrapped struct {
+	node *natstest.Node
+	wrap func(net.Conn) net.Conn
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (w wrapped) InProcessConn() (net.Conn, error) {
+	conn, err := w.node.InProcessConn()
+	if err == nil && w.wrap != nil {
+		conn = w.wrap(conn)
+	}
+	return conn, err
 }
 
 func wantError(t testing.TB, what string, want, got error) {
@@ -185,14 +207,16 @@ func wantLines(t testing.TB, store eventlog.Store, session string, want []string
 	}
 }
 
-// The servers lose acknowledged messages. A store that knows them appends nothing in their
-// place.
+// The servers lose acknowledged messages. A store that knows them does not read the session
+// as if it ended before them, and appends nothing in their place.
 func TestRolledBack(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{Listen: true})
 	options := jetstream.Options{Connect: servers.Connect}
 	log, node := openLog(t, options), servers.Nodes[0]
-	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("one")); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{"one", "two"} {
+		if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage(text)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := node.Kill(); err != nil {
 		t.Fatal(err)
@@ -204,7 +228,7 @@ func TestRolledBack(t *testing.T) {
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("two")); err != nil {
+	if err := suite.UntilStored(t.Context(), log, "s", event.UserMessage("three")); err != nil {
 		t.Fatal(err)
 	}
 	head, err := log.Head(t.Context(), "s")
@@ -214,14 +238,16 @@ func TestRolledBack(t *testing.T) {
 	if err := errors.Join(node.Kill(), os.RemoveAll(node.Folder()), os.CopyFS(node.Folder(), os.DirFS(backup)), node.Start()); err != nil {
 		t.Fatal(err)
 	}
-	err = suite.UntilStored(t.Context(), log, "s", event.UserMessage("three"))
+	_, err = suite.Collect(log.Store().Read(t.Context(), "s", eventlog.Span{From: 2}))
+	wantError(t, "read", eventlog.ErrRolledBack, err)
+	err = suite.UntilStored(t.Context(), log, "s", event.UserMessage("four"))
 	var lost *eventlog.RolledBackError
 	if !errors.As(err, &lost) || lost.Head != head {
 		t.Errorf("append: got error %v, want the lost head %v", err, head)
 	}
 	_, err = log.Head(t.Context(), "s")
 	wantError(t, "head", eventlog.ErrRolledBack, err)
-	suite.CheckEvents(t, openLog(t, options), "s", 1)
+	suite.CheckEvents(t, openLog(t, options), "s", 2)
 }
 
 // A lease of a store that is cut off ends, in its process and for others, by the clock of

@@ -16,7 +16,6 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/store/storetest"
-	"github.com/nats-io/nats.go"
 )
 
 func TestStore(t *testing.T) {
@@ -46,9 +45,7 @@ func harness(servers *natstest.Cluster) storetest.Harness {
 	reading := options
 	reading.ReadOnly = true
 	beside := options
-	beside.Connect = func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect("", append(options, nats.InProcessServer(servers.Nodes[0]))...)
-	}
+	beside.Connect = connectTo(servers.Nodes[0], nil)
 	return storetest.Harness{
 		OpenBeside:   func() (eventlog.Store, error) { return jetstream.New("", beside) },
 		Open:         func() (eventlog.Store, error) { return jetstream.New("", options) },

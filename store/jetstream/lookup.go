@@ -188,42 +188,24 @@ func (st *stream) lists(ctx context.Context, session string, u use) (bool, error
 // messages returns all messages of the subjects that match one of the filters.
 func (st *stream) messages(ctx context.Context, filters []string) (all []*message, err error) {
 	var mu sync.Mutex
-	counts := make(map[string]uint64)
+	var subjects []string
 	err = parallel(filters, func(filter string) error {
-		found, err := st.counts(ctx, filter)
+		found, err := st.subjects(ctx, filter)
 		mu.Lock()
 		defer mu.Unlock()
-		maps.Copy(counts, found)
+		subjects = append(subjects, found...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = parallel(slices.Collect(maps.Keys(counts)), func(subject string) error {
-		some, err := st.messagesOf(ctx, subject, counts[subject])
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, some...)
-		return err
+	err = parallel(subjects, func(subject string) error {
+		return st.each(ctx, subject, 1, func(m *message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, m)
+			return nil
+		})
 	})
-	return all, err
-}
-
-// messagesOf returns the n messages of a subject. The reading is confirmed if a replica may
-// lack some.
-func (st *stream) messagesOf(ctx context.Context, subject string, n uint64) (all []*message, err error) {
-	add := func(m *message) error {
-		all = append(all, m)
-		return nil
-	}
-	if st.replicas > 1 {
-		err = st.each(ctx, subject, 1, add)
-		return all, err
-	}
-	r := getRequest{Seq: 1, Next: subject, Batch: maxPage, MaxBytes: batchBytes}
-	if _, err = st.batch(ctx, r, maxPage, add); err == nil && uint64(len(all)) < n {
-		all = nil
-		err = st.each(ctx, subject, 1, add)
-	}
 	return all, err
 }

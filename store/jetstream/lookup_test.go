@@ -20,16 +20,11 @@ import (
 
 // recorder keeps the bytes that the connections of a store receive.
 type recorder struct {
-	*natstest.Node
 	mu       sync.Mutex
 	received bytes.Buffer
 }
 
-// InProcessConn implements nats.InProcessConnProvider.
-func (r *recorder) InProcessConn() (net.Conn, error) {
-	conn, err := r.Node.InProcessConn()
-	return &recording{conn, r}, err
-}
+func (r *recorder) wrap(conn net.Conn) net.Conn { return &recording{conn, r} }
 
 type recording struct {
 	net.Conn
@@ -70,11 +65,9 @@ func TestErasureReadsOneSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &recorder{Node: servers.Nodes[0]}
+	var r recorder
 	const name, text = "b3RoZXIg", "text of other" // the name is "other " in base64
-	recorded := openLog(t, jetstream.Options{Connect: func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect("", append(options, nats.InProcessServer(r))...)
-	}})
+	recorded := openLog(t, jetstream.Options{Connect: connectTo(servers.Nodes[0], r.wrap)})
 	if _, err := erase.Redact(t.Context(), recorded, "s0", []int64{1, 2}, erase.RedactOptions{Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}

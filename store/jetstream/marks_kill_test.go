@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
@@ -18,28 +16,23 @@ import (
 	"github.com/convlog/convlog/store/jetstream"
 )
 
-// mortal is a server whose connections end after a number of writes, together with the
-// context of the call that writes.
+// mortal ends connections after a number of writes, together with the context of the call
+// that writes.
 type mortal struct {
-	*natstest.Node
 	left atomic.Int64
 	kill context.CancelFunc
 }
 
-// InProcessConn implements nats.InProcessConnProvider.
-func (m *mortal) InProcessConn() (net.Conn, error) {
-	conn, err := m.Node.InProcessConn()
-	return &mortalConn{conn, m}, err
-}
+func (m *mortal) wrap(conn net.Conn) net.Conn { return &mortalConn{conn, m} }
 
 type mortalConn struct {
 	net.Conn
-	server *mortal
+	*mortal
 }
 
 func (c *mortalConn) Write(p []byte) (int, error) {
-	if c.server.left.Add(-1) < 0 {
-		c.server.kill()
+	if c.left.Add(-1) < 0 {
+		c.kill()
 		return 0, net.ErrClosed
 	}
 	return c.Conn.Write(p)
@@ -114,11 +107,9 @@ func killAfter(t *testing.T, servers *natstest.Cluster, healthy *eventlog.Log, w
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	server := &mortal{Node: servers.Nodes[0], kill: cancel}
+	server := &mortal{kill: cancel}
 	server.left.Store(1 << 30)
-	victim, err := jetstream.New("", jetstream.Options{Connect: func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect("", append(options, nats.InProcessServer(server))...)
-	}})
+	victim, err := jetstream.New("", jetstream.Options{Connect: connectTo(servers.Nodes[0], server.wrap)})
 	if err != nil {
 		t.Fatal(err)
 	}

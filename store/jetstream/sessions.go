@@ -17,23 +17,15 @@ import (
 const maxSubjects = 100_000
 
 // subjects returns the subjects of the stream that match a filter, as of now.
-func (st *stream) subjects(ctx context.Context, filter string) ([]string, error) {
-	counts, err := st.counts(ctx, filter)
-	return slices.Collect(maps.Keys(counts)), err
-}
-
-// counts returns the subjects of the stream that match a filter, as of now, with the numbers
-// of their messages.
-func (st *stream) counts(ctx context.Context, filter string) (map[string]uint64, error) {
-	counts := make(map[string]uint64)
+func (st *stream) subjects(ctx context.Context, filter string) (all []string, err error) {
 	for {
-		info, err := st.currentInfo(ctx, &infoRequest{Subjects: filter, Offset: len(counts)})
+		info, err := st.currentInfo(ctx, &infoRequest{Subjects: filter, Offset: len(all)})
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(counts, info.State.Subjects)
+		all = slices.AppendSeq(all, maps.Keys(info.State.Subjects))
 		if len(info.State.Subjects) < maxSubjects {
-			return counts, nil
+			return all, nil
 		}
 	}
 }

@@ -265,3 +265,12 @@ func TestCloseWhileQueued(t *testing.T) {
 	want(t, eventlog.ErrClosed, <-result)
 	release()
 }
+
+// A store that never syncs keeps no order in a power loss, so a fork syncs its parent.
+func TestOrdersAppends(t *testing.T) {
+	for sync, want := range map[SyncPolicy]bool{Always: true, Periodic: true, Never: false} {
+		if got := New("unused", Options{Sync: sync}).OrdersAppends(); got != want {
+			t.Errorf("%v: got %v, want %v", sync, got, want)
+		}
+	}
+}
