@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -165,18 +166,19 @@ func dedupe(seqs []int64) (list []int64) {
 // altering changes bodies when they are read.
 type altering struct {
 	*counted
-	alter bool
+	alter func(body string) string
 }
 
 func (a *altering) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	r, err := a.counted.OpenBlob(ctx, d)
-	if err != nil || !a.alter {
+	if err != nil || a.alter == nil {
 		return r, err
 	}
+	body, err := io.ReadAll(r)
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(strings.NewReader(" "), r), r}, nil
+	}{strings.NewReader(a.alter(string(body))), r}, err
 }
 
 func TestABodyWithChangedBytesIsSkipped(t *testing.T) {
@@ -188,11 +190,42 @@ func TestABodyWithChangedBytesIsSkipped(t *testing.T) {
 			g := &garden.Garden{T: t, Log: log}
 			bulk(g, "s", padded)
 			seq := good(g)
-			store.alter = true
+			store.alter = func(body string) string { return " " + body }
 			view, err := projection.Load(garden.Bg, log, "s", garden.PathTrace)
 			g.Allow(err)
 			garden.Same(t, "state", g.Expected(seq, g.Lineage("s")).Path, view.State.Seen)
 			garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, projection.ErrBadDigest))
+		})
+	}
+}
+
+// Entries decodes a body while it reads it, and uses no part of a changed one.
+func TestEntriesSkipAChangedBody(t *testing.T) {
+	for name, alter := range map[string]func(body string) string{
+		"other text":  func(body string) string { return strings.Replace(body, "message 7", "Message 7", 1) },
+		"a cut body":  func(body string) string { return body[:len(body)/2] },
+		"more text":   func(body string) string { return body + "{}" },
+		"another seq": func(body string) string { return strings.Replace(body, `["m",8,`, `["m",9,`, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &altering{counted: countReads(memory.New())}
+			log := eventlog.Open(store)
+			defer func() { _ = log.Close() }()
+			g := &garden.Garden{T: t, Log: log}
+			bulk(g, "s", padded)
+			want, err := newStory(t, log, "s").history().Messages()
+			g.Allow(err)
+			g.Snapshot("s", projection.Of("", projection.History()), true)
+			store.alter = func(body string) string {
+				if changed := alter(body); changed != body {
+					return changed
+				}
+				t.Error("the body is the same")
+				return body
+			}
+			got, err := collect(projection.EntriesOf(garden.Bg, log, "s", 0, 16, projection.RenderOptions{}))
+			g.Allow(err)
+			garden.Same(t, "entries", want, got)
 		})
 	}
 }

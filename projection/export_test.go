@@ -1,9 +1,12 @@
 package projection
 
 import (
+	"context"
 	"iter"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
 )
 
 // Buffered limits the bytes of events that a load keeps in memory.
@@ -43,9 +46,15 @@ var (
 	DocumentText  = func(n *document) string { return string(n.value()) }
 )
 
-// EntriesInWindows is Entries with another number of items that are decoded at a time.
+// EntriesOf is Entries with other limits.
+func EntriesOf(ctx context.Context, log *eventlog.Log, session string, bytes, window int, o RenderOptions, opts ...Options) iter.Seq2[Entry, error] {
+	return entriesOf(ctx, log, session, bytes, window, optionsOf([]RenderOptions{o}), opts...)
+}
+
+// EntriesInWindows renders a state as Entries does, with another number of items that are
+// decoded at a time.
 func EntriesInWindows(h *HistoryState, window int, o ...RenderOptions) iter.Seq2[Entry, error] {
-	return h.entries(window, optionsOf(o))
+	return newRendering(h, optionsOf(o)).entries(window)
 }
 
 // MessagesInWindows is Messages with another number of items that are decoded at a time.

@@ -41,6 +41,8 @@ type HistoryState struct {
 	usage jsontext.Value
 	// since is the seq of the newest compaction.
 	since int64
+	// room limits the payloads that the items hold; nil is no limit.
+	room *room
 
 	chain chain
 }
@@ -66,6 +68,9 @@ func (k itemKind) isRedacted() bool   { return k&redactedBit == 0 }
 // item is the payload of an event, or the members of it that redaction keeps.
 type item struct {
 	kind itemKind
+	// size and sum are the size and a hash of a payload that is in the log and not in data.
+	size uint32
+	sum  uint64
 	// seq is the seq of the event. Of a literal it is the seq of the compaction.
 	seq  int64
 	data jsontext.Value
@@ -75,12 +80,10 @@ type item struct {
 	covers event.Covers
 }
 
-// itemOf returns the item of an event.
+// itemOf returns the item of an event, with the payload.
 func itemOf(kind itemKind, e *event.Event) item {
-	if e.Redacted() {
-		return item{kind: kind.redacted(), seq: e.Seq, data: e.Kept()}
-	}
-	return item{kind: kind, seq: e.Seq, data: own(e.Data), message: event.Remembered[event.Message](e)}
+	var unlimited *room
+	return unlimited.itemOf(kind, e)
 }
 
 // largeData is the size of data that has a buffer of its own in a store.
@@ -119,10 +122,10 @@ func (h *HistoryState) apply(e *event.Event) error {
 	}
 	switch name {
 	case event.MessageAdded:
-		h.items.add(itemOf(messageItem, e))
+		h.items.add(h.room.itemOf(messageItem, e))
 		return h.dropResults(e)
 	case event.ContextAdded:
-		h.items.add(itemOf(contextItem, e))
+		h.items.add(h.room.itemOf(contextItem, e))
 	case event.ToolCompleted:
 		h.executions.add(itemOf(executionItem, e))
 	case event.StepStarted:

@@ -54,6 +54,11 @@ func decodeHistory(body jsontext.Value) (HistoryState, error) {
 	if err := readState(body, &b); err != nil {
 		return HistoryState{}, err
 	}
+	return b.state()
+}
+
+// state returns the state that b encodes.
+func (b *historyBody) state() (HistoryState, error) {
 	for _, x := range b.Executions {
 		if x.kind.plain() != executionItem {
 			return HistoryState{}, fmt.Errorf("%w: a %q among the executions", errBadState, x.kind)

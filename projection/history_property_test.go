@@ -179,21 +179,31 @@ func (g *plot) at(seq int64, replay bool, o projection.RenderOptions) (s seen, e
 	return s, entries
 }
 
+// reads checks that Entries gives entries, also if it holds few payloads and reads few at a
+// time.
+func (g *plot) reads(entries []projection.Entry, o projection.RenderOptions, options projection.Options) {
+	bytes, window := rapid.SampledFrom([]int{0, 100, 1000}).Draw(g.T, "held"), rapid.SampledFrom([]int{1, 2, 5, 8}).Draw(g.T, "window")
+	all, err := collect(projection.EntriesOf(context.Background(), g.log, g.session, bytes, window, o, options))
+	if err != nil {
+		g.Fatal(err)
+	}
+	if diff := cmp.Diff(entries, all, cmpopts.EquateEmpty()); diff != "" {
+		g.Fatalf("entries that hold %d bytes, in windows of %d:\n%s", bytes, window, diff)
+	}
+}
+
 // streams checks that Entries and Messages give entries, also when they decode few items at
 // a time.
 func (g *plot) streams(h *projection.HistoryState, entries []projection.Entry, o projection.RenderOptions) {
 	for _, window := range []int{1, 2, 5} {
-		var all []projection.Entry
-		for e, err := range projection.EntriesInWindows(h, window, o) {
-			if err != nil {
-				g.Fatal(err)
-			}
-			all = append(all, e)
+		all, err := collect(projection.EntriesInWindows(h, window, o))
+		if err != nil {
+			g.Fatal(err)
 		}
 		if diff := cmp.Diff(entries, all, cmpopts.EquateEmpty()); diff != "" {
 			g.Fatalf("entries in windows of %d:\n%s", window, diff)
 		}
-		all, err := projection.MessagesInWindows(h, window, o)
+		all, err = projection.MessagesInWindows(h, window, o)
 		if err != nil {
 			g.Fatal(err)
 		}
@@ -219,6 +229,7 @@ func (g *plot) laws() {
 			g.Fatalf("at %d: replayed, and from a snapshot:\n%s", seq, diff)
 		}
 		g.foldsOn(seq, replayed)
+		g.reads(entries, o, projection.Options{At: seq, Replay: rapid.Bool().Draw(g.T, "replay")})
 		switch g.types[seq] {
 		case event.CompactionTriggered:
 		case event.StepStarted:

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -39,6 +40,8 @@ type Projection[S any] struct {
 	Digest func(s *S) (event.Digest, error)
 
 	builtin bool // a projection of this package
+	// stream is Decode for a body that memory does not hold; nil if Decode is used.
+	stream func(body io.Reader) (S, error)
 }
 
 // Part is a Projection of any state, as an element of a Set. Only Projection
@@ -69,6 +72,7 @@ type fold interface {
 	apply(e *event.Event) error
 	encode() (jsontext.Value, error)
 	decode(body jsontext.Value) error
+	decodeFrom(body io.Reader) error
 	digest() (event.Digest, error)
 	// save copies the state. restore sets the state to the copy; it may be called
 	// several times.
@@ -133,6 +137,20 @@ func (f *typedFold[S]) decode(body jsontext.Value) (err error) {
 		err = json.Unmarshal(body, &f.state, json.RejectUnknownMembers(true))
 	}
 	if err != nil {
+		f.reset()
+	}
+	return err
+}
+
+func (f *typedFold[S]) decodeFrom(body io.Reader) (err error) {
+	if f.stream == nil {
+		b, err := io.ReadAll(body)
+		if err != nil {
+			return err
+		}
+		return f.decode(b)
+	}
+	if f.state, err = f.stream(body); err != nil {
 		f.reset()
 	}
 	return err

@@ -2,9 +2,7 @@ package projection
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"iter"
 	"runtime"
 	"sync"
 
@@ -83,29 +81,6 @@ func (h *HistoryState) Messages(o ...RenderOptions) ([]Entry, error) {
 	}
 	return r.frozen.entries, nil
 }
-
-// Entries yields the entries of Messages one by one, for a long history: it decodes a block
-// of more than 1,024 messages twice, and holds the decoded messages between a call and its
-// result, between the pieces of a group, and some thousand others. After an error the
-// sequence ends.
-func (h *HistoryState) Entries(o ...RenderOptions) iter.Seq2[Entry, error] {
-	return h.entries(decodeWindow, optionsOf(o))
-}
-
-// entries is Entries with another number of items that are decoded at a time.
-func (h *HistoryState) entries(window int, o RenderOptions) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		r := newRendering(h, o)
-		r.frozen.window = window
-		r.frozen.yield = func(e Entry) bool { return yield(e, nil) }
-		if err := r.all(); err != nil && !errors.Is(err, errStopped) {
-			yield(Entry{}, err)
-		}
-	}
-}
-
-// errStopped means that the caller of Entries ended its loop.
-var errStopped = errors.New("stopped")
 
 func optionsOf(o []RenderOptions) (first RenderOptions) {
 	if len(o) > 0 {

@@ -66,6 +66,7 @@ type groupKey struct {
 type itemRange struct {
 	*itemList
 	from, to int
+	stored   *storedItems // reads the payloads that are in the log; nil if none is there only
 }
 
 // block lays out the items of a block. The first block has files; it begins with the
@@ -105,7 +106,10 @@ func (l *layout) block(r itemRange, executions []item, files *workingSet) (answe
 func (r itemRange) decode(window int, visit func(next int, pieces []piece) error) error {
 	all := make([]piece, min(r.to-r.from, window))
 	for at := r.from; at < r.to; {
-		items := fewBytes(r.slice(at, min(at+window, r.to)))
+		items, err := r.load(at, window)
+		if err != nil {
+			return err
+		}
 		pieces := all[:len(items)]
 		if err := decodeItems(items, pieces); err != nil {
 			return err
@@ -118,6 +122,15 @@ func (r itemRange) decode(window int, visit func(next int, pieces []piece) error
 	return nil
 }
 
+// load returns the items of the window that begins at an index, with their payloads.
+func (r itemRange) load(at, window int) ([]item, error) {
+	items := fewBytes(r.slice(at, min(at+window, r.to)))
+	if r.stored == nil {
+		return items, nil
+	}
+	return r.stored.load(r.itemList, at, len(items), window)
+}
+
 // isOneWindow reports whether decode visits all items at once.
 func (r itemRange) isOneWindow(window int) bool {
 	if r.to-r.from > window {
@@ -125,16 +138,16 @@ func (r itemRange) isOneWindow(window int) bool {
 	}
 	size := 0
 	for it := range r.within(r.from, r.to) {
-		size += len(it.data)
+		size += it.bytes()
 	}
 	return size < windowBytes
 }
 
-// fewBytes returns the first of the items, whose data has about windowBytes.
+// fewBytes returns the first of the items, whose payloads have about windowBytes.
 func fewBytes(items []item) []item {
 	size := 0
 	for i := range items {
-		if size += len(items[i].data); size >= windowBytes {
+		if size += items[i].bytes(); size >= windowBytes {
 			return items[:i+1]
 		}
 	}
@@ -156,7 +169,7 @@ func (b *block) piece(p *piece, first bool) {
 // prefix begins the history with the prefix contexts and the working set.
 func (b *block) prefix(r itemRange, files *workingSet) error {
 	for it := range r.within(r.from, r.to) {
-		if it.kind.plain() != contextItem {
+		if it.kind.plain() != contextItem || it.size > 0 { // an item holds the payload of a prefix
 			continue
 		}
 		var p piece

@@ -17,7 +17,7 @@ import (
 // A result follows its call in the history, however many items, and however large ones, are
 // between them.
 func TestResultsFarFromTheirCalls(t *testing.T) {
-	for _, x := range []struct{ calls, bytes int }{{600, 20 << 10}, {3000, 10}} {
+	for _, x := range []struct{ calls, bytes int }{{600, 20 << 10}, {300, 60 << 10}, {3000, 10}} {
 		var events []event.Event
 		for i := range x.calls {
 			events = append(events, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall(fmt.Sprint(i), "read", nil)}}))
@@ -46,12 +46,9 @@ func TestResultsFarFromTheirCalls(t *testing.T) {
 				t.Fatalf("%d calls: call %d has the result %.100v", x.calls, i, result)
 			}
 		}
-		var all []projection.Entry
-		for e, err := range view.State.Entries() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, e)
+		all, err := collect(projection.Entries(t.Context(), log, "s", projection.RenderOptions{}))
+		if err != nil {
+			t.Fatal(err)
 		}
 		if diff := cmp.Diff(messages, all); diff != "" {
 			t.Errorf("%d calls: Entries differs from Messages:\n%.2000s", x.calls, diff)

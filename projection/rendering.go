@@ -14,6 +14,7 @@ type Rendering struct {
 	frozen            layout
 	items, executions int
 	begun             bool // the first block is frozen
+	stored            *storedItems
 }
 
 // fewCalls is the room for results that the rendering makes for calls without one.
@@ -59,7 +60,7 @@ func (r *Rendering) open(l *layout, h *HistoryState, from int) error {
 	if r.begun && from == end {
 		return nil
 	}
-	_, err := l.block(itemRange{&h.items, from, end}, h.executions.unanswered(), r.files(h))
+	_, err := l.block(r.rangeOf(h, from, end), h.executions.unanswered(), r.files(h))
 	return err
 }
 
@@ -73,7 +74,7 @@ func (r *Rendering) freeze(h *HistoryState) (end int, err error) {
 		}
 		executions := h.executions.rendered[r.executions:]
 		n := executedBefore(executions, it.seq)
-		answered, err := r.frozen.block(itemRange{&h.items, r.items, at - 1}, executions[:n], r.files(h))
+		answered, err := r.frozen.block(r.rangeOf(h, r.items, at-1), executions[:n], r.files(h))
 		if err != nil {
 			return 0, err
 		}
@@ -81,6 +82,11 @@ func (r *Rendering) freeze(h *HistoryState) (end int, err error) {
 		r.items, r.executions, r.begun = at, r.executions+n, true
 	}
 	return r.items, nil
+}
+
+// rangeOf returns the items of h from one index up to another one.
+func (r *Rendering) rangeOf(h *HistoryState, from, to int) itemRange {
+	return itemRange{&h.items, from, to, r.stored}
 }
 
 // files is the working set for the first block, nil for the other ones.

@@ -177,41 +177,66 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 	if p.Version != f.version() {
 		return false, 0, fmt.Errorf("%w: %s has version %d, want %d", ErrOtherVersion, f.name(), p.Version, f.version())
 	}
-	state := p.State
 	if !p.Body.IsZero() {
-		if state, err = readBlob(ctx, log, p.Body.Blob); err != nil {
-			return false, 0, err
-		}
-		read = int64(len(state))
+		read, err = withBlob(ctx, log, p.Body.Blob, func(r io.Reader) error { return named(f, f.decodeFrom(r)) })
+		return err == nil, read, err
 	}
-	if len(state) == 0 {
-		return false, read, fmt.Errorf("%w: %s: no state", ErrUnreadableBody, f.name())
+	if len(p.State) == 0 {
+		return false, 0, fmt.Errorf("%w: %s: no state", ErrUnreadableBody, f.name())
 	}
-	if err := f.decode(state); err != nil {
-		return false, read, fmt.Errorf("%w: %s: %w", ErrUnreadableBody, f.name(), err)
+	if err := named(f, f.decode(p.State)); err != nil {
+		return false, 0, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
 	}
-	return true, read, nil
+	return true, 0, nil
 }
 
-// readBlob reads a blob; the log checks its digest. An error is a reason to skip the
-// snapshot, except when the context is canceled or the log is closed.
-func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (_ jsontext.Value, err error) {
+// named adds the name of a fold to an error.
+func named(f fold, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name(), err)
+	}
+	return nil
+}
+
+// readBlob reads a blob. The errors are the errors of withBlob.
+func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (v jsontext.Value, err error) {
+	_, err = withBlob(ctx, log, d, func(r io.Reader) (err error) {
+		v, err = io.ReadAll(r)
+		return err
+	})
+	return v, err
+}
+
+// withBlob calls use with a blob, and returns the number of bytes that use read. The log
+// checks the digest when use reads to the end. An error is a reason to skip the snapshot,
+// except when the context is canceled or the log is closed.
+func withBlob(ctx context.Context, log *eventlog.Log, d event.Digest, use func(r io.Reader) error) (read int64, err error) {
 	r, err := log.OpenBlob(ctx, d)
 	if err == nil {
-		var b []byte
-		b, err = io.ReadAll(r)
-		if err = errors.Join(err, r.Close()); err == nil {
-			return b, nil
-		}
+		counted := &countedReader{Reader: r}
+		err = errors.Join(use(counted), r.Close())
+		read = counted.bytes
 	}
 	switch {
-	case ctx.Err() != nil || errors.Is(err, eventlog.ErrClosed):
-		return nil, err
+	case err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrClosed):
+		return read, err
 	case errors.Is(err, eventlog.ErrCorrupt):
-		return nil, fmt.Errorf("%w: %w", ErrBadDigest, err)
+		return read, fmt.Errorf("%w: %w", ErrBadDigest, err)
 	default:
-		return nil, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+		return read, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
 	}
+}
+
+// countedReader counts the bytes that are read.
+type countedReader struct {
+	io.Reader
+	bytes int64
+}
+
+func (r *countedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.bytes += int64(n)
+	return n, err
 }
 
 // skippable reports whether err is a reason to skip a snapshot.

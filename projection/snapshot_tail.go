@@ -144,28 +144,9 @@ func (l *Loaded) foldTail(ctx context.Context, s *snapshotChoice) error {
 		}
 		return nil
 	}
-	for ranges := s.ranges(l.Head.Seq); len(ranges) > 0; {
-		n := ranges.Near()
-		if err := l.foldRanges(ctx, s, ranges[:n]); err != nil {
-			return err
-		}
-		ranges = ranges[n:]
-	}
-	return nil
-}
-
-// foldRanges reads ranges with small gaps at once, and folds their events.
-func (l *Loaded) foldRanges(ctx context.Context, s *snapshotChoice, ranges event.Path) error {
-	all := eventlog.Between(ranges[0].From, ranges[len(ranges)-1].To)
-	for e, err := range s.log.Read(ctx, l.Session, all) {
+	for e, err := range readPath(ctx, s.log, l.Session, s.ranges(l.Head.Seq), eventlog.Between) {
 		if err != nil {
 			return fmt.Errorf("project session %q: %w", l.Session, err)
-		}
-		if e.Seq > ranges[0].To {
-			ranges = ranges[1:]
-		}
-		if e.Seq < ranges[0].From {
-			continue
 		}
 		l.Explain.read(&e)
 		if err := l.foldEvent(s, &e); err != nil {

@@ -158,7 +158,7 @@ var exportFormats = map[string]exportFormat{
 // exportList writes the messages that the model sees on one line.
 func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
 	form := historyOptions{format: x.format, model: x.model, turns: x.turns}
-	entries, err := loadHistory(ctx, log, session, form)
+	entries, err := historyOf(ctx, log, session, form)
 	if err == nil {
 		err = form.request(ctx, log, w, entries)
 	}

@@ -74,7 +74,7 @@ form of the log, one per line.`,
 }
 
 func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x historyOptions) error {
-	entries, err := loadHistory(ctx, log, session, x)
+	entries, err := historyOf(ctx, log, session, x)
 	if err != nil {
 		return err
 	}
@@ -93,16 +93,19 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x 
 	return p.flush()
 }
 
-// history is the messages of a history, which are decoded one after the other.
+// history is the messages of a history, which are read one after the other.
 type history = iter.Seq2[projection.Entry, error]
 
-// loadHistory loads the messages of a session's history.
-func loadHistory(ctx context.Context, log *eventlog.Log, session string, x historyOptions) (history, error) {
-	view, err := projection.Load(ctx, log, session, projection.History(), projection.Options{At: x.at})
-	if err != nil {
-		return nil, pastEnd(ctx, log, session, err)
-	}
-	return x.turns.entries(ctx, log, session, view.State.Entries())
+// historyOf returns the messages of a session's history.
+func historyOf(ctx context.Context, log *eventlog.Log, session string, x historyOptions) (history, error) {
+	all := projection.Entries(ctx, log, session, projection.RenderOptions{}, projection.Options{At: x.at})
+	return x.turns.entries(ctx, log, session, func(yield func(projection.Entry, error) bool) {
+		for e, err := range all {
+			if !yield(e, pastEnd(ctx, log, session, err)) {
+				return
+			}
+		}
+	})
 }
 
 // request writes the body of a request to a model API with the history.

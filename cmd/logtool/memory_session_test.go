@@ -68,20 +68,24 @@ func longCalls(i int) []event.Event {
 	return append(events, event.AssistantMessage("Done."))
 }
 
-// A history needs memory for its messages, as they are in the log, and not for their
-// rendering. The tree of a session needs none for them.
+// A history needs memory for a part of its messages, also from a snapshot. The tree of a
+// session needs none for them.
 func TestMemoryOfALongHistory(t *testing.T) {
-	const batches, messages = 80, 80 * mebi
-	dir := fill(t, batches, longCalls)
-	for most, commands := range map[int][]string{
-		baseMemory + 2*messages: {
+	dir := fill(t, 80, longCalls)
+	for _, step := range []struct {
+		most     int
+		commands []string
+	}{
+		{baseMemory + 8*mebi, []string{"optree a", "runlog a"}},
+		{baseMemory + 56*mebi, []string{
 			"history a", "history a --json",
 			"export a --format openai", "export a --format responses", "export a --format anthropic",
-		},
-		baseMemory + 8*mebi: {"optree a", "runlog a"},
+		}},
+		{1 << 30, []string{"snapshot a"}},
+		{baseMemory + 56*mebi, []string{"history a --json", "export a --format openai"}},
 	} {
-		for _, command := range commands {
-			wantPeak(t, most, 32*mebi, 0, append([]string{"--store", dir}, strings.Fields(command)...)...)
+		for _, command := range step.commands {
+			wantPeak(t, step.most, 32*mebi, 0, append([]string{"--store", dir}, strings.Fields(command)...)...)
 		}
 	}
 }
