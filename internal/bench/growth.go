@@ -66,10 +66,23 @@ var growthTrials = []trial{
 	},
 }
 
-// growSessions creates sessions of 100,000 and 1,000 events.
+// growSessions creates sessions of 100,000 and 1,000 events. Both end with the same 64
+// messages, so that an operation at the end reads the same in both.
 func (b *bench) growSessions(ctx context.Context, log *eventlog.Log) (old, young string, err error) {
 	old, young = b.name(), b.name()
-	return old, young, errors.Join(fill(ctx, log, old, b.sizes.history), fill(ctx, log, young, shortLen))
+	for session, n := range map[string]int{old: b.sizes.history, young: shortLen} {
+		err = errors.Join(err, fill(ctx, log, session, n), appendAll(ctx, log, session, chat(32), batchLen))
+	}
+	return old, young, err
+}
+
+// chat returns n messages of the user, each with an answer.
+func chat(n int) (events []event.Event) {
+	w := newWriter()
+	for range n {
+		events = append(events, event.UserMessage(w.text(200)), event.New(assistant(event.Text(w.text(800)))))
+	}
+	return events
 }
 
 func resultHot(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figure, error) {

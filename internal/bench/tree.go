@@ -50,10 +50,14 @@ func forks(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	used := b.name() // the forked sessions stay as they are: both end with a conversation
+	if err := fill(ctx, log, used, shortLen); err != nil {
+		return nil, err
+	}
 	ours := func(session string) side {
 		return func(ctx context.Context) (float64, error) { return b.timeForks(ctx, log, session) }
 	}
-	one := func(ctx context.Context) (float64, error) { return b.timeNotes(ctx, log, young) }
+	one := func(ctx context.Context) (float64, error) { return b.timeNotes(ctx, log, used) }
 	against, err := compare(ctx, b.sizes.rounds, ours(old), one, samples.times)
 	if err != nil {
 		return nil, err

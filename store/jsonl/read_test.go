@@ -78,10 +78,10 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// counting is an FS that counts the bytes read.
+// counting is an FS that counts the reads, and their bytes.
 type counting struct {
 	FS
-	bytes int
+	calls, bytes int
 }
 
 type countingFile struct {
@@ -96,6 +96,7 @@ func (c *counting) Open(name string, flag int) (File, error) {
 
 func (c *countingFile) ReadAt(p []byte, at int64) (int, error) {
 	n, err := c.File.ReadAt(p, at)
+	c.fs.calls++
 	c.fs.bytes += n
 	return n, err
 }
@@ -117,6 +118,24 @@ func TestSpansReadLittle(t *testing.T) {
 		must(t, err)
 		if c.bytes > 200<<10 {
 			t.Errorf("%+v read %d bytes of %d", span, c.bytes, len(content(events)))
+		}
+	}
+}
+
+// A read of the newest events does not search the file for them.
+func TestNewestReadsAreFew(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", content(noteEvents(t, "s", 2000)))
+	c := &counting{FS: Dir(dir)}
+	s := open(t, dir, Options{FS: c})
+	_, err := read(t, s, "s", eventlog.Span{Limit: 1, Backward: true}) // the first read scans for holes
+	must(t, err)
+	for _, span := range []eventlog.Span{{From: 1999}, {From: 1999, To: 1999}, {To: 2000, Backward: true, Limit: 2}} {
+		c.calls = 0
+		_, err := read(t, s, "s", span)
+		must(t, err)
+		if c.calls > 8 {
+			t.Errorf("%+v made %d reads", span, c.calls)
 		}
 	}
 }

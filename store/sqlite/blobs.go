@@ -29,7 +29,7 @@ const (
 	readPiece    = `SELECT body FROM blob_pieces WHERE blob = ? AND piece = ?`
 	deletePieces = `DELETE FROM blob_pieces WHERE blob = ?`
 	deleteBlob   = `DELETE FROM blobs WHERE key = ?`
-	listBlobs    = `SELECT digest, bytes, written FROM blobs WHERE digest > ? ORDER BY digest LIMIT ?`
+	listBlobs    = `SELECT digest, bytes, written FROM blobs WHERE digest > ? ORDER BY digest` + limitRows
 )
 
 const (

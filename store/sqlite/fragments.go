@@ -18,7 +18,7 @@ const (
 	scanSession = `SELECT key, first, head FROM sessions NOT INDEXED WHERE id = ?`
 	nextSession = `SELECT session, ` + shortLine + ` FROM events WHERE session > ? ORDER BY session, seq LIMIT 1`
 	lowestSeq   = `SELECT seq FROM events WHERE session = ? ORDER BY seq LIMIT 1`
-	readRows    = `SELECT key, seq, ` + shortLine + ` FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`
+	readRows    = `SELECT key, seq, ` + shortLine + ` FROM events WHERE session = ? AND seq >= ? ORDER BY seq` + limitRows
 )
 
 // Fragments implements eventlog.Salvager. Every row is a fragment, and so is every

@@ -14,7 +14,7 @@ import (
 
 const (
 	readState       = `SELECT rules, watermark, erasures FROM search_state`
-	readBacklogRows = `SELECT key, session, seq, ` + shortLine + ` FROM events WHERE key > ? ORDER BY key LIMIT ?`
+	readBacklogRows = `SELECT key, session, seq, ` + shortLine + ` FROM events WHERE key > ? ORDER BY key` + limitRows
 	indexEvent      = `INSERT INTO search (rowid, grams) VALUES (?, ?)`
 	setWatermark    = `UPDATE search_state SET rules = ?, watermark = ?`
 )

@@ -23,7 +23,7 @@ const (
 	deleteUser  = `DELETE FROM blob_users WHERE session = ? AND seq = ?`
 	deleteUsers = `DELETE FROM blob_users WHERE session = ?`
 	listUsers   = `SELECT s.id, u.session, u.seq FROM blob_users u JOIN sessions s ON s.key = u.session
-		WHERE u.digest = ? AND (u.session, u.seq) > (?, ?) ORDER BY u.session, u.seq LIMIT ?`
+		WHERE u.digest = ? AND (u.session, u.seq) > (?, ?) ORDER BY u.session, u.seq` + limitRows
 
 	findUnknown = `SELECT count(*) FROM (SELECT 1 FROM blob_users WHERE digest = '' LIMIT 1)`
 

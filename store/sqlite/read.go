@@ -17,8 +17,8 @@ import (
 const (
 	readSession  = `SELECT key, first, head FROM sessions WHERE id = ?`
 	readEnds     = `SELECT key, first, head, hash FROM sessions WHERE id = ?`
-	readForward  = `SELECT ` + shortLine + ` FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
-	readBackward = `SELECT ` + shortLine + ` FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
+	readForward  = `SELECT ` + shortLine + ` FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq` + limitRows
+	readBackward = `SELECT ` + shortLine + ` FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC` + limitRows
 	findRow      = `SELECT key FROM events WHERE session = ? AND seq = ?`
 	countKey     = `SELECT count(*) FROM sessions WHERE key = ?`
 )
@@ -26,6 +26,10 @@ const (
 // shortLine is the column line, and NULL for a longer line. SQLite finds the length
 // without reading the line.
 const shortLine = `iif(length(line) <= 8519680, line, NULL)`
+
+// limitRows bounds the rows of a query by a parameter. SQLite compiles a statement again after
+// each binding of a plain "LIMIT ?"; the sign prevents it.
+const limitRows = ` LIMIT +?`
 
 // Read implements eventlog.Store. Read fixes the head at the start and then reads page
 // by page. Once pages have their full size, the next page is read while the caller

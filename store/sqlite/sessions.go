@@ -16,8 +16,8 @@ const (
 		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
-		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id LIMIT ?`
-	listIDs     = `SELECT id FROM sessions WHERE id >= ? AND id <> ? ORDER BY id LIMIT ?`
+		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id` + limitRows
+	listIDs     = `SELECT id FROM sessions WHERE id >= ? AND id <> ? ORDER BY id` + limitRows
 	listSession = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
 		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
