@@ -32,7 +32,7 @@ func (b *runBuilder) contextOf(t *Turn, m *event.Message) {
 }
 
 // outlineText is the most bytes of a text in an outline.
-const outlineText = 1 << 10
+const outlineText = 512
 
 // said returns a message of a turn. In an outline it has the beginning of the text only,
 // with single spaces if it is shortened.
