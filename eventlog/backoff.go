@@ -16,7 +16,7 @@ type backoff struct {
 
 // maxWait bounds one wait, so that a leader soon tries again after the others stop. A
 // distant server may need more: four times the time of an append.
-const maxWait = 40 * time.Millisecond
+const maxWait = 80 * time.Millisecond
 
 // maxWaiting bounds the waits of one append together, or ten times the time of an append.
 // After it a leader tries without waiting, and soon gets ahead of leaders that wait.

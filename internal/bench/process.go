@@ -128,7 +128,7 @@ func (s *serverBench) timeProcesses(ctx context.Context, n int) (perEvent float6
 	if err := appendEach(ctx, s.log, session, users(startLen)); err != nil {
 		return 0, 0, err
 	}
-	each := s.sizes.durable / n
+	each := s.sizes.shared / n
 	processes := make([]*process, n)
 	for i := range processes {
 		if processes[i], err = (appender{s.url, session, each}).start(ctx); err != nil {
