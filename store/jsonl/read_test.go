@@ -140,6 +140,20 @@ func TestNewestReadsAreFew(t *testing.T) {
 	}
 }
 
+// Two damaged lines, one of them 16 KiB before the end, do not hide an event between them.
+func TestDamageNearTheEndHidesNoEarlierEvent(t *testing.T) {
+	dir := t.TempDir()
+	file := content(noteEvents(t, "s", 2000))
+	for _, from := range []int{0, len(file) - 16<<10} {
+		line := from + bytes.IndexByte(file[from:], '\n') + 1
+		copy(file[line:], "damage")
+	}
+	write(t, dir, "s", file)
+	s := open(t, dir)
+	wantSeqs(t, s, "s", eventlog.Span{From: 1000, To: 1000}, 1000)
+	wantSeqs(t, s, "s", eventlog.Span{To: 1000, Backward: true, Limit: 1}, 1000)
+}
+
 // The first append after opening reads the end of the file twice, as far back as a power
 // loss can damage it, and the next append reads 8 bytes. Neither grows with the session
 // beyond that.

@@ -121,8 +121,8 @@ func (s *source) seek(seq, end int64) (int64, error) {
 	if first, ok := s.seqAt(0); !ok || first >= seq {
 		return 0, nil
 	}
-	mid := end - near // most reads are of the newest lines
-	for ; high-low > near; mid = low + (high-low)/2 {
+	mid, first := end-near, true // most reads are of the newest lines
+	for ; high-low > near; mid, first = low+(high-low)/2, false {
 		at, err := s.nextStart(mid, high)
 		if err != nil {
 			return 0, err
@@ -133,6 +133,7 @@ func (s *source) seek(seq, end int64) (int64, error) {
 		}
 		found, ok := s.seqAt(at)
 		switch {
+		case !ok && first: // damage near the end is no reason to scan the file
 		case !ok:
 			return s.scanFor(low, seq, end)
 		case found == seq:
