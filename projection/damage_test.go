@@ -230,6 +230,39 @@ func TestEntriesSkipAChangedBody(t *testing.T) {
 	}
 }
 
+// failing is a store whose bodies fail with an error when they are closed.
+type failing struct {
+	*counted
+	atClose error
+}
+
+type failingBody struct {
+	io.ReadCloser
+	atClose error
+}
+
+func (f *failing) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
+	r, err := f.counted.OpenBlob(ctx, d)
+	return &failingBody{r, f.atClose}, err
+}
+
+func (b *failingBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.atClose) }
+
+// A load keeps no state of a body that fails after it was decoded.
+func TestABodyThatFailsAtItsEndIsSkipped(t *testing.T) {
+	store := &failing{counted: countReads(memory.New())}
+	log := eventlog.Open(store)
+	defer func() { _ = log.Close() }()
+	g := &garden.Garden{T: t, Log: log}
+	bulk(g, "s", padded)
+	seq := good(g)
+	store.atClose = io.ErrClosedPipe
+	view, err := projection.Load(garden.Bg, log, "s", garden.PathTrace)
+	g.Allow(err)
+	garden.Same(t, "state", g.Expected(seq, g.Lineage("s")).Path, view.State.Seen)
+	garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, projection.ErrUnreadableBody))
+}
+
 // A load skips a snapshot that covers another path and uses the newest usable one,
 // also if it read that snapshot earlier.
 func TestASnapshotOffThePathIsSkipped(t *testing.T) {

@@ -179,6 +179,9 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 	}
 	if !p.Body.IsZero() {
 		read, err = withBlob(ctx, log, p.Body.Blob, func(r io.Reader) error { return named(f, f.decodeFrom(r)) })
+		if err != nil {
+			f.reset() // the blob may fail after the decoding
+		}
 		return err == nil, read, err
 	}
 	if len(p.State) == 0 {
