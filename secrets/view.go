@@ -17,7 +17,7 @@ import (
 // secrets: in events, in listings, in the results of searches and in bodies of text. The
 // log over a view, its projections and its exports then have no secret that the scanner
 // finds, except in structural members (event.Type.Structural). Ids, seqs and hashes stay the same. The stored lines (event.Event.Line) have no
-// masks. A load skips a snapshot whose state has a secret, and folds the events.
+// masks. A load skips a snapshot whose state is a blob or has a secret, and folds the events.
 //
 // A view is for reading: appends are eventlog.ErrReadOnly, and abilities that change or
 // copy the store are missing. Closing the view closes the store.

@@ -125,6 +125,50 @@ func TestViewShowsNoSecret(t *testing.T) {
 	}
 }
 
+// A state over a view has the masks of the events, also if a snapshot has the state. In the
+// JSON of a state, a secret at the start of a line comes after a letter: \n.
+func TestViewMasksStates(t *testing.T) {
+	store := memory.New()
+	log := eventlog.Open(store)
+	filler := strings.Repeat(" filler", 15000)
+	for range 90 {
+		if _, err := log.Append(t.Context(), "a", eventlog.Any(), event.UserMessage("a\n"+token+"\n"+filler)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live, err := projection.Resume(t.Context(), log, "a", projection.Of("", projection.History()))
+	if err == nil {
+		_, _, err = live.Snapshot(t.Context(), projection.Request{Trigger: projection.Manual, Body: true})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := eventlog.Open(secrets.View(store, secrets.Default()))
+	view, err := projection.Load(t.Context(), shown, "a", projection.History())
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := view.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages {
+		if m.Message.Text() != "a\n"+masked+"\n"+filler {
+			t.Fatalf("%.80q", m.Message.Text())
+		}
+	}
+	var entries []projection.Entry
+	for e, err := range projection.Entries(t.Context(), shown, "a", projection.RenderOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	if diff := cmp.Diff(messages, entries); diff != "" {
+		t.Errorf("Entries differs from Messages:\n%.2000s", diff)
+	}
+}
+
 func TestViewIsReadOnly(t *testing.T) {
 	for name, open := range stores(t) {
 		t.Run(name, func(t *testing.T) {
