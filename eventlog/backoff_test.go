@@ -42,8 +42,8 @@ func TestWaitsAfterLostHeads(t *testing.T) {
 	}{
 		{0, 0, 0},
 		{1, 0, 0},
-		{40, 10 * time.Millisecond, 40 * 40 * time.Millisecond},
-		{2000, 300 * time.Millisecond, 540 * time.Millisecond},
+		{40, 10 * time.Millisecond, 580 * time.Millisecond},
+		{2000, 300 * time.Millisecond, 580 * time.Millisecond}, // half a second, and a wait that began before its end
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := eventlog.Open(&contended{memory.New(), c.rivals, func() {}})
