@@ -70,10 +70,11 @@ var growthTrials = []trial{
 // messages, so that an operation at the end reads the same in both.
 func (b *bench) growSessions(ctx context.Context, log *eventlog.Log) (old, young string, err error) {
 	old, young = b.name(), b.name()
-	for session, n := range map[string]int{old: b.sizes.history, young: shortLen} {
-		err = errors.Join(err, fill(ctx, log, session, n), appendAll(ctx, log, session, chat(32), batchLen))
+	err = errors.Join(fill(ctx, log, old, b.sizes.history), fill(ctx, log, young, shortLen))
+	for _, session := range []string{old, young} {
+		err = errors.Join(err, appendAll(ctx, log, session, chat(32), batchLen))
 	}
-	return old, young, err
+	return old, young, errors.Join(err, finishIndexing(ctx, log))
 }
 
 // chat returns n messages of the user, each with an answer.
