@@ -113,16 +113,16 @@ func (s *source) lineAt(at, end int64) (line []byte, next int64, err error) {
 }
 
 // seek returns the offset of the first line whose seq is at least seq, or end if there
-// is none. It looks near the end first, then uses binary search. It reads only the start of
-// each line: the caller must check the line it finds.
+// is none. It uses binary search, and begins near the end, because most reads are of the newest
+// lines. It reads only the start of each line: the caller must check the line it finds.
 func (s *source) seek(seq, end int64) (int64, error) {
 	const near = 16 << 10
 	low, high := int64(0), end // the line starts in [low, high], or does not exist
 	if first, ok := s.seqAt(0); !ok || first >= seq {
 		return 0, nil
 	}
-	mid := end - near // most reads are of the newest lines
-	for ; high-low > near; mid = low + (high-low)/2 {
+	for back := int64(near); high-low > near; back = min(4*back, end) {
+		mid := max(low+(high-low)/2, end-back)
 		at, err := s.nextStart(mid, high)
 		if err != nil {
 			return 0, err
