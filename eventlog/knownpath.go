@@ -23,7 +23,7 @@ type knownPaths struct {
 const (
 	// maxKnown is the number of sessions in knownPaths, and maxStretches the number of
 	// stretches of each.
-	maxKnown, maxStretches = 128, 1024
+	maxKnown, maxStretches = 32, 16_384
 	// minKnown is the seq at which the shortest path in knownPaths ends.
 	minKnown = 1024
 )

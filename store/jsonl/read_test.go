@@ -140,11 +140,11 @@ func TestNewestReadsAreFew(t *testing.T) {
 	}
 }
 
-// Two damaged lines, one of them 16 KiB before the end, do not hide an event between them.
+// Damaged lines near the start and near the end do not hide the events between them.
 func TestDamageNearTheEndHidesNoEarlierEvent(t *testing.T) {
 	dir := t.TempDir()
 	file := content(noteEvents(t, "s", 2000))
-	for _, from := range []int{0, len(file) - 16<<10} {
+	for _, from := range []int{0, len(file) - 256<<10, len(file) - 64<<10, len(file) - 16<<10} {
 		line := from + bytes.IndexByte(file[from:], '\n') + 1
 		copy(file[line:], "damage")
 	}

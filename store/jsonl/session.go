@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/folder"
@@ -36,25 +38,47 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 			yield(eventlog.SessionInfo{}, fmt.Errorf("list sessions: %w", err))
 			return
 		}
-		var scratch []byte
-		for _, row := range rows {
-			if !part.Has(row.id) {
-				continue
-			}
-			if err := s.alive(ctx); err != nil {
-				yield(eventlog.SessionInfo{}, err)
-				return
-			}
-			info, err := s.sessionInfo(row, &scratch)
-			if errors.Is(err, eventlog.ErrNotFound) {
-				continue
-			}
-			info.Err = err
-			if !yield(info, nil) {
-				return
+		rows = slices.DeleteFunc(rows, func(row sessionFile) bool { return !part.Has(row.id) })
+		buffers := make([][]byte, runtime.GOMAXPROCS(0))
+		for some := range slices.Chunk(rows, listAhead) {
+			for _, listed := range s.sessionInfos(ctx, some, buffers) {
+				if listed.failed != nil {
+					yield(eventlog.SessionInfo{}, listed.failed)
+					return
+				}
+				if !errors.Is(listed.info.Err, eventlog.ErrNotFound) && !yield(listed.info, nil) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// listAhead is the number of sessions that a listing reads at once.
+const listAhead = 16
+
+// listed is a session of a listing, or the error that ends it.
+type listed struct {
+	info   eventlog.SessionInfo
+	failed error
+}
+
+// sessionInfos reads sessions with a worker for each buffer.
+func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers [][]byte) []listed {
+	all := make([]listed, len(rows))
+	var workers sync.WaitGroup
+	for w := range min(len(buffers), len(rows)) {
+		workers.Go(func() {
+			for i := w; i < len(rows); i += len(buffers) {
+				if all[i].failed = s.alive(ctx); all[i].failed != nil {
+					return
+				}
+				all[i].info, all[i].info.Err = s.sessionInfo(rows[i], &buffers[w])
+			}
+		})
+	}
+	workers.Wait()
+	return all
 }
 
 // sessionFile is a file name and the session id that it should hold.

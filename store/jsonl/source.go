@@ -113,16 +113,17 @@ func (s *source) lineAt(at, end int64) (line []byte, next int64, err error) {
 }
 
 // seek returns the offset of the first line whose seq is at least seq, or end if there
-// is none. It looks near the end first, then uses binary search. It reads only the start of
-// each line: the caller must check the line it finds.
+// is none. It uses binary search, and begins near the end, because most reads are of the newest
+// lines. It reads only the start of each line: the caller must check the line it finds.
 func (s *source) seek(seq, end int64) (int64, error) {
 	const near = 16 << 10
 	low, high := int64(0), end // the line starts in [low, high], or does not exist
 	if first, ok := s.seqAt(0); !ok || first >= seq {
 		return 0, nil
 	}
-	mid, first := end-near, true // most reads are of the newest lines
-	for ; high-low > near; mid, first = low+(high-low)/2, false {
+	for back := int64(near); high-low > near; back = min(4*back, end) {
+		middle := low + (high-low)/2
+		mid := max(middle, end-back)
 		at, err := s.nextStart(mid, high)
 		if err != nil {
 			return 0, err
@@ -133,7 +134,7 @@ func (s *source) seek(seq, end int64) (int64, error) {
 		}
 		found, ok := s.seqAt(at)
 		switch {
-		case !ok && first: // damage near the end is no reason to scan the file
+		case !ok && mid > middle: // damage near the end is no reason to scan the file
 		case !ok:
 			return s.scanFor(low, seq, end)
 		case found == seq:
