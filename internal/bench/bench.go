@@ -38,7 +38,7 @@ type sizes struct {
 
 var (
 	full  = sizes{rounds: 9, events: 12_000, durable: 960, shared: 9600, sessions: 10_000, large: 10_000, history: 100_000, turns: 1000, verify: 256 << 20, decades: 3, stores: 2}
-	quick = sizes{rounds: 3, events: 6_000, durable: 320, shared: 960, sessions: 10_000, large: 10_000, history: 100_000, turns: 300, verify: 64 << 20, decades: 2, stores: 2}
+	quick = sizes{rounds: 3, events: 6_000, durable: 320, shared: 4800, sessions: 10_000, large: 10_000, history: 100_000, turns: 300, verify: 64 << 20, decades: 2, stores: 2}
 )
 
 // newBench creates a work folder in dir or in the folder for temporary files. If that
