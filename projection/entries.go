@@ -24,7 +24,8 @@ import (
 //
 // The first error ends the sequence. The errors are the errors of Load and of Messages. If a
 // message is redacted during the iteration, Entries yields it as it was before or without its
-// content. If the session is removed, the error matches eventlog.ErrNotFound.
+// content. If the session or a body is removed, the sequence may end with an error that matches
+// eventlog.ErrNotFound or eventlog.ErrBlobNotFound.
 func Entries(ctx context.Context, log *eventlog.Log, session string, render RenderOptions, opts ...Options) iter.Seq2[Entry, error] {
 	return entriesOf(ctx, log, session, windowBytes, decodeWindow, optionsOf([]RenderOptions{render}), opts...)
 }

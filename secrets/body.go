@@ -95,7 +95,7 @@ func (b *bodyReader) examine() {
 	}
 	at := b.done
 	b.out = b.out[:0:0]
-	for _, f := range b.scanner.Find(b.buf) {
+	for _, f := range b.scanner.findEscaped(b.buf) {
 		if f.Start < at {
 			continue // it is in out already
 		}

@@ -79,6 +79,21 @@ func TestBodyEqualsText(t *testing.T) {
 	}
 }
 
+// In a body of JSON, a secret at the start of a line comes after the letter of an escape.
+func TestBodiesOfJSON(t *testing.T) {
+	mask := event.Mask("github-token")
+	for text, want := range map[string]string{
+		`{"a":"b\n` + token + `\n"}`: `{"a":"b\n` + mask + `\n"}`,
+		`["\t` + token + `"]`:        `["\t` + mask + `"]`,
+		`C:\\n` + token:              `C:\\n` + token, // a backslash, and a name that begins with n
+		`\`:                          `\`,
+	} {
+		if got := maskBody(t, strings.NewReader(text)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestBodiesThatAreNotText(t *testing.T) {
 	for name, body := range map[string]string{
 		"zeros": "\x00\x01" + token, "not UTF-8": "\xff\xfe" + token, "empty": "", "image": "\x89PNG\r\n\x1a\n" + strings.Repeat(token+"\x00", 100_000),

@@ -1,8 +1,10 @@
 package secrets
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -50,8 +52,37 @@ var defaultScanner = sync.OnceValue(func() *Scanner {
 
 // Find returns the secrets of a text, ordered, without overlaps. If two secrets
 // overlap, the finding covers both and has the rule that comes first in the rule set.
-func (s *Scanner) Find(text []byte) []Finding {
-	var found []ranked
+func (s *Scanner) Find(text []byte) []Finding { return merge(s.all(text)) }
+
+// findEscaped is Find for a text that may be JSON: a secret may follow an escape that ends
+// with a letter, such as \n.
+func (s *Scanner) findEscaped(text []byte) []Finding {
+	found := s.all(text)
+	if blank := blankEscapes(text); blank != nil {
+		found = append(found, s.all(blank)...)
+	}
+	return merge(found)
+}
+
+// blankEscapes returns a copy of text with spaces in the place of escapes of control
+// characters; nil if it has none.
+func blankEscapes(text []byte) (blank []byte) {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; strings.IndexByte("bfnrt", text[i]) >= 0 {
+			if blank == nil {
+				blank = bytes.Clone(text)
+			}
+			blank[i-1], blank[i] = ' ', ' '
+		}
+	}
+	return blank
+}
+
+// all returns the matches of all rules.
+func (s *Scanner) all(text []byte) (found []ranked) {
 	for _, r := range s.regions(text) {
 		rule := &s.rules[r.rule]
 		for _, m := range rule.matches(text, r) {
@@ -64,7 +95,7 @@ func (s *Scanner) Find(text []byte) []Finding {
 			}
 		}
 	}
-	return merge(found)
+	return found
 }
 
 // matches are the matches in a region, relative to its start. If the last one ends with
