@@ -195,19 +195,35 @@ func (n *Node) Kill() error {
 	return err
 }
 
-// Pause stops the process of a node with SIGSTOP, so that its connections stay open.
-func (n *Node) Pause() error { return n.signal(syscall.SIGSTOP) }
+// Pause stops the process of a node with SIGSTOP, so that its connections stay open. It
+// returns when all threads have stopped: a busy thread may stop late.
+func (n *Node) Pause() error {
+	pid, err := n.signal(syscall.SIGSTOP)
+	if err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	_, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+	if err == nil && !status.Stopped() {
+		err = fmt.Errorf("node %s has ended", n.Name)
+	}
+	return err
+}
 
 // Continue continues the process of a node after Pause.
-func (n *Node) Continue() error { return n.signal(syscall.SIGCONT) }
+func (n *Node) Continue() error {
+	_, err := n.signal(syscall.SIGCONT)
+	return err
+}
 
-func (n *Node) signal(s syscall.Signal) error {
+// signal sends a signal to the process of the node.
+func (n *Node) signal(s syscall.Signal) (pid int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process == nil {
-		return fmt.Errorf("node %s is no process", n.Name)
+		return 0, fmt.Errorf("node %s is no process", n.Name)
 	}
-	return n.process.Process.Signal(s)
+	return n.process.Process.Pid, n.process.Process.Signal(s)
 }
 
 // InProcessConn connects to a node of this process without a network. It is for
