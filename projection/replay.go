@@ -35,12 +35,14 @@ func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 			l.Explain.Parts[i].Folded = 0
 		}
 	}
-	for path := r.tree.Path(r.Head.Seq); len(path) > 0; {
-		n := path.Near()
-		if err := r.readPath(ctx, log, path[:n]); err != nil {
+	for e, err := range readPath(ctx, log, l.Session, r.tree.Path(r.Head.Seq), eventlog.Between) {
+		if err != nil {
+			return fmt.Errorf("project session %q: %w", l.Session, err)
+		}
+		l.Explain.read(&e)
+		if err := r.secondPass(&e); err != nil {
 			return err
 		}
-		path = path[n:]
 	}
 	return nil
 }
@@ -64,19 +66,6 @@ func (r *replayer) readAll(ctx context.Context, log *eventlog.Log) error {
 // onlyTree reports whether the rest of the first pass needs the events for the tree only.
 func (r *replayer) onlyTree() bool {
 	return r.offPath && !slices.ContainsFunc(r.folds, func(f fold) bool { return f.scope() == event.SessionScope })
-}
-
-// readPath makes the second pass over stretches with small gaps.
-func (r *replayer) readPath(ctx context.Context, log *eventlog.Log, path event.Path) error {
-	return r.read(ctx, log, eventlog.Between(path[0].From, path[len(path)-1].To), func(e *event.Event) (bool, error) {
-		if e.Seq > path[0].To {
-			path = path[1:]
-		}
-		if e.Seq < path[0].From {
-			return true, nil
-		}
-		return true, r.secondPass(e)
-	})
 }
 
 // read visits the events of a range until visit returns false.
