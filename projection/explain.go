@@ -11,8 +11,8 @@ type Explain struct {
 	Parts []PartExplain
 	// Skipped lists the snapshots that could not be used, newest first.
 	Skipped []SkippedSnapshot
-	// Events counts the events that the load read, and Bytes the length of their
-	// lines and of payloads in blobs. An event that is read twice counts twice.
+	// Events counts the events that the load read, except those in small gaps of a path, and
+	// Bytes the length of their lines and of payloads in blobs. An event that is read twice counts twice.
 	Events int64
 	Bytes  int64
 	// BodyBytes is the number of bytes of snapshot bodies that the load read from
