@@ -18,6 +18,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
 
 func TestMain(m *testing.M) {
+	natstest.RunNode()
 	// With -race a process sleeps a second before it exits, and the scripts run
 	// a hundred of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=10"))
@@ -104,7 +105,6 @@ func TestJetStreamScripts(t *testing.T) {
 			{Name: "blind", Password: "secret", Publish: []string{"convlog.>", "$JS.API.DIRECT.GET.*"}},
 		}}},
 	} {
-		opts.Listen = true
 		url := natstest.Start(t, opts).URL()
 		variables = append(variables, name+"="+strings.TrimPrefix(url, "nats://"))
 		if name == "SERVER" {

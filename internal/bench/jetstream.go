@@ -147,7 +147,7 @@ type jetstreamBench struct {
 // jetstream starts servers, an empty log and a bare stream, with a replica on each server.
 func (b *bench) jetstream(ctx context.Context, servers int) (j *jetstreamBench, err error) {
 	j = new(jetstreamBench)
-	if j.servers, err = natstest.New(natstest.Options{Nodes: servers, Processes: true}); err != nil {
+	if j.servers, err = natstest.New(natstest.Options{Nodes: servers}); err != nil {
 		return nil, err
 	}
 	b.closes = append(b.closes, j.servers.Close)

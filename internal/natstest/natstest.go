@@ -1,5 +1,6 @@
-// Package natstest gives tests NATS servers with JetStream: one node or a cluster, in
-// this process or as processes that can be killed and stopped.
+// Package natstest gives tests NATS servers with JetStream: one node or a cluster. Each
+// node is a process of its own, so that it can be killed and stopped, and the race
+// detector of a test reports races of the test only.
 package natstest
 
 import (
@@ -16,13 +17,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options say how nodes run. The zero value is one node in this process that takes
-// connections of this process only. Such a node answers a wrong password after 10 seconds:
-// a connection inside a process has no buffer.
+// Options say how nodes run. The zero value is one node.
 type Options struct {
 	Nodes     int           // how many; 0 is one
-	Listen    bool          // listen on the loopback interface. More nodes than one, processes and proxies always do
-	Processes bool          // each node is a process of its own: see RunNode
 	Proxied   bool          // routes and clients pass through proxies: see Node.Isolate and Node.Clients
 	Settings  string        // lines of the configuration of every node
 	JetStream string        // lines of its block jetstream, for example "sync_interval: always" or "enabled: false"
@@ -39,7 +36,8 @@ type Cluster struct {
 	folder string
 }
 
-// Start starts nodes that end with the test, and waits until they store messages.
+// Start starts nodes that end with the test, and waits until they store messages. They are
+// this program, started again: TestMain calls RunNode first.
 func Start(t testing.TB, opts Options) *Cluster {
 	t.Helper()
 	c, err := New(opts)
@@ -58,10 +56,10 @@ func Start(t testing.TB, opts Options) *Cluster {
 const attempts = 5
 
 // New starts nodes with files in a temporary folder, and waits until they store
-// messages. The caller closes the cluster.
+// messages. The caller closes the cluster. The nodes are this program, started again: it
+// calls RunNode first.
 func New(opts Options) (*Cluster, error) {
 	opts.Nodes = max(opts.Nodes, 1)
-	opts.Listen = opts.Listen || opts.Nodes > 1 || opts.Processes || opts.Proxied
 	var errs error
 	for range attempts {
 		c, err := start(opts)
@@ -190,9 +188,6 @@ func (c *Cluster) URL() string {
 // Connect connects to the cluster. The options of Options.Client come before opts.
 func (c *Cluster) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	opts = append(append([]nats.Option{}, c.opts.Client...), opts...)
-	if !c.opts.Listen {
-		return nats.Connect("", append([]nats.Option{nats.InProcessServer(c.Nodes[0])}, opts...)...)
-	}
 	return nats.Connect(c.URL(), opts...)
 }
 

@@ -69,7 +69,7 @@ func count(t *testing.T, js jetstream.JetStream) (n uint64) {
 // The files of a killed node outlive it, and its clients come back by themselves.
 func TestKill(t *testing.T) {
 	for name, opts := range map[string]Options{
-		"inside": {}, "listening": {Listen: true}, "process": {Processes: true}, "proxied": {Proxied: true},
+		"direct": {}, "proxied": {Proxied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Start(t, opts)
@@ -92,7 +92,7 @@ func TestKill(t *testing.T) {
 
 // A cluster stores messages without one of its nodes: stopped, cut off or killed.
 func TestCluster(t *testing.T) {
-	c := Start(t, Options{Nodes: 3, Processes: true, Proxied: true})
+	c := Start(t, Options{Nodes: 3, Proxied: true})
 	_, js := newStream(t, c)
 	leader := leaderOf(t, c)
 	follower := c.Nodes[0]
@@ -154,7 +154,7 @@ func leaderOf(t *testing.T, c *Cluster) *Node {
 
 // Options.Settings and Options.JetStream are lines of the configuration.
 func TestSettings(t *testing.T) {
-	c := Start(t, Options{Listen: true, JetStream: "enabled: false", Settings: `authorization { user: "u", password: "p" }`, Client: []nats.Option{nats.UserInfo("u", "p")}})
+	c := Start(t, Options{JetStream: "enabled: false", Settings: `authorization { user: "u", password: "p" }`, Client: []nats.Option{nats.UserInfo("u", "p")}})
 	nc, err := c.Connect()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -29,9 +28,8 @@ type Node struct {
 	routes          map[*Node]*tcpproxy.Proxy // from this node to the others
 
 	mu      sync.Mutex
-	inside  *server.Server // of a node in this process that runs
-	process *exec.Cmd      // of another node that runs
-	ended   chan struct{}  // closed after the end of the process
+	process *exec.Cmd     // of a node that runs
+	ended   chan struct{} // closed after the end of the process
 }
 
 func (n *Node) folder() string { return filepath.Join(n.cluster.folder, n.Name) }
@@ -90,8 +88,11 @@ func (n *Node) URL() string {
 	if n.clients != nil {
 		return "nats://" + n.clients.Addr()
 	}
-	return "nats://" + n.addr()
+	return n.DirectURL()
 }
+
+// DirectURL is the address of the node behind its proxy.
+func (n *Node) DirectURL() string { return "nats://" + n.addr() }
 
 // Folder is the folder with the files of JetStream.
 func (n *Node) Folder() string { return filepath.Join(n.folder(), "jetstream") }
@@ -99,7 +100,7 @@ func (n *Node) Folder() string { return filepath.Join(n.folder(), "jetstream") }
 func (n *Node) running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.inside != nil || n.process != nil
+	return n.process != nil
 }
 
 // Start starts a killed node again, and waits until it takes connections.
@@ -116,47 +117,11 @@ func (n *Node) Start() error {
 	})
 }
 
-func (n *Node) launch() error {
-	if n.cluster.opts.Processes {
-		return n.launchProcess()
-	}
-	opts, err := nodeOptions(n.config())
-	if err != nil {
-		return err
-	}
-	opts.NoLog, opts.NoSigs, opts.DontListen = true, true, !n.cluster.opts.Listen
-	s, err := server.NewServer(opts)
-	if err != nil {
-		return err
-	}
-	s.Start()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.inside = s
-	return nil
-}
-
-// nodeOptions reads a configuration.
-func nodeOptions(file string) (*server.Options, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	opts := new(server.Options)
-	return opts, opts.ProcessConfigString(string(text))
-}
-
-// wait waits until the node takes connections. A node that cannot is killed.
+// wait waits until the node takes connections.
 func (n *Node) wait(ctx context.Context) error {
 	n.mu.Lock()
-	s, ended := n.inside, n.ended
+	ended := n.ended
 	n.mu.Unlock()
-	if s != nil {
-		if s.ReadyForConnections(startTime) {
-			return nil
-		}
-		return errors.Join(fmt.Errorf("node %s takes no connections", n.Name), n.Kill())
-	}
 	return until(ctx, func(ctx context.Context) error {
 		select {
 		case <-ended:
@@ -172,17 +137,11 @@ func (n *Node) wait(ctx context.Context) error {
 	})
 }
 
-// Kill kills a node without a farewell, and waits for its end. A node in this process
-// shuts down: it stores what it has in memory, and says farewell.
+// Kill kills a node without a farewell, and waits for its end. What it has only in memory
+// is lost.
 func (n *Node) Kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.inside != nil {
-		n.inside.Shutdown()
-		n.inside.WaitForShutdown()
-		n.inside = nil
-		return nil
-	}
 	if n.process == nil {
 		return fmt.Errorf("node %s does not run", n.Name)
 	}
@@ -221,25 +180,14 @@ func (n *Node) signal(s syscall.Signal) (pid int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process == nil {
-		return 0, fmt.Errorf("node %s is no process", n.Name)
+		return 0, fmt.Errorf("node %s does not run", n.Name)
 	}
 	return n.process.Process.Pid, n.process.Process.Signal(s)
 }
 
-// InProcessConn connects to a node of this process without a network. It is for
-// nats.InProcessServer.
-func (n *Node) InProcessConn() (net.Conn, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.inside == nil {
-		return nil, fmt.Errorf("node %s does not run in this process", n.Name)
-	}
-	return n.inside.InProcessConn()
-}
-
 // leaderOf returns the name of the node that leads a stream, as this node knows it.
 func (n *Node) leaderOf(ctx context.Context, stream string) (string, error) {
-	nc, err := nats.Connect("nats://"+n.addr(), append([]nats.Option{nats.Timeout(brief), nats.NoReconnect()}, n.cluster.opts.Client...)...)
+	nc, err := nats.Connect(n.DirectURL(), append([]nats.Option{nats.Timeout(brief), nats.NoReconnect()}, n.cluster.opts.Client...)...)
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,6 @@ import (
 const nodeVariable = "NATSTEST_NODE"
 
 // RunNode runs a node if this process was started as one, and then ends the process.
-// TestMain of a test with Options.Processes calls it first.
 func RunNode() {
 	config := os.Getenv(nodeVariable)
 	if config == "" {
@@ -31,8 +30,12 @@ func RunNode() {
 // runNode runs a node until the process that started it ends, which closes the standard
 // input.
 func runNode(config string) error {
-	opts, err := nodeOptions(config)
+	text, err := os.ReadFile(config)
 	if err != nil {
+		return err
+	}
+	opts := new(server.Options)
+	if err := opts.ProcessConfigString(string(text)); err != nil {
 		return err
 	}
 	opts.NoSigs = true
@@ -48,8 +51,8 @@ func runNode(config string) error {
 
 func (n *Node) logFile() string { return n.folder() + ".log" }
 
-// launchProcess starts this program again as a node.
-func (n *Node) launchProcess() error {
+// launch starts this program again as a node.
+func (n *Node) launch() error {
 	program, err := os.Executable()
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ const sessions = "convlog_0"
 // One NATS server is killed at any moment while processes write, and starts again.
 func TestKillNode(t *testing.T) {
 	t.Parallel() // it mostly waits
-	servers := natstest.Start(t, natstest.Options{Processes: true})
+	servers := natstest.Start(t, natstest.Options{})
 	s := newServerFixture(t, jetstreamBackend, servers.URL())
 	restart := func(*group) {
 		s.must(servers.Nodes[0].Kill())
@@ -42,7 +42,7 @@ func TestKillNode(t *testing.T) {
 // Processes that write to one store on a NATS server are killed at any moment.
 func TestKillJetStream(t *testing.T) {
 	t.Parallel() // it mostly waits
-	servers := natstest.Start(t, natstest.Options{Listen: true})
+	servers := natstest.Start(t, natstest.Options{})
 	c := newServerFixture(t, jetstreamBackend, servers.URL()).startGroup(groupSize, job{})
 	c.killMany(min(killsPerStore, *killsFlag/2))
 	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
@@ -51,7 +51,7 @@ func TestKillJetStream(t *testing.T) {
 // A cluster of three servers loses one at a time, or its network, while processes write.
 func TestCluster(t *testing.T) {
 	t.Parallel() // it mostly waits
-	servers := natstest.Start(t, natstest.Options{Nodes: 3, Processes: true, Proxied: true})
+	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
 	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
 	x := cluster{s, servers}
 	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.stopLeader, x.part)

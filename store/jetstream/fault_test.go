@@ -40,25 +40,22 @@ func proxied(t testing.TB) (servers *natstest.Cluster, through, direct jetstream
 	return servers, through, direct
 }
 
-// connectTo returns a function that connects to a node of this process. wrap, if there is one,
-// wraps its connections.
+// connectTo returns a function that connects to a node past its proxy. wrap, if there is
+// one, wraps its connections.
 func connectTo(node *natstest.Node, wrap func(net.Conn) net.Conn) func(options ...nats.Option) (*nats.Conn, error) {
 	return func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect("", append(options, nats.InProcessServer(wrapped{node, wrap}))...)
+		return nats.Connect(node.DirectURL(), append(options, nats.SetCustomDialer(dialer{wrap}))...)
 	}
 }
 
-// wrapped is a node whose connections are wrapped.
-type wrapped struct {
-	node *natstest.Node
-	wrap func(net.Conn) net.Conn
-}
+// dialer wraps the connections that it makes.
+type dialer struct{ wrap func(net.Conn) net.Conn }
 
-// InProcessConn implements nats.InProcessConnProvider.
-func (w wrapped) InProcessConn() (net.Conn, error) {
-	conn, err := w.node.InProcessConn()
-	if err == nil && w.wrap != nil {
-		conn = w.wrap(conn)
+// Dial implements nats.CustomDialer.
+func (d dialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := net.Dial(network, address)
+	if err == nil && d.wrap != nil {
+		conn = d.wrap(conn)
 	}
 	return conn, err
 }
@@ -210,7 +207,7 @@ func wantLines(t testing.TB, store eventlog.Store, session string, want []string
 // The servers lose acknowledged messages. A store that knows them does not read the session
 // as if it ended before them, and appends nothing in their place.
 func TestRolledBack(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Listen: true})
+	servers := natstest.Start(t, natstest.Options{})
 	options := jetstream.Options{Connect: servers.Connect}
 	log, node := openLog(t, options), servers.Nodes[0]
 	for _, text := range []string{"one", "two"} {

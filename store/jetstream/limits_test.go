@@ -68,7 +68,7 @@ func TestMissingRights(t *testing.T) {
 		{Name: "no direct get", Password: "secret", Publish: []string{"convlog.>", info}, Subscribe: live},
 		{Name: "no stream create", Password: "secret", Publish: []string{"convlog.>", "other.>", info, get}, Subscribe: live},
 	}}
-	servers := natstest.Start(t, natstest.Options{Listen: true, Account: account, Client: []nats.Option{nats.UserInfo("owner", "secret")}})
+	servers := natstest.Start(t, natstest.Options{Account: account, Client: []nats.Option{nats.UserInfo("owner", "secret")}})
 	if err := add(t, jetstream.Options{Connect: servers.Connect}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // The first append waits for a server of the cluster that is not up yet.
 func TestServerStartsLate(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Nodes: 3, Processes: true})
+	servers := natstest.Start(t, natstest.Options{Nodes: 3})
 	late := servers.Nodes[2]
 	if err := late.Kill(); err != nil {
 		t.Fatal(err)

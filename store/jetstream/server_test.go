@@ -126,7 +126,7 @@ func TestNotSynced(t *testing.T) {
 
 // A wrong password and a missing right are errors that name the remedy.
 func TestRefusedConnections(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Listen: true, Client: []nats.Option{nats.UserInfo("writer", "secret")}, Settings: `authorization { users: [
+	servers := natstest.Start(t, natstest.Options{Client: []nats.Option{nats.UserInfo("writer", "secret")}, Settings: `authorization { users: [
 		{ user: "writer", password: "secret", permissions: {
 			publish: { allow: ["convlog.>", "$JS.API.STREAM.>", "$JS.API.DIRECT.GET.>"] }, subscribe: { allow: ["_INBOX.>", "convlog.live.>"] } } }
 		{ user: "reader", password: "secret", permissions: {
