@@ -110,7 +110,7 @@ func (l *Log) Close() error {
 		return nil
 	}
 	close(l.done)
-	l.poll.stopAndWait()
+	l.poll.close()
 	if l.store == nil {
 		return nil
 	}

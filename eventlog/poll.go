@@ -21,7 +21,8 @@ type poller struct {
 
 	mu      sync.Mutex
 	watched []*pollTarget
-	stop    context.CancelFunc
+	stop    context.CancelFunc // nil while the goroutine does not run
+	closed  bool               // the goroutine must not start again
 	running sync.WaitGroup
 }
 
@@ -48,7 +49,7 @@ func (p *poller) join(h *hotSession) (leave func()) {
 	}
 	w := p.watched[i]
 	w.users++
-	if p.stop == nil {
+	if p.stop == nil && !p.closed {
 		ctx, stop := context.WithCancel(context.Background())
 		p.stop = stop
 		p.running.Go(func() { p.run(ctx) })
@@ -69,9 +70,10 @@ func (p *poller) leave(w *pollTarget) {
 	}
 }
 
-// stopAndWait ends the goroutine, for Close.
-func (p *poller) stopAndWait() {
+// close ends the goroutine, also for watchers that begin later.
+func (p *poller) close() {
 	p.mu.Lock()
+	p.closed = true
 	if p.stop != nil {
 		p.stop()
 		p.stop = nil
