@@ -35,10 +35,9 @@ type Event struct {
 	// a bare event whose data is spilled.
 	Data jsontext.Value
 
-	line []byte // the canonical line without newline; nil before the append
-	rare *rare  // fields that few events have
-	memo *memo  // of an event that remembers its payload
-	hash uint32 // offset of the hash in line
+	line line.Sealed // zero before the append
+	rare *rare       // fields that few events have
+	memo *memo       // of an event that remembers its payload
 	more int32
 }
 
@@ -67,8 +66,12 @@ func (e *Event) Line() []byte {
 	if e.rare != nil && e.rare.verbatim != nil {
 		return e.rare.verbatim
 	}
-	return e.line
+	return e.line.Canonical()
 }
+
+// Sealed is the line of a stored event with what its hash covers. It is zero before the
+// append.
+func (e *Event) Sealed() *line.Sealed { return &e.line }
 
 // More is how many events of the same atomic append follow this one.
 func (e *Event) More() int { return int(e.more) }
@@ -93,7 +96,7 @@ func (e *Event) Blobs() []Digest {
 // Clone returns a copy of e that shares no bytes with e.
 func (e *Event) Clone() Event {
 	c := *e
-	c.line, c.Data, c.Metadata, c.memo = bytes.Clone(e.line), bytes.Clone(e.Data), bytes.Clone(e.Metadata), nil
+	c.line, c.Data, c.Metadata, c.memo = e.line.Clone(), bytes.Clone(e.Data), bytes.Clone(e.Metadata), nil
 	if e.rare != nil {
 		r := *e.rare
 		r.extras, r.kept, r.verbatim = bytes.Clone(r.extras), bytes.Clone(r.kept), bytes.Clone(r.verbatim)
@@ -134,17 +137,16 @@ func (e *Event) Kept() jsontext.Value {
 
 // Hash is the event's link in the hash chain; zero before the append.
 func (e *Event) Hash() Hash {
-	if e.line == nil {
+	if e.line.Canonical() == nil {
 		return Hash{}
 	}
-	return Hash(line.HashAt(e.line, e.hash))
+	return Hash(e.line.Hash())
 }
 
 // Follows reports whether a stored event is chained to an event with that hash,
 // and so to its whole past.
 func (e *Event) Follows(prev Hash) bool {
-	var l line.Line
-	return e.line != nil && l.Parse(e.line, line.Strings{Session: e.SessionID, Types: knownTypes}) == nil && l.Follows(line.Hash(prev))
+	return e.line.Canonical() != nil && e.line.Follows(line.Hash(prev))
 }
 
 // Head is the head of a session with e as its newest event.

@@ -1,15 +1,18 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/line"
 )
 
-// Facts are the properties of a payload that a log needs to append its event. They
-// share no bytes with the payload.
+// Facts are the properties of a payload that a log needs to append or check its event.
+// They share no bytes with the payload.
 type Facts struct {
 	// Outline is the outline of a message, or of a lost event that replaces one.
 	Outline Outline
@@ -38,11 +41,51 @@ func (e *Event) Facts() (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
+	return e.factsOf(p), nil
+}
+
+// Check applies the rules of a stored event's type: its data must be compact JSON, decode
+// as a payload, obey the payload's own rules, list its blobs on the line, and move the
+// head only backward. A rule that an import broke and marked is forgiven, and so is a word
+// that only a newer program knows. Unknown types have no rules but that of JSON.
+// Check returns the facts also of a payload that breaks a rule; it needs e's data, not a
+// spilled reference.
+func (e *Event) Check() (Facts, error) {
+	p, err := e.compactPayload()
+	if p == nil || err != nil {
+		return Facts{}, err
+	}
+	f := e.factsOf(p)
+	if f.Invalid != nil && len(e.Broken()) == 0 && !errors.Is(f.Invalid, ErrUnknownWord) {
+		return f, f.Invalid
+	}
+	if f.Moves && f.To >= e.Seq {
+		return f, fmt.Errorf("%w: %w: to is %d", ErrInvalidTree, errMoveTo, f.To)
+	}
+	return f, e.checkBlobs(f.Blobs)
+}
+
+// compactPayload decodes data that must be compact JSON. A message may come without its
+// texts.
+func (e *Event) compactPayload() (Payload, error) {
+	if e.Type == MessageAdded {
+		if m, sure := skimMessage(e.Data); sure {
+			return m, nil
+		}
+	}
+	if err := line.CheckData(e.Data); err != nil {
+		return nil, err
+	}
+	return e.Payload()
+}
+
+// factsOf returns the facts of the payload of e.
+func (e *Event) factsOf(p Payload) Facts {
 	f := factsOf(p)
 	if e.Type.Name() == Lost {
 		f.Outline, _, _ = OutlineOf(e)
 	}
-	return f, nil
+	return f
 }
 
 func factsOf(payload Payload) (f Facts) {

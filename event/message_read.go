@@ -11,11 +11,19 @@ import (
 // faster for most messages.
 func UnmarshalMessage(data jsontext.Value, m *Message) error {
 	*m = Message{}
-	if rawjson.Read(data, m.read) {
+	if rawjson.Read(data, func(c rawjson.Cursor) bool { return messageReader{Cursor: c}.message(m) }) {
 		return nil
 	}
 	*m = Message{}
 	return json.Unmarshal(data, m)
+}
+
+// skimMessage reads a message of compact JSON without its texts: a text that is not empty
+// is "…", and values share the bytes of data. The rules of messages hold for it exactly if
+// they hold for the message. sure is false if a decoder must read the data.
+func skimMessage(data jsontext.Value) (m Message, sure bool) {
+	sure = rawjson.ReadCompact(data, func(c rawjson.Cursor) bool { return messageReader{c, true}.message(&m) })
+	return m, sure
 }
 
 // unmarshal decodes a payload.
@@ -26,124 +34,144 @@ func unmarshal(data jsontext.Value, payload any) error {
 	return json.Unmarshal(data, payload)
 }
 
-// read reads a message. It returns false for a message that a decoder must read.
-func (m *Message) read(c rawjson.Cursor) bool {
-	return c.Object(func(name []byte) (ok bool) {
+// messageReader reads messages. Its methods return false for a message that a decoder
+// must read.
+type messageReader struct {
+	rawjson.Cursor
+	skim bool // leave out texts
+}
+
+func (r messageReader) message(m *Message) bool {
+	return r.Object(func(name []byte) (ok bool) {
 		switch string(name) {
 		case "role":
 			var role string
-			role, ok = c.Word()
+			role, ok = r.Word()
 			m.Role = Role(role)
 		case "provider":
-			m.Provider, ok = c.Word()
+			m.Provider, ok = r.Word()
 		case "model":
-			m.Model, ok = c.Word()
+			m.Model, ok = r.Word()
 		case "response_id":
-			m.ResponseID, ok = readString(c)
+			m.ResponseID, ok = r.text()
 		case "stop_reason":
-			m.StopReason, ok = c.Word()
+			m.StopReason, ok = r.Word()
 		case "group":
-			m.Group, ok = readString(c)
+			m.Group, ok = r.text()
 		case "input_id":
-			m.InputID, ok = readString(c)
+			m.InputID, ok = r.text()
 		case "usage":
-			ok = m.Usage.read(c)
+			ok = r.usage(&m.Usage)
 		case "parts":
-			m.Parts, ok = readParts(c)
+			m.Parts, ok = r.parts()
 		case "extra":
-			m.Extra, ok = readValue(c)
+			m.Extra, ok = r.value()
 		default:
-			_, ok = c.Skip()
+			_, ok = r.Skip()
 		}
 		return ok
 	})
 }
 
-// readString reads a string.
-func readString(c rawjson.Cursor) (text string, ok bool) {
-	b, ok := c.Text()
+// text reads a string that a reader without texts leaves out.
+func (r messageReader) text() (text string, ok bool) {
+	if !r.skim {
+		return r.string()
+	}
+	quoted, ok := r.Skip()
+	if len(quoted) > len(`""`) {
+		text = "…"
+	}
+	return text, ok && quoted.Kind() == jsontext.KindString
+}
+
+func (r messageReader) string() (text string, ok bool) {
+	b, ok := r.Text()
 	return string(b), ok
 }
 
-// readValue reads a copy of a value that is not null.
-func readValue(c rawjson.Cursor) (v jsontext.Value, ok bool) {
-	v, ok = c.Skip()
-	return v.Clone(), ok && v.Kind() != jsontext.KindNull
+// value reads a value that is not null.
+func (r messageReader) value() (v jsontext.Value, ok bool) {
+	v, ok = r.Skip()
+	if !r.skim {
+		v = v.Clone()
+	}
+	return v, ok && v.Kind() != jsontext.KindNull
 }
 
-func (u *Usage) read(c rawjson.Cursor) bool {
-	return c.Object(func(name []byte) (ok bool) {
+func (r messageReader) usage(u *Usage) bool {
+	return r.Object(func(name []byte) (ok bool) {
 		switch string(name) {
 		case "input_tokens":
-			u.InputTokens, ok = c.Int()
+			u.InputTokens, ok = r.Int()
 		case "output_tokens":
-			u.OutputTokens, ok = c.Int()
+			u.OutputTokens, ok = r.Int()
 		case "cache_read_tokens":
-			u.CacheReadTokens, ok = c.Int()
+			u.CacheReadTokens, ok = r.Int()
 		case "cache_write_tokens":
-			u.CacheWriteTokens, ok = c.Int()
+			u.CacheWriteTokens, ok = r.Int()
 		case "reasoning_tokens":
-			u.ReasoningTokens, ok = c.Int()
+			u.ReasoningTokens, ok = r.Int()
 		case "extra":
-			u.Extra, ok = readValue(c)
+			u.Extra, ok = r.value()
 		default:
-			_, ok = c.Skip()
+			_, ok = r.Skip()
 		}
 		return ok
 	})
 }
 
-func readParts(c rawjson.Cursor) (parts []Part, ok bool) {
+func (r messageReader) parts() (parts []Part, ok bool) {
 	parts = []Part{}
-	ok = c.Array(func() bool {
+	ok = r.Array(func() bool {
 		if len(parts) == 0 {
 			parts = make([]Part, 1) // most messages have one
 		} else {
 			parts = append(parts, Part{})
 		}
-		return parts[len(parts)-1].read(c)
+		return r.part(&parts[len(parts)-1])
 	})
 	return parts, ok
 }
 
-// read reads a part whose first member is a known type.
-func (p *Part) read(c rawjson.Cursor) bool {
-	return c.Object(func(name []byte) (ok bool) {
+// part reads a part whose first member is a known type.
+func (r messageReader) part(p *Part) bool {
+	return r.Object(func(name []byte) (ok bool) {
 		if p.Type == "" {
 			var t string
-			t, ok = c.Word()
+			t, ok = r.Word()
 			p.Type = PartType(t)
 			return ok && string(name) == "type" && p.Type.Known()
 		}
 		switch string(name) {
 		case "id":
-			p.ID, ok = readString(c)
+			p.ID, ok = r.text()
 		case "text":
-			p.Text, ok = readString(c)
+			p.Text, ok = r.text()
 		case "signature":
-			p.Signature, ok = readString(c)
+			p.Signature, ok = r.text()
 		case "encrypted":
-			p.Encrypted, ok = readString(c)
+			p.Encrypted, ok = r.text()
 		case "media_type":
-			p.MediaType, ok = c.Word()
+			p.MediaType, ok = r.Word()
 		case "call_id":
-			p.CallID, ok = readString(c)
+			p.CallID, ok = r.string()
 		case "name":
-			p.Name, ok = c.Word()
+			p.Name, ok = r.Word()
 		case "arguments":
-			p.Arguments, ok = readValue(c)
+			p.Arguments, ok = r.value()
 		case "content":
-			p.Content, ok = readParts(c)
+			p.Content, ok = r.parts()
 		case "is_error":
-			p.IsError, ok = c.Bool()
+			p.IsError, ok = r.Bool()
 		case "interrupted":
-			p.Interrupted, ok = c.Bool()
+			p.Interrupted, ok = r.Bool()
 		case "extra":
-			p.Extra, ok = readValue(c)
+			p.Extra, ok = r.value()
 		case "redacted", "blob", "url", "data", "kind", "value":
 			ok = false // rare
 		default:
-			_, ok = c.Skip()
+			_, ok = r.Skip()
 		}
 		return ok
 	}) && p.Type != ""

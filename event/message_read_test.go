@@ -2,11 +2,14 @@ package event
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/line"
 )
 
 // UnmarshalMessage agrees with json.Unmarshal about messages, and about messages with one
@@ -24,10 +27,12 @@ func TestUnmarshalMessageIsJSONUnmarshal(t *testing.T) {
 		`{"role":"user","parts":[{}]}`,
 	} {
 		checkUnmarshal(t, message)
+		checkSkim(t, message)
 		for i := range message {
 			before, after := message[:i], message[i+1:]
 			for _, with := range []string{"", message[i:i+1] + message[i:i+1], "0", `"`, "}", "]", "n", "\x01", "\xff", " "} {
 				checkUnmarshal(t, before+with+after)
+				checkSkim(t, before+with+after)
 			}
 		}
 	}
@@ -44,6 +49,7 @@ func TestUnmarshalMessageKnowsEveryMember(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		checkUnmarshal(t, string(data))
+		checkSkim(t, string(data))
 		checked++
 	}
 	eachMember(t, reflect.ValueOf(&m).Elem(), check)
@@ -102,5 +108,46 @@ func checkUnmarshal(t *testing.T, data string) {
 	}
 	if wrong != nil && !bytes.Equal([]byte(err.Error()), []byte(wrong.Error())) {
 		t.Fatalf("%s: %v, want %v", data, err, wrong)
+	}
+}
+
+// A message without its texts has the same facts, and is read only if its JSON is compact.
+func checkSkim(t *testing.T, data string) {
+	t.Helper()
+	skimmed, sure := skimMessage([]byte(data))
+	if !sure {
+		return
+	}
+	var m Message
+	if err := errors.Join(json.Unmarshal([]byte(data), &m), line.CheckData([]byte(data))); err != nil {
+		t.Fatalf("%s was skimmed: %v", data, err)
+	}
+	got, want := factsOf(skimmed), factsOf(m)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s: %+v without its texts; want %+v", data, got, want)
+	}
+}
+
+// Messages as this package writes them are skimmed, also those that break a rule.
+func TestSkimMessage(t *testing.T) {
+	for _, m := range []Message{
+		{Role: User, Parts: []Part{Text("a\nb é")}},
+		{Role: Assistant, Parts: []Part{Text("")}},
+		{Role: Assistant, Parts: []Part{Reasoning("", "signature"), Text("t")}, Group: "g", ResponseID: "r"},
+		{Role: Assistant, Parts: []Part{ToolCall("1", "n", jsontext.Value(`{"a":1}`)), ToolCall("1", "n", nil)}},
+		{Role: Tool, Parts: []Part{Text("no result")}},
+		{Role: "new", Extra: jsontext.Value(`[]`)},
+	} {
+		data, err := json.Marshal(&m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, sure := skimMessage(data); !sure {
+			t.Errorf("%s was not skimmed", data)
+		}
+		checkSkim(t, string(data))
+		if _, sure := skimMessage(append(data, ' ')); sure {
+			t.Errorf("%s was skimmed with white space after it", data)
+		}
 	}
 }

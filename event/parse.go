@@ -39,7 +39,7 @@ func Parse(text []byte, session string) (Event, error) {
 func FromLine(l *line.Line) Event {
 	e := Event{
 		Seq: l.Seq, ID: l.ID, SessionID: l.Session, Type: Type(l.Type), Timestamp: l.Timestamp, Cost: Cost(l.Cost),
-		Metadata: l.Metadata, Data: l.Data, line: l.Canonical(), hash: l.HashOffset(), more: l.More,
+		Metadata: l.Metadata, Data: l.Data, line: l.Sealed, more: l.More,
 	}
 	if l.HasRareMembers() {
 		e.rare = rareOf(l)

@@ -1,7 +1,6 @@
 package event
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -227,23 +226,4 @@ func setType(payload any, t Type) {
 	if m, ok := payload.(multiType); ok {
 		m.setType(t)
 	}
-}
-
-// Check applies the rules of a stored event's type: its payload must decode, obey
-// its own rules, list its blobs on the line, and move the head only backward. A
-// rule that an import broke and marked is forgiven, and so is a word that only a newer
-// program knows. Unknown types have no rules.
-// Check returns the payload; it needs e's data, not a spilled reference.
-func (e *Event) Check() (Payload, error) {
-	p, err := e.Payload()
-	if p == nil || err != nil {
-		return nil, err
-	}
-	if err := Validate(p); err != nil && len(e.Broken()) == 0 && !errors.Is(err, ErrUnknownWord) {
-		return p, err
-	}
-	if m, ok := p.(HeadMove); ok && m.To >= e.Seq {
-		return p, fmt.Errorf("%w: %w: to is %d", ErrInvalidTree, errMoveTo, m.To)
-	}
-	return p, e.checkBlobs(BlobsOf(p))
 }

@@ -21,24 +21,6 @@ func (l Link) After(prev Hash) Hash {
 	return sha256.Sum256(buf[:])
 }
 
-// Link computes the line's link from the line's bytes.
-func (l *Line) Link() Link {
-	return Link{header: sha256.Sum256(l.Header()), commit: l.Commit()}
-}
-
-// Follows reports whether the line's hash follows from prev.
-func (l *Line) Follows(prev Hash) bool { return l.Link().After(prev) == l.Hash() }
-
-// Commit returns H(salt ‖ H(meta) ‖ H(data)). It computes the value from the content,
-// or reads it from a redacted line.
-func (l *Line) Commit() (h Hash) {
-	if l.Redacted {
-		decodeHex(h[:], l.raw[l.at.commit:l.at.commit+64])
-		return h
-	}
-	return commit(l.Salt(), sha256.Sum256(l.Meta()), l.dataHash())
-}
-
 // dataHash returns H(data). The digest of a spilled line is the same hash.
 func (l *Line) dataHash() (sum Hash) {
 	if l.Digest != "" {

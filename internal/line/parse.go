@@ -54,7 +54,7 @@ func (l *Line) slice(text []byte, known Strings) bool {
 		return false
 	}
 	s := slicer{text: text, at: bodyStart}
-	*l = Line{raw: text}
+	*l = Line{Sealed: Sealed{raw: text}}
 	return s.header(l, known) && s.chain(l) && s.envelope(l) && s.payload(l)
 }
 

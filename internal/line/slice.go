@@ -143,8 +143,8 @@ func (s *slicer) blobs(l *Line) bool {
 
 func (s *slicer) atPayload() bool {
 	rest := s.text[s.at:]
-	return bytes.HasPrefix(rest, []byte(`,"data":`)) || bytes.HasPrefix(rest, []byte(`,"digest":`)) ||
-		bytes.HasPrefix(rest, []byte(`,"commit":`))
+	return bytes.HasPrefix(rest, []byte(dataMember)) || bytes.HasPrefix(rest, []byte(digestMember)) ||
+		bytes.HasPrefix(rest, []byte(commitMember))
 }
 
 // unknownName skips the name of an unknown member.
@@ -169,10 +169,10 @@ func (s *slicer) payload(l *Line) bool {
 	switch {
 	case l.Redacted:
 		return s.kept(l)
-	case s.literal(`,"data":`):
+	case s.literal(dataMember):
 		l.Data = s.text[s.at:last:last]
 		return len(l.Data) > 0
-	case s.literal(`,"digest":"`):
+	case s.literal(digestMember):
 		end := s.at + DigestLen
 		if end > len(s.text) {
 			return false
@@ -191,11 +191,10 @@ func (s *slicer) payload(l *Line) bool {
 }
 
 func (s *slicer) kept(l *Line) bool {
-	if l.Blobs != nil || l.at.metaEnd > l.at.metaStart || !s.literal(`,"commit":"`) {
+	if l.Blobs != nil || l.at.metaEnd > l.at.metaStart || !s.literal(commitMember) {
 		return false
 	}
-	l.at.commit = uint32(s.at)
-	if !s.hexDigits(64) || !s.literal(`","kept":`) {
+	if !s.hexDigits(64) || !s.literal(keptMember) {
 		return false
 	}
 	start := s.at

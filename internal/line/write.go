@@ -93,8 +93,8 @@ func (l *Line) Erase(kept []byte) []byte {
 
 func appendErased(dst []byte, h, commit Hash, kept []byte) []byte {
 	dst = appendHex(dst, `,"hash":"`, h[:])
-	dst = appendHex(dst, `,"commit":"`, commit[:])
-	return append(append(append(dst, `,"kept":`...), kept...), '}')
+	dst = hex.AppendEncode(append(dst, commitMember...), commit[:])
+	return append(append(append(dst, keptMember...), kept...), '}')
 }
 
 func appendHex(dst []byte, member string, b []byte) []byte {
@@ -149,10 +149,10 @@ func (l *Line) appendMeta(dst []byte) ([]byte, Hash) {
 
 func (l *Line) appendPayload(dst []byte) []byte {
 	if l.Digest != "" {
-		dst = append(append(dst, `,"digest":"`...), l.Digest...)
+		dst = append(append(dst, digestMember...), l.Digest...)
 		return strconv.AppendInt(append(dst, `","bytes":`...), l.Bytes, 10)
 	}
-	return append(append(dst, `,"data":`...), l.Data...)
+	return append(append(dst, dataMember...), l.Data...)
 }
 
 func appendBlobs(dst []byte, blobs []string) []byte {

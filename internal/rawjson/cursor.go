@@ -16,6 +16,20 @@ type Cursor struct{ *splitter }
 func Read(text jsontext.Value, visit func(c Cursor) bool) (sure bool) {
 	c := Cursor{takeSplitter()}
 	defer c.release()
+	return c.read(text, visit)
+}
+
+// ReadCompact is Read that returns true only if the text has no white space outside
+// strings.
+func ReadCompact(text jsontext.Value, visit func(c Cursor) bool) (sure bool) {
+	c := Cursor{takeSplitter()}
+	defer c.release()
+	c.allowSpace = false
+	defer func() { c.allowSpace = true }()
+	return c.read(text, visit)
+}
+
+func (c Cursor) read(text jsontext.Value, visit func(c Cursor) bool) (sure bool) {
 	c.reset(text)
 	c.space()
 	return visit(c) && c.done()

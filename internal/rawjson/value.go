@@ -24,11 +24,7 @@ func Compact(v jsontext.Value) (jsontext.Value, error) {
 // IsCompact reports whether v is known to be well-formed and compact. It may return
 // false for some compact values.
 func IsCompact(v jsontext.Value) bool {
-	s := takeSplitter()
-	defer s.release()
-	s.allowSpace = false
-	defer func() { s.allowSpace = true }()
-	return s.checkValue(v)
+	return ReadCompact(v, func(c Cursor) bool { return c.value() })
 }
 
 // Text returns the text of a JSON string. ok is false for any other value.

@@ -33,15 +33,15 @@ func (t *conversation) restart(seq int64) {
 
 // event notes the calls of an event, and follows a head_moved.
 func (t *conversation) event(ctx context.Context, c *checker, e *event.Event, n *inspection) error {
-	if n.moves {
-		t.restart(min(n.to, e.Seq-1))
+	if n.facts.Moves {
+		t.restart(min(n.facts.To, e.Seq-1))
 	}
-	for _, id := range n.outline.Results {
+	for _, id := range n.facts.Outline.Results {
 		if err := t.result(ctx, c, e, n, id); err != nil {
 			return err
 		}
 	}
-	for _, call := range n.outline.Calls {
+	for _, call := range n.facts.Outline.Calls {
 		t.calls.Open(call.ID)
 	}
 	return nil

@@ -18,17 +18,13 @@ import (
 
 // inspection is the result of checking an event alone, without the events before it.
 type inspection struct {
-	hash   line.Hash
 	link   line.Link
 	faults []fault
 	broken []string // rules that an import broke
 	erased bool
 	kept   jsontext.Value // of an erased event
 	// Of the payload:
-	outline   event.Outline
-	moves     bool  // a head_moved
-	to        int64 // of a head_moved
-	fork      *event.Fork
+	facts     event.Facts
 	redaction *event.RedactionNote // unless it is a copy
 	run       *runFact             // of a turn, claim, effect or review
 }
@@ -53,12 +49,8 @@ type inspector struct {
 
 // inspect checks e alone and sets n. An error means that the check could not be made.
 func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) (err error) {
-	var l line.Line
-	if err := l.Parse(e.Line(), line.Strings{Session: e.SessionID}); err != nil {
-		return fmt.Errorf("parse event %d again: %w", e.Seq, err)
-	}
-	n.hash, n.link = l.Hash(), l.Link()
-	if err := l.CheckJSON(); err != nil {
+	n.link = e.Sealed().Link()
+	if err := e.Sealed().CheckJSON(); err != nil {
 		n.fault(RulePayload, err.Error())
 	}
 	if bytes.Contains(e.Metadata, []byte(`"`+event.BrokenKey+`"`)) {
@@ -83,17 +75,16 @@ func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) 
 
 func (i *inspector) erased(e *event.Event, n *inspection) {
 	n.erased, n.kept = true, e.Kept().Clone()
-	o, _, err := event.OutlineOf(e)
-	if err != nil {
-		n.fault(RulePayload, err.Error())
+	o, _, outlined := event.OutlineOf(e)
+	if outlined != nil {
+		n.fault(RulePayload, outlined.Error())
 	}
-	n.outline = o
-	n.readRun(e)
-	if p, err := e.Payload(); err == nil {
-		n.note(e, p)
-	} else if !errors.Is(err, event.ErrRedacted) {
+	facts, err := e.Facts()
+	if err != nil && !errors.Is(err, event.ErrRedacted) {
 		n.fault(ruleOf(err), err.Error())
 	}
+	n.facts, n.facts.Outline = facts, o
+	n.note(e)
 }
 
 // needs checks e's blobs, and fetches its data. readable is false if the data is
@@ -144,33 +135,20 @@ func (i *inspector) fetch(ctx context.Context, e *event.Event, size int64) error
 
 // payload checks the data of an event.
 func (i *inspector) payload(e *event.Event, n *inspection) {
-	if err := line.CheckData(e.Data); err != nil {
-		n.fault(RulePayload, err.Error())
-		return
-	}
-	p, err := e.Check()
+	facts, err := e.Check()
 	if err != nil {
 		n.fault(ruleOf(err), err.Error())
 	}
-	n.note(e, p)
-	n.readRun(e)
+	n.facts = facts
+	n.note(e)
 }
 
-// note notes what the other checks need of a payload.
-func (n *inspection) note(e *event.Event, p event.Payload) {
-	switch p := p.(type) {
-	case event.Message:
-		n.outline = p.Outline()
-	case event.HeadMove:
-		n.moves, n.to = true, p.To
-	case event.Fork:
-		n.fork = &p
-	case event.Loss:
-		n.outline, _, _ = event.OutlineOf(e)
-	case event.RedactionNote:
-		if !e.Copied() { // a copy speaks of the original
-			n.redaction = &p
-		}
+// note notes what the other checks need of a payload besides its facts.
+func (n *inspection) note(e *event.Event) {
+	n.readRun(e)
+	note, ok, err := event.Decode[event.RedactionNote](e)
+	if ok && err == nil && !e.Copied() { // a copy speaks of the original
+		n.redaction = &note
 	}
 }
 

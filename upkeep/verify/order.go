@@ -207,7 +207,7 @@ func (c *checker) place(ctx context.Context, f *eventlog.Fragment, n *inspection
 	} else if placed = c.follows(e, n); !placed {
 		return false, nil
 	}
-	c.begun, c.last = true, line.Sequence{Seq: e.Seq, Hash: n.hash, More: int32(e.More())}
+	c.begun, c.last = true, line.Sequence{Seq: e.Seq, Hash: line.Hash(e.Hash()), More: int32(e.More())}
 	return true, err
 }
 
@@ -225,7 +225,7 @@ func (c *checker) follows(e *event.Event, n *inspection) (placed bool) {
 		return true
 	}
 	last := c.last
-	switch err := last.Next(e.Seq, int32(e.More()), n.link, n.hash); {
+	switch err := last.Next(e.Seq, int32(e.More()), n.link, line.Hash(e.Hash())); {
 	case errors.Is(err, line.ErrChain):
 		c.defect(e.Seq, RuleChain, err.Error())
 	case err != nil:
@@ -238,7 +238,7 @@ var errFirst = errors.New("the first event has neither seq 1 nor the type sessio
 
 // first checks how the session begins.
 func (c *checker) first(ctx context.Context, e *event.Event, n *inspection) error {
-	if n.fork != nil {
+	if n.facts.Fork != nil {
 		return c.forked(ctx, e, n)
 	}
 	switch {
@@ -246,18 +246,18 @@ func (c *checker) first(ctx context.Context, e *event.Event, n *inspection) erro
 	case e.Seq != 1:
 		c.damaged = true
 		c.defect(e.Seq, RuleSeq, errFirst.Error())
-	case n.link.After(line.Hash{}) != n.hash:
+	case n.link.After(line.Hash{}) != line.Hash(e.Hash()):
 		c.defect(e.Seq, RuleChain, line.ErrChain.Error())
 	}
 	return nil
 }
 
 func (c *checker) forked(ctx context.Context, e *event.Event, n *inspection) error {
-	f := n.fork
+	f := n.facts.Fork
 	switch {
 	case e.Seq != f.Seq+1:
 		c.defect(e.Seq, RuleSeq, fmt.Sprintf("%v: it forks event %d", line.ErrGap, f.Seq))
-	case n.link.After(line.Hash(f.Hash)) != n.hash:
+	case n.link.After(line.Hash(f.Hash)) != line.Hash(e.Hash()):
 		c.defect(e.Seq, RuleChain, line.ErrChain.Error())
 	}
 	c.report.Parent = f.Parent

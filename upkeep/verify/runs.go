@@ -98,8 +98,8 @@ func (r *runs) inherit() {
 
 // event folds an event, and notes it if it is void.
 func (r *runs) event(c *checker, e *event.Event, n *inspection) {
-	if n.moves {
-		r.move(n.to)
+	if n.facts.Moves {
+		r.move(n.facts.To)
 	}
 	f := n.run
 	if f == nil {

@@ -146,11 +146,7 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 	if e.SessionID != a.session {
 		return a.damaged(s.Seq+1, event.ErrOtherSession)
 	}
-	var l line.Line
-	if err := l.Parse(e.Line(), line.Strings{Session: a.session}); err != nil {
-		return a.damaged(s.Seq+1, err)
-	}
-	if err := s.Next(l.Seq, l.More, l.Link(), l.Hash()); err != nil {
+	if err := s.Next(e.Seq, int32(e.More()), e.Sealed().Link(), e.Sealed().Hash()); err != nil {
 		return a.damaged(s.Seq+1, err)
 	}
 	if e.Seq > a.existing.Seq {
@@ -165,7 +161,7 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 	if err != nil || own.Redacted() {
 		return err
 	}
-	return a.checkContent(ctx, &l, e)
+	return a.checkContent(ctx, e)
 }
 
 // begin checks the first event of the stream against its predecessor.
@@ -194,7 +190,7 @@ func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Eve
 }
 
 // checkContent checks the JSON of the line, the blobs, and the rules of payloads.
-func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Event) error {
+func (a *adoption) checkContent(ctx context.Context, e *event.Event) error {
 	if _, _, spilled := e.Spilled(); spilled && !e.Type.Spillable() {
 		return a.damaged(e.Seq, errSpilled)
 	}
@@ -206,14 +202,12 @@ func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Even
 			return a.damaged(e.Seq, fmt.Errorf("%w: %w", errNoBlob, err))
 		}
 	}
-	err := l.CheckJSON()
+	err := e.Sealed().CheckJSON()
 	if err == nil && !e.Redacted() {
 		if err := a.engine.Fetch(ctx, e); err != nil {
 			return err
 		}
-		if err = line.CheckData(e.Data); err == nil {
-			_, err = e.Check()
-		}
+		_, err = e.Check()
 	}
 	if err != nil && !errors.Is(err, event.ErrVersion) {
 		return a.damaged(e.Seq, err)

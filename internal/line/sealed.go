@@ -1,0 +1,121 @@
+package line
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/internal/rawjson"
+)
+
+// Sealed is the canonical bytes of a line that was parsed or rendered, and what they prove:
+// its hash, and what the hash covers. The zero value is of no line.
+type Sealed struct {
+	raw []byte
+	at  offsets
+}
+
+// offsets locate parts of the canonical bytes.
+type offsets struct {
+	headerEnd uint32 // the header starts at bodyStart
+	hash      uint32 // first digit of hash
+	metaStart uint32 // metadata and unknown members
+	metaEnd   uint32 // data, digest or commit follows
+}
+
+const (
+	crcStart  = len(`{"crc":"`)
+	bodyStart = len(`{"crc":"00000000",`)
+)
+
+// Members that follow the metadata.
+const (
+	dataMember   = `,"data":`
+	digestMember = `,"digest":"`
+	commitMember = `,"commit":"`
+	keptMember   = `","kept":`
+)
+
+// Canonical returns the canonical bytes of the line.
+func (s *Sealed) Canonical() []byte { return s.raw }
+
+// Clone returns a copy that shares no bytes with s.
+func (s *Sealed) Clone() Sealed { return Sealed{bytes.Clone(s.raw), s.at} }
+
+// Header returns the hashed header.
+func (s *Sealed) Header() []byte { return s.raw[bodyStart:s.at.headerEnd] }
+
+// Meta returns the metadata member and the unknown members, as they are hashed.
+func (s *Sealed) Meta() []byte { return s.raw[s.at.metaStart:s.at.metaEnd] }
+
+// Hash returns the hash of the line.
+func (s *Sealed) Hash() (h Hash) {
+	decodeHex(h[:], s.raw[s.at.hash:s.at.hash+64])
+	return h
+}
+
+// Salt returns the salt. The line must not be redacted.
+func (s *Sealed) Salt() (salt [16]byte) {
+	end := s.at.hash - uint32(len(`","hash":"`))
+	decodeHex(salt[:], s.raw[end-32:end])
+	return salt
+}
+
+// Link computes the line's link from the line's bytes.
+func (s *Sealed) Link() Link {
+	return Link{header: sha256.Sum256(s.Header()), commit: s.Commit()}
+}
+
+// Follows reports whether the line's hash follows from prev.
+func (s *Sealed) Follows(prev Hash) bool { return s.Link().After(prev) == s.Hash() }
+
+// Commit returns H(salt ‖ H(meta) ‖ H(data)). It computes the value from the content,
+// or reads it from a redacted line.
+func (s *Sealed) Commit() (h Hash) {
+	rest := s.rest()
+	if digits, redacted := bytes.CutPrefix(rest, []byte(commitMember)); redacted {
+		decodeHex(h[:], digits[:64])
+		return h
+	}
+	var data Hash
+	if digest, spilled := bytes.CutPrefix(rest, []byte(digestMember)); spilled {
+		data, _ = DigestSum(string(digest[:DigestLen]))
+	} else {
+		data = sha256.Sum256(rest[len(dataMember):])
+	}
+	return commit(s.Salt(), sha256.Sum256(s.Meta()), data)
+}
+
+// rest is the members after the metadata.
+func (s *Sealed) rest() []byte { return s.raw[s.at.metaEnd : len(s.raw)-1] }
+
+// CheckJSON checks the metadata, the unknown members and kept of a line.
+func (s *Sealed) CheckJSON() error {
+	if meta := s.Meta(); len(meta) > 0 {
+		if err := checkJSON(slices.Concat([]byte{'{'}, meta, []byte{'}'}), ErrMetaJSON); err != nil {
+			return err
+		}
+	}
+	if digits, redacted := bytes.CutPrefix(s.rest(), []byte(commitMember)); redacted {
+		return checkJSON(digits[64+len(keptMember):], ErrKeptJSON)
+	}
+	return nil
+}
+
+// CheckData checks the JSON of a payload.
+func CheckData(data []byte) error { return checkJSON(data, ErrDataJSON) }
+
+func checkJSON(value []byte, bad error) error {
+	if rawjson.IsCompact(value) {
+		return nil
+	}
+	again, err := rawjson.Compact(value)
+	if err != nil {
+		return fmt.Errorf("%w: %w", bad, err)
+	}
+	if !bytes.Equal(again, value) {
+		return bad
+	}
+	return nil
+}
