@@ -51,11 +51,10 @@ func (e *Event) Facts() (Facts, error) {
 // Check returns the facts also of a payload that breaks a rule; it needs e's data, not a
 // spilled reference.
 func (e *Event) Check() (Facts, error) {
-	p, err := e.compactPayload()
-	if p == nil || err != nil {
+	f, err := e.compactFacts()
+	if err != nil {
 		return Facts{}, err
 	}
-	f := e.factsOf(p)
 	if f.Invalid != nil && len(e.Broken()) == 0 && !errors.Is(f.Invalid, ErrUnknownWord) {
 		return f, f.Invalid
 	}
@@ -65,18 +64,21 @@ func (e *Event) Check() (Facts, error) {
 	return f, e.checkBlobs(f.Blobs)
 }
 
-// compactPayload decodes data that must be compact JSON. A message may come without its
-// texts.
-func (e *Event) compactPayload() (Payload, error) {
+// compactFacts reads the facts of data that must be compact JSON.
+func (e *Event) compactFacts() (Facts, error) {
 	if e.Type == MessageAdded {
 		if m, sure := skimMessage(e.Data); sure {
-			return m, nil
+			return m.facts(), nil
 		}
 	}
 	if err := line.CheckData(e.Data); err != nil {
-		return nil, err
+		return Facts{}, err
 	}
-	return e.Payload()
+	p, err := e.Payload()
+	if err != nil {
+		return Facts{}, err
+	}
+	return e.factsOf(p), nil
 }
 
 // factsOf returns the facts of the payload of e.
@@ -93,7 +95,7 @@ func factsOf(payload Payload) (f Facts) {
 	case nil:
 		return f
 	case Message:
-		f.Outline = p.Outline()
+		return p.facts()
 	case HeadMove:
 		f.Moves, f.To = true, p.To
 	case Fork:
@@ -107,6 +109,10 @@ func factsOf(payload Payload) (f Facts) {
 	f.Blobs = BlobsOf(payload)
 	f.Invalid = Validate(payload)
 	return f
+}
+
+func (m *Message) facts() Facts {
+	return Facts{Outline: m.Outline(), Blobs: m.Blobs(), Invalid: invalidPayload(m.Validate())}
 }
 
 // encoding has the facts of data that New has encoded, so that an append need not decode

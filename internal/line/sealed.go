@@ -84,7 +84,11 @@ func (s *Sealed) Commit() (h Hash) {
 	} else {
 		data = sha256.Sum256(rest[len(dataMember):])
 	}
-	return commit(s.Salt(), sha256.Sum256(s.Meta()), data)
+	meta := emptyHash
+	if s.at.metaEnd > s.at.metaStart {
+		meta = sha256.Sum256(s.Meta())
+	}
+	return commit(s.Salt(), meta, data)
 }
 
 // rest is the members after the metadata.

@@ -146,8 +146,10 @@ func (i *inspector) payload(e *event.Event, n *inspection) {
 // note notes what the other checks need of a payload besides its facts.
 func (n *inspection) note(e *event.Event) {
 	n.readRun(e)
-	note, ok, err := event.Decode[event.RedactionNote](e)
-	if ok && err == nil && !e.Copied() { // a copy speaks of the original
+	if e.Type.Name() != event.Redacted || e.Copied() { // a copy speaks of the original
+		return
+	}
+	if note, _, err := event.Decode[event.RedactionNote](e); err == nil {
 		n.redaction = &note
 	}
 }
