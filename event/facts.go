@@ -47,7 +47,7 @@ func (e *Event) Facts() (Facts, error) {
 // Check applies the rules of a stored event's type: its data must be compact JSON, decode
 // as a payload, obey the payload's own rules, list its blobs on the line, and move the
 // head only backward. A rule that an import broke and marked is forgiven, and so is a word
-// that only a newer program knows. Unknown types have no rules but that of JSON.
+// that only a newer program knows. Events of unknown types need compact JSON only.
 // Check returns the facts also of a payload that breaks a rule; it needs e's data, not a
 // spilled reference.
 func (e *Event) Check() (Facts, error) {

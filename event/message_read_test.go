@@ -128,7 +128,7 @@ func checkSkim(t *testing.T, data string) {
 	}
 }
 
-// Messages as this package writes them are skimmed, also those that break a rule.
+// A message that this package has encoded is skimmed, even if it breaks a rule.
 func TestSkimMessage(t *testing.T) {
 	for _, m := range []Message{
 		{Role: User, Parts: []Part{Text("a\nb é")}},
