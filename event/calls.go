@@ -63,7 +63,7 @@ func OutlineOf(e *Event) (o Outline, ok bool, err error) {
 	return o, true, nil
 }
 
-// Outline is the outline of a message that is not stored yet.
+// Outline is the outline of a message, without Context.
 func (m Message) Outline() Outline {
 	o := Outline{Role: m.Role, Parts: len(m.Parts)}
 	for i := range m.Parts {

@@ -144,7 +144,7 @@ func (e *Event) Hash() Hash {
 }
 
 // Follows reports whether a stored event is chained to an event with that hash,
-// and so to its whole past.
+// and so to its whole past. It judges the bytes of the line, not the fields of e.
 func (e *Event) Follows(prev Hash) bool {
 	return e.line.Canonical() != nil && e.line.Follows(line.Hash(prev))
 }

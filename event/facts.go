@@ -14,7 +14,8 @@ import (
 // Facts are the properties of a payload that a log needs to append or check its event.
 // They share no bytes with the payload.
 type Facts struct {
-	// Outline is the outline of a message, or of a lost event that replaces one.
+	// Outline is the outline of a message, or of a lost event that replaces one. Of a message
+	// it is without Context, which is in the metadata.
 	Outline Outline
 	// Moves says that the event is a head_moved, to event To.
 	Moves bool
@@ -31,8 +32,9 @@ type Facts struct {
 	Invalid error
 }
 
-// Facts reads the facts of an event that is not stored yet. A payload of another shape
-// is ErrInvalidPayload, a version that this program does not know a *VersionError.
+// Facts reads the facts of an event, and of a stored event that was redacted what is left of
+// them. A payload of another shape is ErrInvalidPayload, a version that this program does
+// not know a *VersionError.
 func (e *Event) Facts() (Facts, error) {
 	if e.rare != nil && e.rare.encoding.of(e.Data) {
 		return e.rare.encoding.facts, nil
@@ -44,8 +46,8 @@ func (e *Event) Facts() (Facts, error) {
 	return e.factsOf(p), nil
 }
 
-// Check applies the rules of a stored event's type: its data must be compact JSON, decode
-// as a payload, obey the payload's own rules, list its blobs on the line, and move the
+// Check applies the rules of a stored event's type: its data must be compact JSON
+// (ErrInvalidData), decode as a payload, obey the payload's own rules, list its blobs on the line, and move the
 // head only backward. A rule that an import broke and marked is forgiven, and so is a word
 // that only a newer program knows. Events of unknown types need compact JSON only.
 // Check returns the facts also of a payload that breaks a rule; it needs e's data, not a
@@ -72,7 +74,7 @@ func (e *Event) compactFacts() (Facts, error) {
 		}
 	}
 	if err := line.CheckData(e.Data); err != nil {
-		return Facts{}, err
+		return Facts{}, fmt.Errorf("%w: %w", ErrInvalidData, err)
 	}
 	p, err := e.Payload()
 	if err != nil {

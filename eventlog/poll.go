@@ -70,7 +70,7 @@ func (p *poller) leave(w *pollTarget) {
 	}
 }
 
-// close ends the goroutine, also for watchers that begin later.
+// close ends the goroutine. A watcher that joins later does not start it again.
 func (p *poller) close() {
 	p.mu.Lock()
 	p.closed = true

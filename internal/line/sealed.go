@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strconv"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/internal/rawjson"
 )
@@ -27,6 +30,8 @@ type offsets struct {
 const (
 	crcStart  = len(`{"crc":"`)
 	bodyStart = len(`{"crc":"00000000",`)
+	// sessionAt is the distance from the end of seq to the session.
+	sessionAt = len(`,"id":"`) + ulid.EncodedSize + len(`","session_id":`)
 )
 
 // Members that follow the metadata.
@@ -60,6 +65,23 @@ func (s *Sealed) Salt() (salt [16]byte) {
 	end := s.at.hash - uint32(len(`","hash":"`))
 	decodeHex(salt[:], s.raw[end-32:end])
 	return salt
+}
+
+// Names returns nil if the line has this seq and session. Else the error matches ErrSession,
+// or ErrMalformed if s is of no line.
+func (s *Sealed) Names(seq int64, session string) error {
+	if s.raw == nil {
+		return fmt.Errorf("%w: the event was not stored", ErrMalformed)
+	}
+	start := strconv.AppendInt([]byte(`"v":1,"seq":`), seq, 10)
+	rest, ok := bytes.CutPrefix(s.Header(), start)
+	if !ok || rest[0] != ',' {
+		return fmt.Errorf("%w: its seq is not %d", ErrMalformed, seq)
+	}
+	if !bytes.HasPrefix(rest[sessionAt:], append(appendText(nil, session), ',')) {
+		return fmt.Errorf("%w, not %q", ErrSession, Clip(session))
+	}
+	return nil
 }
 
 // Link computes the line's link from the line's bytes.

@@ -59,6 +59,9 @@ const attempts = 5
 // messages. The caller closes the cluster. The nodes are this program, started again: it
 // calls RunNode first.
 func New(opts Options) (*Cluster, error) {
+	if os.Getenv(nodeVariable) != "" {
+		return nil, errors.New("start NATS servers: this program is a node itself: TestMain must call RunNode first")
+	}
 	opts.Nodes = max(opts.Nodes, 1)
 	var errs error
 	for range attempts {

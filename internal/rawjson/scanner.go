@@ -12,8 +12,8 @@ import (
 // If a method returns false, the text may still be valid, and a decoder must decide.
 // The zero value is ready for one goroutine.
 //
-// checkValue, first, splitObject and splitArray scan a whole text. The other
-// methods scan one token or value; their results hold only if done also returns true.
+// first, splitObject and splitArray scan a whole text. The other methods scan one token or
+// value; their results hold only if done also returns true.
 type scanner struct {
 	// allowSpace allows white space between tokens.
 	allowSpace bool
@@ -33,13 +33,6 @@ const (
 	maxDepth = 200
 	maxNames = 32 // per object; each name is compared with all others
 )
-
-// checkValue scans a whole value.
-func (s *scanner) checkValue(value []byte) bool {
-	s.reset(value)
-	s.space()
-	return s.value() && s.done()
-}
 
 // first returns the object or array at the start of b.
 func (s *scanner) first(b []byte) (value []byte, sure bool) {

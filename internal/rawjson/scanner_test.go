@@ -37,14 +37,12 @@ var spacedTexts = []struct {
 
 func TestSpaces(t *testing.T) {
 	for _, test := range spacedTexts {
-		loose := scanner{allowSpace: true}
-		if sure := loose.checkValue([]byte(test.text)); sure != test.sure {
+		if sure := isValue([]byte(test.text)); sure != test.sure {
 			t.Errorf("%q: sure %v", test.text, sure)
 		}
 		compare(t, []byte(test.text))
 	}
-	var strict scanner
-	if strict.checkValue([]byte(`[1, 2]`)) {
+	if IsCompact([]byte(`[1, 2]`)) {
 		t.Error("the scanner accepts white space without allowSpace")
 	}
 }
@@ -116,14 +114,14 @@ func TestUnquote(t *testing.T) {
 // compare checks the results of the scanner against a decoder.
 func compare(t *testing.T, text []byte) {
 	t.Helper()
-	strict, loose := scanner{}, scanner{allowSpace: true}
-	if strict.checkValue(text) && !loose.checkValue(text) {
+	loose := scanner{allowSpace: true}
+	if IsCompact(text) && !isValue(text) {
 		t.Errorf("%q: accepted only without allowSpace", text)
 	}
-	if loose.checkValue(text) && !jsontext.Value(text).IsValid() {
+	if isValue(text) && !jsontext.Value(text).IsValid() {
 		t.Errorf("the scanner accepts invalid %q", text)
 	}
-	if again, err := Compact(text); strict.checkValue(text) && (err != nil || !bytes.Equal(again, text)) {
+	if again, err := Compact(text); IsCompact(text) && (err != nil || !bytes.Equal(again, text)) {
 		t.Errorf("the scanner accepts %q, which is not compact: %s, %v", text, again, err)
 	}
 	if value, sure := loose.first(text); sure {
@@ -171,4 +169,9 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Add([]byte(`"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude42"`))
 	f.Fuzz(compare)
+}
+
+// isValue reports whether the scanner accepts a value, which may have white space.
+func isValue(text []byte) bool {
+	return Read(text, func(c Cursor) bool { return c.value() })
 }

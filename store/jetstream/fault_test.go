@@ -44,7 +44,7 @@ func proxied(t testing.TB) (servers *natstest.Cluster, through, direct jetstream
 // one, wraps its connections.
 func connectTo(node *natstest.Node, wrap func(net.Conn) net.Conn) func(options ...nats.Option) (*nats.Conn, error) {
 	return func(options ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect(node.DirectURL(), append(options, nats.SetCustomDialer(dialer{wrap}))...)
+		return nats.Connect(node.DirectURL(), append(options, nats.SetCustomDialer(dialer{wrap}), nats.IgnoreDiscoveredServers())...)
 	}
 }
 

@@ -49,6 +49,9 @@ type inspector struct {
 
 // inspect checks e alone and sets n. An error means that the check could not be made.
 func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) (err error) {
+	if err := e.Sealed().Names(e.Seq, e.SessionID); err != nil {
+		return fmt.Errorf("event %d of session %q: %w", e.Seq, e.SessionID, err)
+	}
 	n.link = e.Sealed().Link()
 	if err := e.Sealed().CheckJSON(); err != nil {
 		n.fault(RulePayload, err.Error())
@@ -138,6 +141,9 @@ func (i *inspector) payload(e *event.Event, n *inspection) {
 	facts, err := e.Check()
 	if err != nil {
 		n.fault(ruleOf(err), err.Error())
+	}
+	if errors.Is(err, event.ErrInvalidData) {
+		return // readers and other programs may understand it in different ways
 	}
 	n.facts = facts
 	n.note(e)

@@ -80,6 +80,7 @@ func (r *reader) newBatch() *batch {
 	b := r.spare[n-1]
 	r.spare = r.spare[:n-1]
 	clear(b.pieces)
+	clear(b.results)
 	b.pieces, b.results, b.bytes = b.pieces[:0], b.results[:0], 0
 	return b
 }

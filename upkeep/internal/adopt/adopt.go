@@ -146,6 +146,9 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 	if e.SessionID != a.session {
 		return a.damaged(s.Seq+1, event.ErrOtherSession)
 	}
+	if err := e.Sealed().Names(e.Seq, a.session); err != nil {
+		return a.damaged(s.Seq+1, err)
+	}
 	if err := s.Next(e.Seq, int32(e.More()), e.Sealed().Link(), e.Sealed().Hash()); err != nil {
 		return a.damaged(s.Seq+1, err)
 	}
