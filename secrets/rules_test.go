@@ -191,6 +191,33 @@ func FuzzMaskOfAMask(f *testing.F) {
 	})
 }
 
+// A secret in the middle of a word is found if masks of its neighbors would uncover it.
+func TestGluedSecrets(t *testing.T) {
+	token := sample(alnum, 14) + ".atlas" + "v1." + sample(alnum, 70)
+	scanner, err := New(append(Rules(), Rule{Name: "inner", Pattern: `kkk[0-9]{4}`, Keywords: []string{"kkk"}},
+		Rule{Name: "whole", Pattern: `\bwww[0-9]{4}\b`, Keywords: []string{"www"}})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{
+		token + token + token:                                        3,
+		"www1234kkk1234":                                             2,
+		"kkk1234www1234":                                             2,
+		"kkk1234www1234kkk1234":                                      3,
+		"www1234kkk1234www1234kkk1234www1234":                        5,
+		token + "www1234" + "kkk1234" + token:                        4,
+		strings.Repeat(token, 200):                                   200,
+		strings.Repeat("www1234kkk1234", 300):                        600,
+		"www1234" + strings.Repeat("x", 2*aside) + " www1234kkk1234": 2,
+		strings.Repeat("x", 2*aside) + "www1234kkk1234":              1,
+	} {
+		masked, found := scanner.Mask([]byte("a " + text + " b"))
+		if again := scanner.Find(masked); len(again) > 0 || len(found) != want {
+			t.Errorf("%d found in %.100q, want %d; then %v", len(found), text, want, again)
+		}
+	}
+}
+
 // Keys that are cut off are found one by one: the search for the end of a key does not
 // pass the next one.
 func TestKeysThatAreCutOff(t *testing.T) {

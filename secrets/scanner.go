@@ -52,7 +52,7 @@ var defaultScanner = sync.OnceValue(func() *Scanner {
 
 // Find returns the secrets of a text, ordered, without overlaps. If two secrets
 // overlap, the finding covers both and has the rule that comes first in the rule set.
-func (s *Scanner) Find(text []byte) []Finding { return merge(s.all(text)) }
+func (s *Scanner) Find(text []byte) []Finding { return s.settle(text, merge(s.all(text))) }
 
 // findEscaped is Find for a text that may be JSON: a secret may follow an escape that ends
 // with a letter, such as \n.
@@ -61,7 +61,58 @@ func (s *Scanner) findEscaped(text []byte) []Finding {
 	if blank := blankEscapes(text); blank != nil {
 		found = append(found, s.all(blank)...)
 	}
-	return merge(found)
+	return s.settle(text, merge(found))
+}
+
+// settle adds the secrets that the masks of found uncover: a mask cuts a word, and the rest
+// of the word may be a secret, as in keys without a space between them.
+func (s *Scanner) settle(text []byte, found []Finding) []Finding {
+	for i := 0; i < len(found); {
+		f := found[i]
+		start, end := 0, len(text)
+		if i > 0 {
+			start = found[i-1].End
+		}
+		if left := s.beside(text, start, f.Start, f.Start); len(left) > 0 {
+			found = slices.Insert(found, i, left...)
+			continue
+		}
+		if i++; i < len(found) {
+			end = found[i].Start
+		}
+		found = slices.Insert(found, i, s.beside(text, f.End, end, f.End)...)
+	}
+	return found
+}
+
+// aside is how many bytes beside a mask are read again. A longer secret is found without
+// its neighbors.
+const aside = 8 << 10
+
+// beside returns the secrets of text[from:to], which is beside a mask, if the mask cuts a
+// word at cut: at from or at to.
+func (s *Scanner) beside(text []byte, from, to, cut int) (found []Finding) {
+	if cut == 0 || cut == len(text) || !isWord(text[cut-1]) || !isWord(text[cut]) {
+		return nil
+	}
+	first, last := from, to
+	if cut == from {
+		last = min(to, runeStart(text, min(len(text), from+aside)))
+	} else {
+		first = max(from, runeStart(text, max(0, to-aside)))
+	}
+	for _, f := range merge(s.all(text[first:last])) {
+		f.Start, f.End = f.Start+first, f.End+first
+		if f.Start > first || first == from { // else text before it was left out
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// isWord reports whether c is a character of a word, as in \b of a pattern.
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
 // blankEscapes returns a copy of text with spaces in the place of escapes of control

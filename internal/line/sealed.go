@@ -73,12 +73,12 @@ func (s *Sealed) Names(seq int64, session string) error {
 	if s.raw == nil {
 		return fmt.Errorf("%w: the event was not stored", ErrMalformed)
 	}
-	start := strconv.AppendInt([]byte(`"v":1,"seq":`), seq, 10)
-	rest, ok := bytes.CutPrefix(s.Header(), start)
+	var buf [256]byte // on the stack
+	rest, ok := bytes.CutPrefix(s.Header(), strconv.AppendInt(append(buf[:0], `"v":1,"seq":`...), seq, 10))
 	if !ok || rest[0] != ',' {
 		return fmt.Errorf("%w: its seq is not %d", ErrMalformed, seq)
 	}
-	if !bytes.HasPrefix(rest[sessionAt:], append(appendText(nil, session), ',')) {
+	if !bytes.HasPrefix(rest[sessionAt:], append(appendText(buf[:0], session), ',')) {
 		return fmt.Errorf("%w, not %q", ErrSession, Clip(session))
 	}
 	return nil
