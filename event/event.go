@@ -1,7 +1,6 @@
 package event
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
@@ -95,14 +94,35 @@ func (e *Event) Blobs() []Digest {
 
 // Clone returns a copy of e that shares no bytes with e.
 func (e *Event) Clone() Event {
+	c, _ := e.CloneTo(nil)
+	return c
+}
+
+// CloneTo is Clone with the bytes appended to buf, which it returns.
+func (e *Event) CloneTo(buf []byte) (Event, []byte) {
+	own := func(b []byte) []byte {
+		if b == nil {
+			return nil
+		}
+		from := len(buf)
+		buf = append(buf, b...)
+		return buf[from:len(buf):len(buf)]
+	}
 	c := *e
-	c.line, c.Data, c.Metadata, c.memo = e.line.Clone(), bytes.Clone(e.Data), bytes.Clone(e.Metadata), nil
+	c.memo = nil
+	c.line = e.line.At(own(e.line.Canonical()))
+	if stored := e.line.Data(); len(stored) > 0 && len(stored) == len(e.Data) && &stored[0] == &e.Data[0] {
+		c.Data = c.line.Data()
+	} else {
+		c.Data = own(e.Data)
+	}
+	c.Metadata = own(e.Metadata)
 	if e.rare != nil {
 		r := *e.rare
-		r.extras, r.kept, r.verbatim = bytes.Clone(r.extras), bytes.Clone(r.kept), bytes.Clone(r.verbatim)
+		r.extras, r.kept, r.verbatim = own(r.extras), own(r.kept), own(r.verbatim)
 		c.rare = &r
 	}
-	return c
+	return c, buf
 }
 
 // Extras are the envelope members that this version does not know, as

@@ -124,7 +124,8 @@ type (
 		// appends. It checks the crc of a line only: lines may repeat, be out of order
 		// or belong to another session. A missing session is ErrNotFound. Damage is no
 		// error; an error means that the storage cannot be read, for example because
-		// the disk fails.
+		// the disk fails. The bytes of an event are valid only until the caller asks
+		// for the next fragment, or stops.
 		Fragments(ctx context.Context, session string) iter.Seq2[Fragment, error]
 		// Replace replaces all lines of a session by events, in one durable operation,
 		// if the Version of the session is still at. It copies the old bytes to the

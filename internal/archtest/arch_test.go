@@ -54,7 +54,7 @@ var table = map[string]room{
 	},
 	"upkeep/verify": {
 		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
-		tests: []string{"upkeep/...", "fork", "internal/testkit", "internal/line/linetest"},
+		tests: []string{"upkeep/...", "fork", "internal/suite", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "search"}, modules: given,

@@ -45,8 +45,20 @@ const (
 // Canonical returns the canonical bytes of the line.
 func (s *Sealed) Canonical() []byte { return s.raw }
 
-// Clone returns a copy that shares no bytes with s.
-func (s *Sealed) Clone() Sealed { return Sealed{bytes.Clone(s.raw), s.at} }
+// At returns s with its bytes at raw, a copy of its canonical bytes.
+func (s *Sealed) At(raw []byte) Sealed { return Sealed{raw, s.at} }
+
+// Data returns the payload, or nil if the line has none.
+func (s *Sealed) Data() []byte {
+	if s.raw == nil {
+		return nil
+	}
+	data, inline := bytes.CutPrefix(s.rest(), []byte(dataMember))
+	if !inline {
+		return nil
+	}
+	return data
+}
 
 // Header returns the hashed header.
 func (s *Sealed) Header() []byte { return s.raw[bodyStart:s.at.headerEnd] }

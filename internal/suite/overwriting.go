@@ -8,8 +8,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Overwriting is a store whose transient reads overwrite an event when the caller asks
-// for the next one. A caller that keeps bytes of such a read then gets wrong results.
+// Overwriting is a store whose transient reads and fragments overwrite an event when the
+// caller asks for the next one. A caller that keeps bytes of it then gets wrong results. The
+// store must be a Salvager.
 type Overwriting struct{ eventlog.Store }
 
 // Unwrap returns the store, for eventlog.As.
@@ -29,9 +30,37 @@ func (s Overwriting) Read(ctx context.Context, session string, r eventlog.Span) 
 			if !yield(own, nil) {
 				return
 			}
-			for _, b := range [][]byte{own.Line(), own.Data, own.Metadata, own.Extras(), own.Kept()} {
-				clear(b)
+			overwrite(&own)
+		}
+	}
+}
+
+// Fragments implements eventlog.Salvager.
+func (s Overwriting) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
+	return func(yield func(eventlog.Fragment, error) bool) {
+		for f, err := range s.salvager().Fragments(ctx, session) {
+			f.Event = f.Event.Clone()
+			more := yield(f, err)
+			overwrite(&f.Event)
+			if !more {
+				return
 			}
 		}
+	}
+}
+
+// Replace implements eventlog.Salvager.
+func (s Overwriting) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (string, error) {
+	return s.salvager().Replace(ctx, session, at, events)
+}
+
+func (s Overwriting) salvager() eventlog.Salvager {
+	salvager, _ := eventlog.As[eventlog.Salvager](s.Store)
+	return salvager
+}
+
+func overwrite(e *event.Event) {
+	for _, b := range [][]byte{e.Line(), e.Data, e.Metadata, e.Extras(), e.Kept()} {
+		clear(b)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"sync"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -20,16 +21,22 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 			return
 		}
 		defer s.endCall()
-		w, err := s.openFragments(ctx, session)
+		scratch := fragmentBuffers.Get().(*[]byte)
+		defer fragmentBuffers.Put(scratch)
+		w, err := s.openFragments(ctx, session, scratch)
 		if err == nil {
-			defer w.close()
 			err = w.run(ctx, yield)
+			w.giveBack(&w.salvager.lines.buffer)
+			w.close()
 		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield(eventlog.Fragment{}, fmt.Errorf("salvage session %q: %w", session, err))
 		}
 	}
 }
+
+// fragmentBuffers are the buffers of earlier readings, of type *[]byte.
+var fragmentBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // fragmentReader reads a whole session file, damaged parts included.
 type fragmentReader struct {
@@ -39,9 +46,9 @@ type fragmentReader struct {
 
 // openFragments opens a file that has at least one byte. If the file seems to end in an
 // unfinished append, it waits for the writer to finish.
-func (s *Store) openFragments(ctx context.Context, session string) (*fragmentReader, error) {
+func (s *Store) openFragments(ctx context.Context, session string, scratch *[]byte) (*fragmentReader, error) {
 	name := fileOf(session)
-	w := &fragmentReader{reader: &reader{store: s, name: name, source: source{session: session, path: s.path(name)}}}
+	w := &fragmentReader{reader: &reader{store: s, name: name, source: source{session: session, path: s.path(name), scratch: scratch}}}
 	if err := w.open(); err != nil {
 		return nil, err
 	}
@@ -61,7 +68,7 @@ func (s *Store) openFragments(ctx context.Context, session string) (*fragmentRea
 		return nil, err
 	}
 	w.salvager = salvager{source: &w.reader.source}
-	w.salvager.restart(0, size)
+	w.salvager.restart(0, size, w.borrow())
 	return w, nil
 }
 
@@ -108,8 +115,10 @@ func (w *fragmentReader) run(ctx context.Context, yield func(eventlog.Fragment, 
 // damage, not an append in progress.
 func (w *fragmentReader) readAgain(ctx context.Context, at int64) (found []eventlog.Fragment, err error) {
 	const most, stretch = 512, 1 << 20
+	w.giveBack(&w.salvager.lines.buffer)
+	defer func() { w.salvager.lines.buffer = w.borrow() }()
 	err = w.withLock(ctx, func(size int64) error {
-		w.salvager.restart(at, size)
+		w.salvager.restart(at, size, buffer{})
 		for len(found) < most && w.salvager.done < at+stretch {
 			f, err := w.salvager.next(ctx)
 			if err != nil {

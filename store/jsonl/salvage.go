@@ -48,8 +48,8 @@ func (s *salvager) next(ctx context.Context) (eventlog.Fragment, error) {
 }
 
 // restart continues at an offset, in a file of size bytes.
-func (s *salvager) restart(at, size int64) {
-	s.lines = forwardLines{file: s.file, next: at, end: size}
+func (s *salvager) restart(at, size int64, b buffer) {
+	s.lines = forwardLines{file: s.file, next: at, end: size, buffer: b}
 	s.queue, s.served, s.done, s.cause = nil, 0, at, nil
 }
 

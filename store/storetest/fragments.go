@@ -71,8 +71,12 @@ func testFragments(t *env) {
 // fragments reads all fragments of a session.
 func (t *env) fragments(s eventlog.Store, session string) []eventlog.Fragment {
 	t.Helper()
-	fragments, err := suite.Collect(suite.Ability[eventlog.Salvager](t, s).Fragments(t.Ctx, session))
-	t.Must(err)
+	var fragments []eventlog.Fragment
+	for f, err := range suite.Ability[eventlog.Salvager](t, s).Fragments(t.Ctx, session) {
+		t.Must(err)
+		f.Event = f.Event.Clone()
+		fragments = append(fragments, f)
+	}
 	return fragments
 }
 

@@ -52,10 +52,10 @@ func (c *collector) read(f *foundLine) (event.Event, error) {
 			if fragment.Err != nil || fragment.Event.Seq != f.seq || line.Hash(fragment.Event.Hash()) != f.hash {
 				return event.Event{}, c.changed()
 			}
-			return fragment.Event, nil
+			return fragment.Event.Clone(), nil
 		}
 		if c.late[c.place-1] {
-			c.keep(c.place-1, fragment.Event)
+			c.keep(c.place-1, fragment.Event.Clone())
 		}
 	}
 }

@@ -80,7 +80,7 @@ func survey(ctx context.Context, log *eventlog.Log, session string, end int64) (
 		return nil, fmt.Errorf("read past damage: %w", eventlog.ErrUnsupported)
 	}
 	s := &salvage{log: log, session: session, end: end, links: map[int64]line.Link{}, forks: map[int64]*event.Fork{}}
-	var before event.Event
+	var before event.Head
 	for f, err := range salvager.Fragments(ctx, session) {
 		if err != nil {
 			return nil, err
@@ -88,16 +88,16 @@ func survey(ctx context.Context, log *eventlog.Log, session string, end int64) (
 		if end > 0 && f.Offset >= end {
 			break
 		}
-		if before, err = s.add(ctx, &f, &before); err != nil {
+		if before, err = s.add(ctx, &f, before); err != nil {
 			return nil, err
 		}
 	}
 	return s, s.decide()
 }
 
-// add notes one fragment. before is the line directly before it, if any; the result
-// is that line for the next call.
-func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before *event.Event) (event.Event, error) {
+// add notes one fragment. before is the head at the line directly before it, if any;
+// the result is that head for the next call.
+func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before event.Head) (event.Head, error) {
 	s.path, s.size = cmp.Or(s.path, f.Path), f.Offset+f.Bytes
 	place, e := s.next, &f.Event
 	s.next++
@@ -105,15 +105,15 @@ func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before *event.E
 	case f.Unended:
 		s.unended = true
 		s.addRuin(f, place, errUnendedLine)
-		return event.Event{}, nil
+		return event.Head{}, nil
 	case errors.Is(f.Err, event.ErrVersion):
-		return event.Event{}, fmt.Errorf("%s at byte %d: %w", f.Path, f.Offset, f.Err)
+		return event.Head{}, fmt.Errorf("%s at byte %d: %w", f.Path, f.Offset, f.Err)
 	case f.Err != nil:
 		s.addRuin(f, place, f.Err)
-		return event.Event{}, nil
+		return event.Head{}, nil
 	case e.SessionID != s.session:
 		s.addAlien(f, place)
-		return event.Event{}, nil
+		return event.Head{}, nil
 	}
 	var l line.Line
 	fault := l.Parse(e.Line(), line.Strings{Session: s.session})
@@ -126,20 +126,20 @@ func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before *event.E
 		s.addRuin(f, place, fault)
 	}
 	if err != nil || fault != nil {
-		return event.Event{}, err
+		return event.Head{}, err
 	}
 	s.addLine(f, &l, place, before)
-	return *e, nil
+	return event.Head{Seq: e.Seq, Hash: e.Hash()}, nil
 }
 
 var errUnendedLine = errors.New("the last line has no newline")
 
 // addLine notes a readable line.
-func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before *event.Event) {
+func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before event.Head) {
 	e := &f.Event
 	s.glued = s.glued || f.Bytes == int64(len(e.Line()))
 	fresh := foundLine{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), more: l.More}
-	fresh.linked = before.Seq > 0 && before.Seq == e.Seq-1 && l.Follows(line.Hash(before.Hash()))
+	fresh.linked = before.Seq > 0 && before.Seq == e.Seq-1 && l.Follows(line.Hash(before.Hash))
 	if !fresh.linked {
 		s.links[place] = l.Link()
 		if fork := beginsFork(e); fork != nil {

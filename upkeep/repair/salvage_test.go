@@ -31,7 +31,11 @@ func (p *pieces) Fragments(ctx context.Context, session string) iter.Seq2[eventl
 	}
 	return func(yield func(eventlog.Fragment, error) bool) {
 		for _, f := range p.of {
-			if !yield(f, nil) {
+			f.Event = f.Event.Clone()
+			more := yield(f, nil)
+			clear(f.Event.Line())
+			clear(f.Event.Data)
+			if !more {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -21,11 +22,11 @@ type reader struct {
 	tornAt  int64            // their offset
 	queue   []*batch
 	counted int64
-	spare   []*batch
 }
 
 // batch is a run of pieces and their inspections.
 type batch struct {
+	buf     []byte // of the events
 	pieces  []eventlog.Fragment
 	results []inspection
 	err     error
@@ -71,36 +72,46 @@ func (r *reader) findTail(ctx context.Context) error {
 
 const batchBytes, batchPieces = 256 << 10, 256
 
-// newBatch is an empty batch.
-func (r *reader) newBatch() *batch {
-	n := len(r.spare)
-	if n == 0 {
-		return &batch{pieces: make([]eventlog.Fragment, 0, batchPieces), results: make([]inspection, 0, batchPieces)}
+// spareBatches are empty.
+var spareBatches = sync.Pool{New: func() any {
+	return &batch{pieces: make([]eventlog.Fragment, 0, batchPieces), results: make([]inspection, 0, batchPieces)}
+}}
+
+func newBatch() *batch { return spareBatches.Get().(*batch) }
+
+// add adds a copy of a piece.
+func (b *batch) add(f eventlog.Fragment) {
+	f.Event, b.buf = f.Event.CloneTo(b.buf)
+	b.pieces = append(b.pieces, f)
+	b.bytes += f.Bytes
+}
+
+// release makes an inspected batch a spare one. It drops a large buffer.
+func (b *batch) release() {
+	if cap(b.buf) > 4*batchBytes {
+		b.buf = nil
 	}
-	b := r.spare[n-1]
-	r.spare = r.spare[:n-1]
 	clear(b.pieces)
 	clear(b.results)
-	b.pieces, b.results, b.bytes = b.pieces[:0], b.results[:0], 0
-	return b
+	*b = batch{buf: b.buf[:0], pieces: b.pieces[:0], results: b.results[:0]}
+	spareBatches.Put(b)
 }
 
 // readAll reads and checks all pieces.
 func (r *reader) readAll(ctx context.Context) error {
-	b := r.newBatch()
+	b := newBatch()
 	for f, err := range fragments(ctx, r.log.Store(), r.report.Session) {
 		if err != nil {
 			return errors.Join(r.checkBatches(ctx, 0), err)
 		}
-		b.pieces = append(b.pieces, f)
-		b.bytes += f.Bytes
+		b.add(f)
 		if b.bytes < batchBytes && len(b.pieces) < batchPieces {
 			continue
 		}
 		if err := r.submit(ctx, b); err != nil {
 			return err
 		}
-		b = r.newBatch()
+		b = newBatch()
 	}
 	if err := r.submit(ctx, b); err != nil {
 		return err
@@ -115,7 +126,7 @@ func fragments(ctx context.Context, s eventlog.Store, session string) iter.Seq2[
 		return salvager.Fragments(ctx, session)
 	}
 	return func(yield func(eventlog.Fragment, error) bool) {
-		for e, err := range s.Read(ctx, session, eventlog.Span{}) {
+		for e, err := range s.Read(ctx, session, eventlog.Span{Transient: true}) {
 			f := eventlog.Fragment{Event: e, Offset: -1, Bytes: int64(len(e.Line())) + 1}
 			var corrupt *eventlog.CorruptError
 			switch {
@@ -167,11 +178,19 @@ func (r *reader) inspect(ctx context.Context, by *inspector, b *batch) {
 	}
 }
 
-// checkBatches checks inspected batches in order, until at most ahead are left.
+// checkBatches checks inspected batches in order. It waits for inspections while more than
+// ahead are left.
 func (r *reader) checkBatches(ctx context.Context, ahead int) error {
-	for len(r.queue) > ahead {
+	for len(r.queue) > 0 {
 		b := r.queue[0]
-		<-b.done
+		if len(r.queue) > ahead {
+			<-b.done
+		}
+		select {
+		case <-b.done:
+		default:
+			return nil
+		}
 		if b.err != nil {
 			return b.err
 		}
@@ -183,7 +202,7 @@ func (r *reader) checkBatches(ctx context.Context, ahead int) error {
 		r.counted += b.bytes
 		r.bytes.Add(b.bytes)
 		r.queue = r.queue[1:]
-		r.spare = append(r.spare, b)
+		b.release()
 	}
 	return nil
 }

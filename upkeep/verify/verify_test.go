@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/line/linetest"
+	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -124,7 +125,7 @@ func talked(t *testing.T) (log *eventlog.Log, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	store := jsonl.New(dir, jsonl.Options{Sync: jsonl.Never})
-	log = eventlog.Open(store)
+	log = eventlog.Open(suite.Overwriting{Store: store})
 	t.Cleanup(func() { _ = log.Close() })
 	add := func(session string, events ...event.Event) {
 		t.Helper()
