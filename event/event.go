@@ -94,7 +94,7 @@ func (e *Event) Blobs() []Digest {
 
 // Clone returns a copy of e that shares no bytes with e.
 func (e *Event) Clone() Event {
-	c, _ := e.CloneTo(nil)
+	c, _ := e.CloneTo(make([]byte, 0, max(len(e.line.Canonical()), len(e.Data))+len(e.Metadata)))
 	return c
 }
 

@@ -25,9 +25,9 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 		defer fragmentBuffers.Put(scratch)
 		w, err := s.openFragments(ctx, session, scratch)
 		if err == nil {
+			defer w.close()
 			err = w.run(ctx, yield)
 			w.giveBack(&w.salvager.lines.buffer)
-			w.close()
 		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield(eventlog.Fragment{}, fmt.Errorf("salvage session %q: %w", session, err))
