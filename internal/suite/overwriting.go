@@ -8,9 +8,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Overwriting is a store whose transient reads and fragments overwrite an event when the
-// caller asks for the next one. A caller that keeps bytes of it then gets wrong results. The
-// store must be a Salvager.
+// Overwriting is a store whose transient reads overwrite an event when the caller asks
+// for the next one. A caller that keeps bytes of such a read then gets wrong results.
 type Overwriting struct{ eventlog.Store }
 
 // Unwrap returns the store, for eventlog.As.
@@ -35,8 +34,12 @@ func (s Overwriting) Read(ctx context.Context, session string, r eventlog.Span) 
 	}
 }
 
+// OverwritingSalvager is an Overwriting that overwrites the events of fragments too. The
+// store must be a Salvager.
+type OverwritingSalvager struct{ Overwriting }
+
 // Fragments implements eventlog.Salvager.
-func (s Overwriting) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
+func (s OverwritingSalvager) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
 	return func(yield func(eventlog.Fragment, error) bool) {
 		for f, err := range s.salvager().Fragments(ctx, session) {
 			f.Event = f.Event.Clone()
@@ -50,11 +53,11 @@ func (s Overwriting) Fragments(ctx context.Context, session string) iter.Seq2[ev
 }
 
 // Replace implements eventlog.Salvager.
-func (s Overwriting) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (string, error) {
+func (s OverwritingSalvager) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (string, error) {
 	return s.salvager().Replace(ctx, session, at, events)
 }
 
-func (s Overwriting) salvager() eventlog.Salvager {
+func (s OverwritingSalvager) salvager() eventlog.Salvager {
 	salvager, _ := eventlog.As[eventlog.Salvager](s.Store)
 	return salvager
 }

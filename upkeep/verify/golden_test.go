@@ -37,7 +37,7 @@ func TestGoldensAreSound(t *testing.T) {
 // listed has its error for a defect.
 func verifyAll(t *testing.T, dir string) map[string]verify.Report {
 	t.Helper()
-	log := eventlog.Open(suite.Overwriting{Store: jsonl.New(dir, jsonl.Options{ReadOnly: true})})
+	log := eventlog.Open(suite.OverwritingSalvager{Overwriting: suite.Overwriting{Store: jsonl.New(dir, jsonl.Options{ReadOnly: true})}})
 	defer log.Close()
 	sessions := map[string]bool{}
 	for info, err := range log.Sessions(t.Context()) {

@@ -125,7 +125,7 @@ func talked(t *testing.T) (log *eventlog.Log, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	store := jsonl.New(dir, jsonl.Options{Sync: jsonl.Never})
-	log = eventlog.Open(suite.Overwriting{Store: store})
+	log = eventlog.Open(suite.OverwritingSalvager{Overwriting: suite.Overwriting{Store: store}})
 	t.Cleanup(func() { _ = log.Close() })
 	add := func(session string, events ...event.Event) {
 		t.Helper()
