@@ -58,7 +58,7 @@ func (b *blobWriter) write(ctx context.Context, r io.Reader) (event.Digest, erro
 		if last && len(b.pieces) == 0 {
 			// A small body need not be written if it is stored already.
 			d := event.Digest("sha256:" + hex.EncodeToString(b.sum.Sum(nil)))
-			if done, err := b.touch(ctx, d); done || err != nil {
+			if kept, err := b.touch(ctx, d); kept != "" || err != nil {
 				return d, err
 			}
 		}
@@ -88,12 +88,15 @@ func (b *blobWriter) put(ctx context.Context, piece []byte) error {
 }
 
 // finish makes the blob visible. If the same body is stored already, it keeps the stored
-// one.
+// one. That may be its own: a server may refuse a message that was sent again, although it
+// has stored the first sending.
 func (b *blobWriter) finish(ctx context.Context, d event.Digest) error {
 	for {
-		if done, err := b.touch(ctx, d); err != nil {
+		kept, err := b.touch(ctx, d)
+		if kept == b.upload || err != nil {
 			return err
-		} else if done {
+		}
+		if kept != "" {
 			return b.drop()
 		}
 		stored, err := b.publish(ctx, d, b.upload, nil)
@@ -103,9 +106,9 @@ func (b *blobWriter) finish(ctx context.Context, d event.Digest) error {
 	}
 }
 
-// touch renews the age of a stored blob. It returns false if there is none, or if its body
-// is damaged.
-func (b *blobWriter) touch(ctx context.Context, d event.Digest) (bool, error) {
+// touch renews the age of a stored blob, and returns its upload. It returns "" if there is
+// none, or if its body is damaged.
+func (b *blobWriter) touch(ctx context.Context, d event.Digest) (string, error) {
 	for {
 		found, err := b.layout.findBlob(ctx, d)
 		if found == nil || err != nil {
@@ -113,14 +116,18 @@ func (b *blobWriter) touch(ctx context.Context, d event.Digest) (bool, error) {
 			if errors.As(err, &corrupt) {
 				err = nil
 			}
-			return false, err
+			return "", err
 		}
 		same, err := b.layout.isWhole(ctx, d, found)
 		if err != nil || !same {
-			return false, err
+			return "", err
 		}
-		if stored, err := b.publish(ctx, d, found.upload, found); stored || err != nil {
-			return stored, err
+		stored, err := b.publish(ctx, d, found.upload, found)
+		if err != nil {
+			return "", err
+		}
+		if stored {
+			return found.upload, nil
 		}
 	}
 }

@@ -2,6 +2,8 @@ package jetstream
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -26,6 +28,25 @@ func (s *Store) InterruptedRemoval(ctx context.Context, session string, expect e
 		_, err = l.shard(session).removeVisibly(ctx, session, expect)
 	}
 	return err
+}
+
+// PutBlobTwice is PutBlob of a process that does not see that the server has stored the
+// message that names the pieces, and finishes the upload again.
+func (s *Store) PutBlobTwice(ctx context.Context, body string) (event.Digest, error) {
+	l, err := s.writable(ctx)
+	if err != nil {
+		return "", err
+	}
+	b := blobWriter{layout: l, sum: sha256.New(), upload: newID(), size: int64(len(body))}
+	sum := sha256.Sum256([]byte(body))
+	d := event.Digest("sha256:" + hex.EncodeToString(sum[:]))
+	if err := b.put(ctx, []byte(body)); err != nil {
+		return "", err
+	}
+	if _, err := b.publish(ctx, d, b.upload, nil); err != nil {
+		return "", err
+	}
+	return d, b.finish(ctx, d)
 }
 
 // Damage stores the lines that edit returns in the messages of a session, like a program

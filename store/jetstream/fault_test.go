@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -141,6 +142,28 @@ func TestLockLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
+}
+
+// The server stores the message that makes a blob visible, and refuses it when it is sent
+// again. The blob is readable, also if one with the same body was stored before.
+func TestRefusedBlob(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	log := openLog(t, jetstream.Options{Connect: servers.Connect})
+	store := log.Store().(*jetstream.Store)
+	for _, what := range []string{"a new body", "a stored body"} {
+		d, err := store.PutBlobTwice(t.Context(), "the body")
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		r, err := log.OpenBlob(t.Context(), d)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		body, err := io.ReadAll(r)
+		if err := errors.Join(err, r.Close()); err != nil || string(body) != "the body" {
+			t.Errorf("%s: got %q, error %v", what, body, err)
+		}
+	}
 }
 
 // A process dies after it has replaced lines, and before it erases the old ones. Readers
