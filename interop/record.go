@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -112,7 +113,8 @@ func Lines(src Source) iter.Seq2[[]byte, error] {
 			return
 		}
 		defer f.Close()
-		lines := &lineReader{source: src.Name, total: src.Size, in: bufio.NewReaderSize(r, 64<<10)}
+		lines, release := linesOf(src, r)
+		defer release()
 		for lines.next() {
 			if !lines.tooLong() && !yield(lines.buf, nil) {
 				return
@@ -133,7 +135,23 @@ func split(src Source, read func(s *lineReader, yield func(Record, error) bool))
 			return
 		}
 		defer f.Close()
-		read(&lineReader{source: src.Name, total: src.Size, in: bufio.NewReaderSize(r, 64<<10)}, yield)
+		lines, release := linesOf(src, r)
+		defer release()
+		read(lines, yield)
+	}
+}
+
+// buffers are the read buffers of files that are done. An import reads each file several
+// times.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+
+// linesOf reads r, the content of src. After release nothing may be read.
+func linesOf(src Source, r io.Reader) (lines *lineReader, release func()) {
+	in := buffers.Get().(*bufio.Reader)
+	in.Reset(r)
+	return &lineReader{source: src.Name, total: src.Size, in: in}, func() {
+		in.Reset(nil)
+		buffers.Put(in)
 	}
 }
 

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -55,5 +56,12 @@ func (s Source) Head() ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(r, HeadBytes))
+	size := int64(HeadBytes)
+	if s.Size > 0 {
+		size = min(s.Size, size)
+	}
+	// The free bytes let ReadFrom see the end without growing the buffer.
+	head := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err = head.ReadFrom(io.LimitReader(r, HeadBytes))
+	return head.Bytes(), err
 }
