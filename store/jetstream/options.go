@@ -41,7 +41,8 @@ type Options struct {
 	LockTimeout time.Duration
 	// LeaseTime is how long a lease or a lock outlives a process that dies; 15 s if 0. It
 	// is rounded up to seconds, and at least 1 s. The store renews its leases and locks
-	// three times in that time.
+	// three times in that time, each with a message of its own: a store with thousands of
+	// leases needs a longer time.
 	LeaseTime time.Duration
 	// Credentials is the path of a credentials file of NATS.
 	Credentials string
