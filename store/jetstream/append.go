@@ -177,7 +177,7 @@ func (a *appending) publish(ctx context.Context) (uint64, error) {
 	m := a.frame.message(a.stream.of(a.session, framesSubject), a.before.at)
 	var batch []*nats.Msg
 	if a.fenced {
-		batch = append(batch, a.stream.guard(a.fence))
+		batch = append(batch, a.stream.fenceGuard(a.fence))
 	}
 	if batch = append(append(batch, a.marks...), m); len(batch) > 1 {
 		return a.stream.publishAll(ctx, batch)

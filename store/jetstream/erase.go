@@ -24,7 +24,7 @@ const erasingSubject = "erasing"
 func (st *stream) pending(ctx context.Context, name string) *nats.Msg {
 	m := &nats.Msg{Subject: st.subject(pendingSubject, name), Header: nats.Header{}}
 	if at, fenced := st.fenceOf(ctx); fenced {
-		st.expectFence(m, at)
+		expectLastOf(m, st.subject(fenceSubject), at)
 	}
 	return m
 }
@@ -73,7 +73,7 @@ func (l *layout) setErasing(ctx context.Context, digests []event.Digest) error {
 		batch := []*nats.Msg{st.pending(ctx, "control")}
 		if _, fenced := st.fenceOf(ctx); fenced {
 			at, _ := st.fenceOf(ctx)
-			batch[0] = st.guard(at)
+			batch[0] = st.fenceGuard(at)
 		} else {
 			batch = nil
 		}

@@ -76,19 +76,24 @@ func (st *stream) lowerFence(ctx context.Context, f fence) error {
 	return err
 }
 
-// guard is a message that is stored only if the fence has not moved. It is the first one
-// of a batch.
-func (st *stream) guard(fence uint64) *nats.Msg {
+// guard is a message that is stored only if the last message of a subject has a sequence. It
+// is the first one of a batch.
+func (st *stream) guard(subject string, at uint64) *nats.Msg {
 	m := &nats.Msg{Subject: st.subject(guardSubject), Header: nats.Header{}}
 	m.Header["Nats-TTL"] = []string{guardTTL}
-	st.expectFence(m, fence)
+	expectLastOf(m, subject, at)
 	return m
 }
 
-// expectFence makes a message conditional on the fence of its stream.
-func (st *stream) expectFence(m *nats.Msg, fence uint64) {
-	expectLast(m, fence)
-	m.Header["Nats-Expected-Last-Subject-Sequence-Subject"] = []string{st.subject(fenceSubject)}
+// fenceGuard is a guard of the fence.
+func (st *stream) fenceGuard(fence uint64) *nats.Msg {
+	return st.guard(st.subject(fenceSubject), fence)
+}
+
+// expectLastOf makes a message conditional on the last message of another subject.
+func expectLastOf(m *nats.Msg, subject string, at uint64) {
+	expectLast(m, at)
+	m.Header["Nats-Expected-Last-Subject-Sequence-Subject"] = []string{subject}
 }
 
 // checkFence fails if the fence has moved.

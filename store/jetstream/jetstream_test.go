@@ -42,7 +42,6 @@ var logs atomic.Int64
 // harness returns the harness of a new log of the servers.
 func harness(servers *natstest.Cluster) storetest.Harness {
 	options := jetstream.Options{Prefix: fmt.Sprint("log", logs.Add(1)), Replicas: len(servers.Nodes), Synced: true, Connect: servers.Connect}
-	options.LeaseTime = time.Minute // a busy machine cannot renew 10,000 leases in 5 s
 	reading := options
 	reading.ReadOnly = true
 	beside := options

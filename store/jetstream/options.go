@@ -40,9 +40,8 @@ type Options struct {
 	// the wait.
 	LockTimeout time.Duration
 	// LeaseTime is how long a lease or a lock outlives a process that dies; 15 s if 0. It
-	// is rounded up to seconds, and at least 1 s. The store renews its leases and locks
-	// three times in that time, each with a message of its own: a store with thousands of
-	// leases needs a longer time.
+	// is rounded up to seconds, and at least 1 s. The store renews three times in that
+	// time: one message for all its leases, and one for each lock.
 	LeaseTime time.Duration
 	// Credentials is the path of a credentials file of NATS.
 	Credentials string

@@ -81,7 +81,8 @@ func New(url string, opts ...Options) (*Store, error) {
 		return nil, err
 	}
 	s.lifetime, s.cancel = context.WithCancel(context.Background())
-	s.locks.store, s.leases.store = s, s
+	s.locks.store = s
+	s.leases = leases{store: s, making: make(chan struct{}, 1)}
 	s.changes = notify.New(s.poller)
 	return s, nil
 }
@@ -194,14 +195,14 @@ func (s *Store) Close() error {
 	}
 	s.cancel()
 	s.locks.awaitTakers()
-	err := s.leases.close()
+	s.leases.close()
 	s.locks.close()
 	close(s.unused)
 	s.opening <- struct{}{} // waits for a running opening; nobody opens any more
 	if c := s.client.Load(); c != nil {
 		c.nc.Close()
 	}
-	return err
+	return nil
 }
 
 // connectionLosses tells listeners that messages may have been lost.

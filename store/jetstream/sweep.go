@@ -14,7 +14,8 @@ import (
 // runningUpload is the age at which an upload of a blob counts as interrupted.
 const runningUpload = time.Hour
 
-// Sweep implements eventlog.Sweeper. A leftover is an interrupted upload of a blob.
+// Sweep implements eventlog.Sweeper. A leftover is an interrupted upload of a blob, or
+// the lease of a store that died.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
 		if err := s.sweep(ctx, remove, yield); err != nil && !errors.Is(err, errStop) {
@@ -48,6 +49,20 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 			}
 		}
 		if !yield(eventlog.Leftover{Path: l.blobs.placeOf(subject), Bytes: size}, nil) {
+			return errStop
+		}
+	}
+	leases, err := l.unheld(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range leases {
+		if remove {
+			if err := l.control.purge(ctx, m.subject, m.at+1); err != nil {
+				return s.failure(err)
+			}
+		}
+		if !yield(eventlog.Leftover{Path: l.control.placeOf(m.subject), Bytes: int64(len(m.body))}, nil) {
 			return errStop
 		}
 	}
