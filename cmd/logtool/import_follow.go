@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -35,10 +36,18 @@ type stamp struct {
 	size, walSize   int64
 	mtime, walMtime time.Time
 	inode           uint64
+	index           [indexHeader]byte // of the write-ahead log
 }
 
-// walSuffix ends the name of the write-ahead log of a database.
-const walSuffix = "-wal"
+// A database with a write-ahead log has two files beside it. A commit is first written to
+// the log, and readers see it when the header of the log's index has changed.
+const (
+	walSuffix   = "-wal"
+	indexSuffix = "-shm"
+	// indexHeader is the part of the index that changes with each commit: two copies of
+	// 48 bytes (sqlite.org/walformat.html, chapter 2.1).
+	indexHeader = 96
+)
 
 // watch remembers the files as they are before the first import.
 func (x *importRun) watch(in *inputs, formats []interop.Format) (*watch, error) {
@@ -169,11 +178,23 @@ func (w *watch) stamps() map[string]stamp {
 		name, isWAL := strings.CutSuffix(path, walSuffix)
 		if s, stored := all[name]; isWAL && stored {
 			s.walSize, s.walMtime = wal.size, wal.mtime
+			s.index = indexOf(name)
 			all[name] = s
 			delete(all, path)
+			delete(all, name+indexSuffix)
 		}
 	}
 	return all
+}
+
+// indexOf reads the header of the index of a database's write-ahead log. It is zero if
+// there is none. No import runs meanwhile: to close the file ends this process's locks on it.
+func indexOf(database string) (header [indexHeader]byte) {
+	if f, err := os.Open(database + indexSuffix); err == nil {
+		_, _ = io.ReadFull(f, header[:]) // the index of an unused log is empty
+		_ = f.Close()
+	}
+	return header
 }
 
 // addStamps adds the files at and below a path. Unreadable folders have none.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/store/jsonl"
 )
 
@@ -249,6 +251,39 @@ func until(t *testing.T, store string, session, n int) {
 		}
 	}
 	t.Fatalf("session %d has no message %d: %q", session, n, storedEvents(t, store, session))
+}
+
+// A program has written a commit to its write-ahead log, and has not shown it to readers when
+// the file is read. It is read again when the commit is visible.
+func TestFollowInvisibleCommit(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "opencode-a.db")
+	file := &agentFile{t, followedFormats["opencode"], path, nil}
+	file.append(1, 0, 2)
+	before := indexOf(path)
+	file.append(1, 2, 3)
+	after := indexOf(path)
+	show := func(header [indexHeader]byte) {
+		t.Helper()
+		index, err := os.OpenFile(path+indexSuffix, os.O_WRONLY, 0)
+		file.must(err)
+		_, err = index.WriteAt(header[:], 0)
+		file.must(errors.Join(err, index.Close()))
+	}
+	store := filepath.Join(dir, "store")
+	log := eventlog.Open(jsonl.New(store))
+	defer log.Close()
+	w := &watch{run: &importRun{app: quiet()}, formats: formats.All(), opts: interop.Options{Growing: true}, paths: []string{dir}, rows: map[string]interop.Row{}}
+	for _, step := range []struct {
+		header [indexHeader]byte
+		events int
+	}{{before, 3}, {after, 4}} {
+		show(step.header)
+		file.must(w.look(t.Context(), log))
+		if got := storedEvents(t, store, 1); len(got) != step.events {
+			t.Fatalf("got %d events, want %d: %q", len(got), step.events, got)
+		}
+	}
 }
 
 // Only files that are still there count as rejected: programs write a file, then rename it.
