@@ -12,7 +12,8 @@ import (
 	"os"
 	"path/filepath"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
@@ -163,12 +164,29 @@ func (d *database) records(ctx context.Context, src interop.Source) iter.Seq2[in
 	}
 }
 
-// failure rejects unreadable rows. A canceled context stops the import.
+// failure rejects unreadable rows. A canceled context stops the import, and so does an
+// error that may not recur: a locked database, or a failing disk.
 func (d *database) failure(ctx context.Context, rec *interop.Record, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return rec.Reject(fmt.Errorf("%s: %w", what, err))
+	err = fmt.Errorf("%s: %w", what, err)
+	if isTransient(err) {
+		return err
+	}
+	return rec.Reject(err)
+}
+
+func isTransient(err error) bool {
+	var failed *sqlite.Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM:
+		return true
+	}
+	return false
 }
 
 // session sets the value of rec to the document of a session; nil if the session is gone.

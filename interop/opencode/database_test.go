@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/opencode"
 )
@@ -93,6 +94,25 @@ func TestClosedDatabase(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%d files, %v", len(entries), err)
+	}
+}
+
+// A program has locked its database. That is no damage: the import fails, and a later one
+// finds everything.
+func TestLockedDatabase(t *testing.T) {
+	path, db := newDatabase(t)
+	execute(t, db, "PRAGMA locking_mode = EXCLUSIVE")
+	execute(t, db, "UPDATE session SET cost = 0.1")
+	log := importtest.NewLog(t)
+	table, err := interop.Import(t.Context(), log, []interop.Format{opencode.Format{}}, []string{path})
+	if err == nil || len(table.Rows) != 1 || table.Rows[0].Err == nil || len(table.Rows[0].Rejected) > 0 {
+		t.Errorf("the locked database: %+v, %v", table, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := importtest.Files(t, log, opencode.Format{}, path); len(got.Sessions) != 3 {
+		t.Errorf("the unlocked database: %+v", got)
 	}
 }
 
