@@ -79,6 +79,9 @@ func parallel[T any](all []T, do func(T) error) error {
 	return first
 }
 
+// afterAll is a sequence after those of all messages.
+const afterAll = 1 << 62
+
 // purge removes the messages of a subject before a sequence. It does not overwrite them.
 func (st *stream) purge(ctx context.Context, subject string, before uint64) error {
 	var answer struct{}

@@ -33,6 +33,7 @@ func (ls *leases) holding(ctx context.Context, y *layout) (*holder, error) {
 	defer stop()
 	defer context.AfterFunc(ls.store.lifetime, stop)()
 	h := &holder{id: newID(), leases: make(map[string]*lease)}
+	h.check = func(ctx context.Context) { ls.check(ctx, h) }
 	if err := h.record.store(ctx, y.control, y.control.subject(holderSubject, h.id)); err != nil {
 		return nil, ls.store.failure(err)
 	}
@@ -43,6 +44,7 @@ func (ls *leases) holding(ctx context.Context, y *layout) (*holder, error) {
 		select {
 		case <-h.expired:
 			ls.endAll(h)
+			h.remove(afterAll) // a renewal may have been stored without an answer
 		case <-h.ended:
 		}
 	}()
@@ -53,6 +55,36 @@ func (ls *leases) current() *holder {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.holder
+}
+
+// check ends the leases whose messages are gone: an operator removed them, or a server lost
+// them with its power.
+func (ls *leases) check(ctx context.Context, h *holder) {
+	held, subjects := ls.held(h)
+	found, err := h.stream.lastOf(ctx, subjects, h.at)
+	if err != nil {
+		return // the next renewal checks again
+	}
+	for subject, l := range held {
+		if m := found[subject]; m == nil || string(m.body) != l.body {
+			l.end()
+			ls.remove(l)
+		}
+	}
+}
+
+// held returns the leases whose messages are stored, by subject.
+func (ls *leases) held(h *holder) (held map[string]*lease, subjects []string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	held = make(map[string]*lease, len(h.leases))
+	for _, l := range h.leases {
+		if l.isHeld {
+			held[l.subject()] = l
+			subjects = append(subjects, l.subject())
+		}
+	}
+	return held, subjects
 }
 
 // endAll ends the leases of a holder in this process, and returns them.
@@ -66,7 +98,15 @@ func (ls *leases) endAll(h *holder) (ended []*lease) {
 	return ended
 }
 
-// close ends the leases. What it cannot remove in time has no holder.
+// stop ends the leases in this process. The holder is renewed no more.
+func (ls *leases) stop() {
+	if h := ls.current(); h != nil {
+		ls.endAll(h)
+	}
+}
+
+// close ends the leases and removes them. What it cannot remove in time is held until the
+// message of the holder expires.
 func (ls *leases) close() {
 	h := ls.current()
 	if h == nil {

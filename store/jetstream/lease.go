@@ -40,10 +40,16 @@ type lease struct {
 	holder *holder
 	name   string
 	body   string // tells it from the leases of the same name before and after it
-	at     uint64 // the sequence of its message
+	at     uint64 // the sequence of its message; 0 if that is not known
 
-	once sync.Once
-	lost chan struct{}
+	lost      chan struct{}
+	ending    sync.Once
+	releasing sync.Once
+	removed   chan struct{} // closed when the name is free again in this store
+
+	// The mutex of leases guards these.
+	isHeld      bool // a call has returned it, and nobody has released it
+	isAbandoned bool // no call waits for the answer of the server
 }
 
 // Lease implements eventlog.Leaser.
@@ -76,15 +82,19 @@ func (ls *leases) isHeld(ctx context.Context, name string) (bool, error) {
 	if y == nil || err != nil {
 		return false, err
 	}
-	m, err := y.control.last(ctx, y.control.subject(leaseSubject, encodeName(name)))
-	if m == nil || err != nil {
-		return false, err
+	st, subject := y.control, y.control.subject(leaseSubject, encodeName(name))
+	m, err := st.last(ctx, subject)
+	for m != nil && err == nil {
+		var id string
+		if id, err = st.holderOf(m); err != nil {
+			return false, err
+		}
+		if alive, err := st.isHolder(ctx, id); alive || err != nil {
+			return alive, err
+		}
+		m, err = st.next(ctx, subject, m.at+1) // another holder may have taken it meanwhile
 	}
-	id, err := y.control.holderOf(m)
-	if err != nil {
-		return false, err
-	}
-	return y.control.isHolder(ctx, id)
+	return false, err
 }
 
 func (ls *leases) take(ctx context.Context, name string) (*lease, error) {
@@ -103,7 +113,7 @@ func (ls *leases) take(ctx context.Context, name string) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{leases: ls, holder: h, name: name, body: h.id + "." + newID(), lost: make(chan struct{})}
+	l := &lease{leases: ls, holder: h, name: name, body: h.id + "." + newID(), lost: make(chan struct{}), removed: make(chan struct{})}
 	if err := ls.add(l); err != nil {
 		return nil, err
 	}
@@ -117,59 +127,78 @@ func (ls *leases) take(ctx context.Context, name string) (*lease, error) {
 func (ls *leases) add(l *lease) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l.holder.leases[l.name] != nil {
+	switch other := l.holder.leases[l.name]; {
+	case other == nil:
+		l.holder.leases[l.name] = l
+		return nil
+	case other.isAbandoned:
+		return fmt.Errorf("%w: an earlier call has no answer yet", eventlog.ErrUnavailable)
+	default:
 		return eventlog.ErrLeased
 	}
-	l.holder.leases[l.name] = l
-	return nil
 }
 
+// remove makes the name of a lease free again in this store.
 func (ls *leases) remove(l *lease) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	delete(l.holder.leases, l.name)
+	if l.holder.leases[l.name] == l {
+		delete(l.holder.leases, l.name)
+		close(l.removed)
+	}
 }
 
-// end ends a lease in this process. It is false if the lease has ended.
-func (l *lease) end() (ended bool) {
-	l.once.Do(func() {
-		close(l.lost)
-		ended = true
-	})
-	return ended
+func (ls *leases) mark(l *lease, held, abandoned bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l.isHeld, l.isAbandoned = held, abandoned
 }
+
+// end ends a lease in this process.
+func (l *lease) end() { l.ending.Do(func() { close(l.lost) }) }
 
 // store stores the message of a lease. If ctx ends or the server is silent before that is
-// done, the lease is given back later.
+// done, or if it fails, the lease is given back later.
 func (l *lease) store(ctx context.Context) error {
 	s := l.leases.store
 	ctx, cancel := context.WithTimeoutCause(ctx, unlockTime, fmt.Errorf("%w: %w", eventlog.ErrUnavailable, errSilent))
 	defer cancel()
-	result := make(chan error)
+	result := make(chan error, 1)
 	s.locks.takers.Go(func() {
 		err := l.put(s.lifetime)
-		if err != nil {
+		if errors.Is(err, eventlog.ErrLeased) {
 			l.leases.remove(l)
 		}
-		select {
-		case result <- err:
-		case <-ctx.Done():
-			if err == nil {
-				l.giveBack()
-			}
-		}
+		result <- err
 	})
+	var err error
+	answered := false
 	select {
-	case err := <-result:
-		if err == nil && l.holder.isExpired() {
-			err = fmt.Errorf("%w: it expired before the server answered", eventlog.ErrUnavailable)
-		}
-		return err
+	case err = <-result:
+		answered = true
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	case <-s.lifetime.Done():
-		return eventlog.ErrClosed
 	}
+	switch {
+	case errors.Is(err, eventlog.ErrLeased):
+		return err
+	case s.lifetime.Err() != nil:
+		return eventlog.ErrClosed // Close removes it
+	case err == nil && l.holder.isExpired():
+		return errLate
+	case err == nil:
+		l.leases.mark(l, true, false)
+		return nil
+	}
+	l.leases.mark(l, false, true)
+	s.locks.takers.Go(func() {
+		if !answered {
+			<-result
+		}
+		l.giveBack()
+	})
+	return err
 }
 
 // put stores the message of a lease, unless a living holder has one. It replaces the
@@ -183,6 +212,7 @@ func (l *lease) put(ctx context.Context) error {
 		expectLast(m, before)
 		var err error
 		if dead == "" {
+			m.Header["Nats-Msg-Id"] = []string{l.body} // a late sending stores nothing after a release
 			l.at, err = st.publish(ctx, m)
 		} else {
 			l.at, err = st.publishAll(ctx, []*nats.Msg{st.guard(st.subject(holderSubject, dead), 0), m})
@@ -229,21 +259,40 @@ func (l *lease) deadHolder(ctx context.Context, other *message) (id string, err 
 
 func (l *lease) subject() string { return l.holder.stream.subject(leaseSubject, encodeName(l.name)) }
 
-// erase removes the message of a lease.
+// erase removes the message of a lease, if it has one.
 func (l *lease) erase(ctx context.Context) error {
-	return l.holder.stream.purge(ctx, l.subject(), l.at+1)
+	st, at := l.holder.stream, l.at
+	if at == 0 {
+		newest, err := st.newest(ctx)
+		if err != nil {
+			return err
+		}
+		found, err := st.lastOf(ctx, []string{l.subject()}, newest)
+		if m := found[l.subject()]; m == nil || string(m.body) != l.body {
+			return err
+		}
+		at = found[l.subject()].at
+	}
+	return st.store.failure(st.purge(ctx, l.subject(), at+1))
 }
 
-// giveBack removes the message of a lease. It tries until the store closes.
+// giveBack removes the message of a lease. It tries until that is done, the store closes,
+// or the holder expires: then the lease is free.
 func (l *lease) giveBack() {
 	lifetime := l.leases.store.lifetime
-	for l.erase(lifetime) != nil && lifetime.Err() == nil {
+	for {
+		if err := l.erase(lifetime); err == nil || errors.Is(err, eventlog.ErrMoved) {
+			l.leases.remove(l)
+			return
+		}
 		select {
 		case <-time.After(resendPause):
+		case <-l.holder.expired:
+			return
 		case <-lifetime.Done():
+			return
 		}
 	}
-	l.leases.remove(l)
 }
 
 // Lost implements eventlog.Lease.
@@ -252,22 +301,24 @@ func (l *lease) Lost() <-chan struct{} { return l.lost }
 // Release implements eventlog.Lease. If the server is silent, it is ErrUnavailable, and the
 // store goes on trying.
 func (l *lease) Release() error {
-	locks := &l.leases.store.locks
-	if !l.end() || l.holder.isExpired() || !locks.enter() {
-		return nil // it has ended, or Close ends it
-	}
-	defer locks.takers.Done()
-	done := make(chan struct{})
-	locks.takers.Go(func() {
-		defer close(done)
-		l.giveBack()
+	l.end()
+	s := l.leases.store
+	l.releasing.Do(func() {
+		l.leases.mark(l, false, false)
+		if s.locks.enter() { // Close removes it otherwise
+			s.locks.takers.Go(l.giveBack)
+			s.locks.takers.Done()
+		}
 	})
 	silent := time.NewTimer(unlockTime)
 	defer silent.Stop()
 	select {
-	case <-done:
-		return nil
+	case <-l.removed:
+	case <-l.holder.expired:
+	case <-s.unused:
 	case <-silent.C:
+		l.leases.mark(l, false, true)
 		return fmt.Errorf("release lease %q: %w: %w", l.name, eventlog.ErrUnavailable, errSilent)
 	}
+	return nil
 }

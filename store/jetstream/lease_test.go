@@ -56,27 +56,34 @@ func TestLeasesRenewOneMessage(t *testing.T) {
 		t.Errorf("1,000 leases stored %d messages in a lease time, want 1 to 19", stored)
 	}
 	for n, lease := range leases {
-		select {
-		case <-lease.Lost():
-			t.Fatalf("lease %d is lost", n)
-		default:
-		}
+		wantOpen(t, fmt.Sprint("lease ", n), lease)
 	}
+}
+
+// rawJetStream is a connection without a store.
+func rawJetStream(t testing.TB, servers *natstest.Cluster) nats.JetStreamContext {
+	t.Helper()
+	nc, err := connectTo(servers.Nodes[0], nil)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := nc.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// leaseSubject is the subject of a lease.
+func leaseSubject(name string) string {
+	return "convlog.control.lease." + base64.RawURLEncoding.EncodeToString([]byte(name))
 }
 
 // controlMessages is the number of messages that the control stream has ever stored.
 func controlMessages(t testing.TB, servers *natstest.Cluster) uint64 {
 	t.Helper()
-	nc, err := servers.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := nc.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := js.StreamInfo("convlog_control")
+	info, err := rawJetStream(t, servers).StreamInfo("convlog_control")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +150,16 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 	}()
 	_, err := log.Store().(*jetstream.Store).Lease(ctx, "lost")
 	wantError(t, "a lease without an answer", context.Canceled, err)
+	_, err = log.Store().(*jetstream.Store).Lease(t.Context(), "lost")
+	wantError(t, "the same lease again", eventlog.ErrUnavailable, err)
 	released := make(chan error)
-	go func() { released <- held.Release() }()
+	for range 2 {
+		go func() { released <- held.Release() }()
+	}
 	<-held.Lost()
-	wantError(t, "a release without an answer", eventlog.ErrUnavailable, <-released)
+	for range 2 {
+		wantError(t, "a release without an answer", eventlog.ErrUnavailable, <-released)
+	}
 	proxy.Swallow(false)
 	proxy.Cut()
 	for _, name := range []string{"lost", "held"} {
@@ -157,6 +170,127 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 		}
 		wantLeased(t, other, name, true)
 	}
+}
+
+// The server loses the message of a lease, and another process takes the lease. The first
+// holder notices that when it renews.
+func TestLeaseMessageGone(t *testing.T) {
+	servers := natstest.Start(t, natstest.Options{})
+	options := jetstream.Options{Connect: servers.Connect, LeaseTime: time.Second}
+	log, other := openLog(t, options), openLog(t, options)
+	gone, kept := take(t, log, "gone"), take(t, log, "kept")
+	js := rawJetStream(t, servers)
+	if err := js.PurgeStream("convlog_control", &nats.StreamPurgeRequest{Subject: leaseSubject("gone")}); err != nil {
+		t.Fatal(err)
+	}
+	next := take(t, other, "gone")
+	<-gone.Lost()
+	if err := gone.Release(); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(options.LeaseTime)
+	wantOpen(t, "the lease of the same store", kept)
+	wantOpen(t, "the lease of the other store", next)
+	wantLeased(t, other, "gone", true)
+	if err := next.Release(); err != nil {
+		t.Error(err)
+	}
+	take(t, log, "gone")
+}
+
+func wantOpen(t testing.TB, what string, lease eventlog.Lease) {
+	t.Helper()
+	select {
+	case <-lease.Lost():
+		t.Errorf("%s is lost", what)
+	default:
+	}
+}
+
+// The server renews a holder, and its answer is lost. The holder sends the renewal again, and
+// the server refuses it. The leases stay.
+func TestLeaseRenewalWithoutAnswer(t *testing.T) {
+	servers, through, direct := proxied(t)
+	proxy := servers.Nodes[0].Clients()
+	through.LeaseTime = 6 * time.Second
+	log, other := openLog(t, through), openLog(t, direct)
+	lease := take(t, log, "x")
+	before := controlMessages(t, servers)
+	proxy.Swallow(true)
+	for controlMessages(t, servers) == before {
+		time.Sleep(10 * time.Millisecond)
+	}
+	proxy.Swallow(false)
+	proxy.Cut()
+	time.Sleep(through.LeaseTime)
+	wantOpen(t, "the lease", lease)
+	wantLeased(t, other, "x", true)
+}
+
+// The answer to the first message of a holder comes when it may have expired.
+func TestLateHolder(t *testing.T) {
+	servers, through, _ := proxied(t)
+	through.LeaseTime = time.Second
+	log, proxy := openLog(t, through), servers.Nodes[0].Clients()
+	take(t, openLog(t, through), "y")
+	wantLeased(t, log, "y", true)
+	proxy.Delay(through.LeaseTime * 2 / 3)
+	late := make(chan error)
+	go func() {
+		_, err := log.Store().(*jetstream.Store).Lease(t.Context(), "x")
+		late <- err
+	}()
+	untilStored(t, servers, "convlog.control.holder.*", 2)
+	time.Sleep(through.LeaseTime / 10) // the answer is under way
+	proxy.Delay(0)
+	wantError(t, "a late lease", eventlog.ErrUnavailable, <-late)
+}
+
+// untilStored waits until n subjects that match a filter have messages.
+func untilStored(t testing.TB, servers *natstest.Cluster, filter string, n int) {
+	t.Helper()
+	js := rawJetStream(t, servers)
+	for {
+		info, err := js.StreamInfo("convlog_control", &nats.StreamInfoRequest{SubjectsFilter: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(info.State.Subjects) == n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Close ends the leases before it waits for a lock whose storing is not answered.
+func TestCloseEndsLeases(t *testing.T) {
+	servers, through, direct := proxied(t)
+	through.LeaseTime = 2 * time.Second
+	log, other, proxy := openLog(t, through), openLog(t, direct), servers.Nodes[0].Clients()
+	lease := take(t, log, "x")
+	proxy.Delay(300 * time.Millisecond)
+	done := make(chan error)
+	go func() {
+		_, _, err := log.Store().(*jetstream.Store).Lock(context.Background(), false)
+		done <- err
+	}()
+	untilStored(t, servers, "convlog.control.lock.shared.*", 1)
+	proxy.Swallow(true)
+	go func() { done <- log.Close() }()
+	for {
+		_, err := other.Store().(*jetstream.Store).Lease(t.Context(), "x")
+		if err == nil {
+			break
+		}
+		wantError(t, "a held lease", eventlog.ErrLeased, err)
+	}
+	select {
+	case <-lease.Lost():
+	default:
+		t.Error("another process has the lease, and it is not lost")
+	}
+	<-done
+	<-done
 }
 
 // A lease that names no holder is damage. A sweep removes it.
@@ -171,7 +305,7 @@ func TestHostileLease(t *testing.T) {
 	defer nc.Close()
 	store := log.Store().(*jetstream.Store)
 	for _, body := range []string{"", "x", ".", "*.x", ">", "AAAA", "AAAAAAAAAAAAAAAAAAAAAA==.x", "AAAAAAAAAAAAAAAAAAAAAB.x"} {
-		m := nats.NewMsg("convlog.control.lease." + base64.RawURLEncoding.EncodeToString([]byte("y")))
+		m := nats.NewMsg(leaseSubject("y"))
 		m.Data = []byte(body)
 		if _, err := nc.RequestMsgWithContext(t.Context(), m); err != nil {
 			t.Fatal(err)

@@ -261,8 +261,10 @@ func (l *lock) release(y *layout) {
 type record struct {
 	stream  *stream
 	subject string
-	expired chan struct{} // closed when the message has expired, or may have
-	ended   chan struct{} // closed by end
+	body    string                    // tells its messages from those of other owners
+	check   func(ctx context.Context) // runs after each renewal, unless it is nil
+	expired chan struct{}             // closed when the message has expired, or may have
+	ended   chan struct{}             // closed by end
 	stop    context.CancelFunc
 	done    chan struct{} // closed when the renewals have ended
 
@@ -276,7 +278,7 @@ type record struct {
 // store stores the message, if the subject has none, and renews it until end. If ctx ends
 // before the server answers, the message is removed later.
 func (r *record) store(ctx context.Context, st *stream, subject string) error {
-	r.stream, r.subject = st, subject
+	r.stream, r.subject, r.body = st, subject, newID()
 	r.expired, r.ended, r.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	stored := make(chan error, 1)
 	takers := &st.store.locks.takers
@@ -302,44 +304,82 @@ func (r *record) store(ctx context.Context, st *stream, subject string) error {
 		})
 		return ctx.Err()
 	}
+	if r.isLate() {
+		return errLate
+	}
 	var renewing context.Context
 	renewing, r.stop = context.WithCancel(st.store.lifetime)
 	go r.renewAll(renewing)
 	return nil
 }
 
-// renew stores the message again, with a new time to live.
+// errLate reports a message that may have expired before the server answered.
+var errLate = fmt.Errorf("%w: it expired before the server answered", eventlog.ErrUnavailable)
+
+// isLate reports whether the message may have expired.
+func (r *record) isLate() bool { return !time.Now().Before(r.until) }
+
+// renew stores the message again, with a new time to live. If the server refuses that, the
+// last message of the subject decides: if it is the owner's, its answer was lost.
 func (r *record) renew(ctx context.Context) error {
 	leaseTime := r.stream.store.options.LeaseTime
-	until := time.Now().Add(leaseTime)
-	m := &nats.Msg{Subject: r.subject, Header: nats.Header{}}
-	m.Header["Nats-TTL"] = []string{strconv.Itoa(int(leaseTime/time.Second)) + "s"}
-	m.Header["Nats-Msg-Id"] = []string{newID()}
-	expectLast(m, r.at)
-	at, err := r.stream.publish(ctx, m)
-	if err == nil {
-		r.at, r.until = at, until
+	for began := time.Now(); ; {
+		until := time.Now().Add(leaseTime)
+		m := &nats.Msg{Subject: r.subject, Header: nats.Header{}, Data: []byte(r.body)}
+		m.Header["Nats-TTL"] = []string{strconv.Itoa(int(leaseTime/time.Second)) + "s"}
+		m.Header["Nats-Msg-Id"] = []string{newID()}
+		expectLast(m, r.at)
+		at, refused := r.stream.publish(ctx, m)
+		if refused == nil {
+			r.at, r.until = at, until
+		}
+		if !isCode(refused, codeWrongSequence) {
+			return refused
+		}
+		last, err := r.stream.last(ctx, r.subject)
+		if err != nil {
+			return err
+		}
+		if last == nil || string(last.body) != r.body {
+			return refused
+		}
+		if last.at <= r.at {
+			err = r.stream.pauseStale(ctx, began)
+		}
+		if err != nil {
+			return err
+		}
+		r.at = last.at
 	}
-	return err
 }
 
-// renewAll renews the message until ctx ends or it has expired.
+// renewAll renews the message three times in its lease time, until ctx ends or it has
+// expired.
 func (r *record) renewAll(ctx context.Context) {
 	defer close(r.done)
-	ticker := time.NewTicker(r.stream.store.options.LeaseTime / 3)
-	defer ticker.Stop()
-	for {
+	third := r.stream.store.options.LeaseTime / 3
+	for pause := third; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(min(pause, time.Until(r.until))):
 		}
 		limited, cancel := context.WithDeadline(ctx, r.until)
 		err := r.renew(limited)
 		cancel()
-		if ctx.Err() == nil && (isCode(err, codeWrongSequence) || err != nil && !time.Now().Before(r.until)) {
+		pause = third
+		switch {
+		case ctx.Err() != nil:
+			return
+		case isCode(err, codeWrongSequence), r.isLate():
 			close(r.expired)
 			return
+		case err != nil:
+			pause = resendPause
+		case r.check != nil:
+			limited, cancel := context.WithTimeout(ctx, third)
+			r.check(limited)
+			cancel()
 		}
 	}
 }

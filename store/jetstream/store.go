@@ -194,6 +194,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.cancel()
+	s.leases.stop()
 	s.locks.awaitTakers()
 	s.leases.close()
 	s.locks.close()

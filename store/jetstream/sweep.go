@@ -15,7 +15,7 @@ import (
 const runningUpload = time.Hour
 
 // Sweep implements eventlog.Sweeper. A leftover is an interrupted upload of a blob, or
-// the lease of a store that died.
+// the lease of a store that died or was cut off.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
 		if err := s.sweep(ctx, remove, yield); err != nil && !errors.Is(err, errStop) {
@@ -44,7 +44,7 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 	}
 	for subject, size := range uploads {
 		if remove {
-			if err := l.blobs.eraseSubject(ctx, subject, 1<<62); err != nil {
+			if err := l.blobs.eraseSubject(ctx, subject, afterAll); err != nil {
 				return err
 			}
 		}
