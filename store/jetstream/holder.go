@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
@@ -60,8 +62,8 @@ func (ls *leases) current() *holder {
 // check ends the leases whose messages are gone: an operator removed them, or a server lost
 // them with its power.
 func (ls *leases) check(ctx context.Context, h *holder) {
-	held, subjects := ls.held(h)
-	found, err := h.stream.lastOf(ctx, subjects, h.at)
+	held, since := ls.held(h)
+	found, err := h.stream.lastOf(ctx, slices.Collect(maps.Keys(held)), max(since, h.at))
 	if err != nil {
 		return // the next renewal checks again
 	}
@@ -73,18 +75,19 @@ func (ls *leases) check(ctx context.Context, h *holder) {
 	}
 }
 
-// held returns the leases whose messages are stored, by subject.
-func (ls *leases) held(h *holder) (held map[string]*lease, subjects []string) {
+// held returns the leases whose messages are stored, by subject, and the sequence of the
+// newest of these messages.
+func (ls *leases) held(h *holder) (held map[string]*lease, newest uint64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	held = make(map[string]*lease, len(h.leases))
 	for _, l := range h.leases {
 		if l.isHeld {
 			held[l.subject()] = l
-			subjects = append(subjects, l.subject())
+			newest = max(newest, l.at)
 		}
 	}
-	return held, subjects
+	return held, newest
 }
 
 // endAll ends the leases of a holder in this process, and returns them.

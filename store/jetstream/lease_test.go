@@ -3,8 +3,12 @@ package jetstream_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,6 +229,53 @@ func TestLeaseRenewalWithoutAnswer(t *testing.T) {
 	time.Sleep(through.LeaseTime)
 	wantOpen(t, "the lease", lease)
 	wantLeased(t, other, "x", true)
+}
+
+// A lease is taken after the server has stored a renewal, and before its answer arrives. The
+// replica that is asked for the messages of the leases has the renewal, but not the lease.
+func TestLeaseTakenDuringRenewal(t *testing.T) {
+	f, through, _ := behindFollower(t)
+	through.LeaseTime = 3 * time.Second
+	log := openLog(t, through)
+	take(t, log, "a")
+	renewed, taken, checked := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var renewal, asked atomic.Uint64
+	pass := sync.OnceFunc(func() { close(checked) })
+	f.mu.Lock()
+	f.pick = func(sent, got *nats.Msg) bool {
+		switch {
+		case renewal.Load() == 0 && strings.HasPrefix(sent.Subject, "convlog.control.holder."):
+			var stored nats.PubAck
+			if err := json.Unmarshal(got.Data, &stored); err != nil {
+				t.Error(err)
+			}
+			renewal.Store(stored.Sequence)
+			close(renewed)
+			<-taken
+		case strings.HasPrefix(sent.Subject, "$JS.API.DIRECT.GET.") && strings.Contains(string(sent.Data), leaseSubject("b")):
+			end := got.Header.Get("Status") == "204"
+			switch {
+			case asked.Load() == replays && end:
+				pass()
+			case asked.Load() == replays:
+			case end:
+				asked.Add(1)
+				got.Header.Set("Nats-UpTo-Sequence", fmt.Sprint(renewal.Load()))
+			default:
+				return got.Header.Get("Nats-Subject") != leaseSubject("b")
+			}
+		}
+		return true
+	}
+	f.mu.Unlock()
+	<-renewed
+	b := take(t, log, "b")
+	close(taken)
+	select {
+	case <-b.Lost():
+		t.Error("the lease is lost")
+	case <-checked:
+	}
 }
 
 // The answer to the first message of a holder comes when it may have expired.

@@ -27,6 +27,7 @@ type follower struct {
 	server *nats.Conn
 
 	mu       sync.Mutex
+	pick     func(sent, got *nats.Msg) bool // if set, only the answers that it accepts are passed on
 	stale    bool
 	seen     map[string]*nats.Msg // the last answer to a request of the API
 	replayed map[string]int       // the number of old answers to a request
@@ -73,8 +74,11 @@ func (f *follower) pass(m *nats.Msg) {
 			if !f.stale && strings.HasPrefix(m.Subject, "$JS.API.STREAM.") {
 				f.seen[key] = got
 			}
+			pick := f.pick
 			f.mu.Unlock()
-			f.answer(m.Reply, got)
+			if pick == nil || pick(m, got) {
+				f.answer(m.Reply, got)
+			}
 		})
 		if err != nil {
 			f.t.Error(err)
