@@ -51,7 +51,10 @@ func fillMany(ctx context.Context, log *eventlog.Log, shape storeShape, n int) (
 	if _, err := log.Append(ctx, s.ids[0], eventlog.New(), users(firstMessages)...); err != nil {
 		return nil, err
 	}
-	return s, s.create(ctx, s.ids[1:])
+	if err := s.create(ctx, s.ids[1:]); err != nil {
+		return nil, err
+	}
+	return s, finishIndexing(ctx, log)
 }
 
 // create creates sessions, in the order of the ids.
