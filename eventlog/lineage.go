@@ -164,13 +164,17 @@ func (l *Log) prefix(ctx context.Context, first event.Event, span Span, yield fu
 
 func (l *Log) lineageBackward(ctx context.Context, session string, span Span, yield func(event.Event, error) bool) {
 	left, empty := span.Limit, true
-	span.Transient = false // oldest outlives the loop
-	var oldest event.Event
+	var fork event.Event // the oldest event, if it is a session_forked
 	for e, err := range l.store.Read(ctx, session, span) {
 		if !yield(e, err) || err != nil {
 			return
 		}
-		oldest, empty = e, false
+		if e.Type.Name() == event.SessionForked {
+			fork = e.Clone()
+		} else if fork.Seq > 0 {
+			fork = event.Event{}
+		}
+		empty = false
 		if left > 0 {
 			if left--; left == 0 {
 				return
@@ -181,8 +185,8 @@ func (l *Log) lineageBackward(ctx context.Context, session string, span Span, yi
 	switch {
 	case empty && span.To > 0:
 		l.beforeOwn(ctx, session, span, func(first event.Event) { l.prefixBackward(ctx, first, span, yield) }, yield)
-	case !empty && oldest.Type.Name() == event.SessionForked && oldest.Seq > max(span.From, 1):
-		l.prefixBackward(ctx, oldest, span, yield)
+	case fork.Seq > max(span.From, 1):
+		l.prefixBackward(ctx, fork, span, yield)
 	}
 }
 
@@ -209,7 +213,7 @@ func (l *Log) prefixBackward(ctx context.Context, first event.Event, span Span, 
 // newest first. It reduces span.Limit by their number. It returns false at the end of
 // the iteration.
 func (l *Log) sharedBackward(ctx context.Context, a *Ancestor, from int64, span *Span, yield func(event.Event, error) bool) bool {
-	part := Span{From: max(span.From, from), To: a.Through.Seq, Backward: true, Limit: span.Limit}
+	part := Span{From: max(span.From, from), To: a.Through.Seq, Backward: true, Transient: span.Transient, Limit: span.Limit}
 	if span.To > 0 {
 		part.To = min(part.To, span.To)
 	}

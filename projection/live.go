@@ -238,8 +238,8 @@ func (v *Live) foldOne(ctx context.Context, e *event.Event) error {
 		}
 		v.Explain.Parts[i].Folded++
 	}
-	if v.last.oldest.Seq == 0 {
-		v.last.oldest = *e
+	if v.last.oldest.IsZero() {
+		v.last.oldest = e.Timestamp
 	}
 	if e.Type.Name() == event.ProjectionSnapshotted {
 		return v.foldSnapshot(ctx, e)
@@ -258,7 +258,7 @@ func (v *Live) foldSnapshot(ctx context.Context, e *event.Event) error {
 		return nil // unreadable: no state depends on it
 	}
 	l := &v.last
-	l.event, l.snapshot, l.found, l.events = *e, snap, true, 0
+	l.snapshot, l.time, l.found, l.events = snap, e.Timestamp, true, 0
 	if snap.Projection != v.set.name() {
 		return nil
 	}
@@ -318,9 +318,9 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 	}
 	o := &Opportunity{Trigger: r.Trigger, TurnIndex: r.TurnIndex, Digest: digest, Events: v.last.events, Live: v,
 		Previous: v.last.digest, Bytes: v.last.since, BodyBytes: v.last.bodyBytes, AnyBytes: v.any.since, AnyBodyBytes: v.any.size}
-	begin := v.last.oldest.Timestamp
+	begin := v.last.oldest
 	if v.last.found {
-		begin = v.last.event.Timestamp
+		begin = v.last.time
 		o.Index = max(v.last.snapshot.Index, v.last.snapshot.Index+1) // the largest int has no successor
 	}
 	o.Age = max(v.opts.Now().Sub(begin), 0)

@@ -75,10 +75,15 @@ func (s *snapshotChoice) run(ctx context.Context, head int64) error {
 }
 
 // readBack visits events from s.next backwards. It returns when the choice is done,
-// or where the path jumps over events that no fold needs.
+// where the path jumps over events that no fold needs, and when the tail stops to keep
+// the events.
 func (s *snapshotChoice) readBack(ctx context.Context) error {
-	empty := true
-	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(0, s.next).Backward()) {
+	empty, kept := true, !s.tail.overflow
+	events := eventlog.Between(0, s.next).Backward()
+	if !kept {
+		events = events.Transient()
+	}
+	for e, err := range s.log.Read(ctx, s.session, events) {
 		if err != nil {
 			return err
 		}
@@ -86,7 +91,7 @@ func (s *snapshotChoice) readBack(ctx context.Context) error {
 		if err := s.visit(ctx, &e); err != nil {
 			return err
 		}
-		if s.done() || s.sessionDone() && s.walk.Next < s.next {
+		if s.done() || s.sessionDone() && s.walk.Next < s.next || kept && s.tail.overflow {
 			return nil
 		}
 	}
@@ -110,7 +115,7 @@ func (s *snapshotChoice) visit(ctx context.Context, e *event.Event) error {
 	}
 	if onPath {
 		s.tail.addToPath(e.Seq)
-		s.last.oldest = *e
+		s.last.oldest = e.Timestamp
 	}
 	s.next = e.Seq - 1
 	if e.Type.Name() == event.ProjectionSnapshotted {

@@ -1,13 +1,18 @@
 package projection
 
-import "github.com/convlog/convlog/event"
+import (
+	"time"
+
+	"github.com/convlog/convlog/event"
+)
 
 // lastSnapshot describes the newest snapshot on the path and the events after it. A
 // Live needs it to decide about the next snapshot.
 type lastSnapshot struct {
-	// event and snapshot are the newest snapshot, with a body or without.
-	event    event.Event
+	// snapshot is the newest snapshot, with a body or without, and time is the time of
+	// its event.
 	snapshot event.Snapshot
+	time     time.Time
 	found    bool
 	// digest is the state digest of the set's newest snapshot.
 	digest event.Digest
@@ -20,7 +25,7 @@ type lastSnapshot struct {
 	body      int64
 	bodyBytes int64
 	since     int64
-	oldest    event.Event // the oldest event of the path that was read
+	oldest    time.Time // the time of the oldest event of the path that was read
 }
 
 // addEvent counts an event of the path that is no snapshot. The newest event comes
@@ -38,7 +43,7 @@ func (l *lastSnapshot) addEvent(e *event.Event) {
 // addSnapshot notes a snapshot of the path. The newest snapshot comes first.
 func (l *lastSnapshot) addSnapshot(e *event.Event, snap event.Snapshot, set string) {
 	if !l.found {
-		l.event, l.snapshot, l.found = *e, snap, true
+		l.snapshot, l.time, l.found = snap, e.Timestamp, true
 	}
 	if l.digest == "" && snap.Projection == set {
 		l.digest = snap.StateDigest
