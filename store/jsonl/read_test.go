@@ -181,18 +181,18 @@ func TestTransientReadsAllocateNothingThatGrows(t *testing.T) {
 	events := noteEvents(t, "s", 20_000)
 	dir := t.TempDir()
 	write(t, dir, "s", content(events))
-	s := open(t, dir)
-	for _, span := range []eventlog.Span{{Transient: true}, {Transient: true, Backward: true}} {
+	log := eventlog.Open(open(t, dir))
+	for _, r := range []eventlog.Range{eventlog.All().Transient(), eventlog.All().Backward().Transient()} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		n := 0
-		for _, err := range s.Read(t.Context(), "s", span) {
+		for _, err := range log.Read(t.Context(), "s", r) {
 			must(t, err)
 			n++
 		}
 		runtime.ReadMemStats(&after)
 		if got := after.TotalAlloc - before.TotalAlloc; n != len(events) || got > most {
-			t.Errorf("%+v: %d events allocate %d bytes, want at most %d for %d", span, n, got, most, len(content(events)))
+			t.Errorf("%+v: %d events allocate %d bytes, want at most %d for %d", r, n, got, most, len(content(events)))
 		}
 	}
 }
