@@ -120,6 +120,7 @@ func testTreeFork(t *env) {
 	t.WantEqual("the last five", between(4, 8), suite.SeqsOf(t.Read(l, "g", eventlog.Last(5))))
 	t.WantEqual("from the middle", between(3, 6), suite.SeqsOf(t.Read(l, "g", eventlog.Between(3, 6))))
 	t.WantEqual("backward", []int64{8, 7, 6, 5, 4, 3, 2, 1}, suite.SeqsOf(t.Read(l, "g", eventlog.All().Backward())))
+	t.WantEqual("backward, transient", []int64{8, 7, 6, 5, 4, 3, 2, 1}, suite.SeqsOf(t.Read(l, "g", eventlog.All().Backward().Transient())))
 	t.Append(l, "g", eventlog.Any(), suite.HeadMove(2))
 	t.WantEqual("path", []int64{1, 2, 9}, suite.SeqsOf(t.Path(l, "g")))
 	for _, session := range []string{"p", "f", "g"} {
