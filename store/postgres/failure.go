@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -55,15 +56,21 @@ func (s *Store) failure(err error) error {
 		return eventlog.ErrClosed
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
-	case errors.As(err, &connecting) && errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &connecting) && isDeadline(err):
 		return fmt.Errorf("%w: connect: %w", eventlog.ErrUnavailable, context.DeadlineExceeded)
 	case errors.As(err, &connecting):
 		return fmt.Errorf("%w: %s", eventlog.ErrUnavailable, oneLine(connecting.Unwrap().Error()))
-	case errors.Is(err, context.DeadlineExceeded):
+	case isDeadline(err):
 		return context.DeadlineExceeded
 	default:
 		return fmt.Errorf("%w: %s", eventlog.ErrUnavailable, oneLine(err.Error()))
 	}
+}
+
+// isDeadline reports whether the deadline of a context ended an operation. A socket has
+// the same deadline and may notice it first, with an error of its own.
+func isDeadline(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func serverError(e *pgconn.PgError) error {
