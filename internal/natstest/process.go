@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -91,4 +92,20 @@ func (n *Node) report() error {
 	n.process = nil
 	log, _ := os.ReadFile(n.logFile())
 	return fmt.Errorf("node %s has ended by itself: %s", n.Name, log[max(0, len(log)-2<<10):])
+}
+
+// Stacks ends the nodes and returns their logs, which end with the stacks of all goroutines.
+func (c *Cluster) Stacks() string {
+	var b strings.Builder
+	for _, n := range c.Nodes {
+		if _, err := n.signal(syscall.SIGQUIT); err != nil {
+			fmt.Fprintln(&b, err)
+			continue
+		}
+		_ = n.Continue() // a stopped process takes no signal
+		<-n.ended
+		log, _ := os.ReadFile(n.logFile())
+		fmt.Fprintf(&b, "node %s:\n%s\n", n.Name, log)
+	}
+	return b.String()
 }

@@ -99,6 +99,8 @@ type fixture struct {
 	levels  int // of children below the agent
 	random  *rand.Rand
 	ctx     context.Context
+	// serverStacks, if set, ends the server of the store and returns the stacks of its goroutines.
+	serverStacks func() string
 }
 
 // testTimeout bounds a test that hangs.

@@ -72,7 +72,12 @@ func (c *group) handle(m *member, line string) {
 	}
 }
 
-// waitBusy waits until a member begins or ends a step.
+// longestSilence bounds the wait for a step of a member: on a busy machine its last one may
+// wait for locks that expire.
+const longestSilence = 2 * time.Minute
+
+// waitBusy waits until a member begins or ends a step. If that takes too long, the stacks of
+// the members and of the server are logged.
 func (c *group) waitBusy(m *member) {
 	c.Helper()
 	select {
@@ -83,8 +88,14 @@ func (c *group) waitBusy(m *member) {
 	case <-m.tries:
 	case <-m.silent:
 		c.Fatalf("writers %d ended by themselves: %v", m.writers, m.kill())
-	case <-c.ctx.Done():
-		c.Fatalf("writers %d do nothing", m.writers)
+	case <-time.After(longestSilence):
+		for _, other := range c.members {
+			c.Logf("writers %d:\n%s", other.writers, other.stacks())
+		}
+		if c.serverStacks != nil {
+			c.Logf("the server:\n%s", c.serverStacks())
+		}
+		c.Fatalf("writers %d have done nothing for %v", m.writers, longestSilence)
 	}
 }
 

@@ -24,6 +24,13 @@ func jetstreamOptions(readOnly bool) jetstream.Options {
 	return jetstream.Options{ReadOnly: readOnly, LeaseTime: 2 * time.Second, Synced: true}
 }
 
+// newNATSFixture returns a fixture whose store is on servers, with options in the URL.
+func newNATSFixture(t *testing.T, servers *natstest.Cluster, options string) *fixture {
+	s := newServerFixture(t, jetstreamBackend, servers.URL()+options)
+	s.serverStacks = servers.Stacks
+	return s
+}
+
 // sessions is the stream of the sessions of a log with one shard.
 const sessions = "convlog_0"
 
@@ -31,7 +38,7 @@ const sessions = "convlog_0"
 func TestKillNode(t *testing.T) {
 	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{})
-	s := newServerFixture(t, jetstreamBackend, servers.URL())
+	s := newNATSFixture(t, servers, "")
 	restart := func(*group) {
 		s.must(servers.Nodes[0].Kill())
 		s.must(servers.Nodes[0].Start())
@@ -43,7 +50,7 @@ func TestKillNode(t *testing.T) {
 func TestKillJetStream(t *testing.T) {
 	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{})
-	c := newServerFixture(t, jetstreamBackend, servers.URL()).startGroup(groupSize, job{})
+	c := newNATSFixture(t, servers, "").startGroup(groupSize, job{})
 	c.killMany(min(killsPerStore, *killsFlag/2))
 	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
 }
@@ -52,7 +59,7 @@ func TestKillJetStream(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
-	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
+	s := newNATSFixture(t, servers, "?replicas=3")
 	x := cluster{s, servers}
 	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.stopLeader, x.part)
 }
@@ -62,7 +69,7 @@ func TestCluster(t *testing.T) {
 func TestIsolatedLeader(t *testing.T) {
 	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
-	s := newServerFixture(t, jetstreamBackend, servers.URL()+"?replicas=3")
+	s := newNATSFixture(t, servers, "?replicas=3")
 	x := cluster{s, servers}
 	log := s.backend.log(s.dir)
 	hello := func(ctx context.Context, log *eventlog.Log, session string) error {

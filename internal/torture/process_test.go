@@ -152,6 +152,14 @@ func (c *child) kill() error {
 	return fmt.Errorf("a child ended by itself: %w: %s", errors.Join(err, killing), c.errs)
 }
 
+// stacks ends the child and returns the stacks of its goroutines.
+func (c *child) stacks() string {
+	_ = c.cmd.Process.Signal(syscall.SIGQUIT)
+	_ = c.cmd.Process.Signal(syscall.SIGCONT) // a stopped process takes no signal
+	_ = c.finish()                            // it reports the signal
+	return c.errs.String()
+}
+
 // finish waits for a child that ends by itself.
 func (c *child) finish() error {
 	<-c.silent
@@ -161,7 +169,10 @@ func (c *child) finish() error {
 	return nil
 }
 
-// limitedBuffer keeps the first 4 KiB written to it.
+// maxErrors bounds what is kept of the errors of a child: the stacks of its goroutines fit.
+const maxErrors = 256 << 10
+
+// limitedBuffer keeps the first maxErrors bytes written to it, and the rest of a write.
 type limitedBuffer struct {
 	mu   sync.Mutex
 	text []byte
@@ -170,7 +181,7 @@ type limitedBuffer struct {
 func (l *limitedBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.text) < 4<<10 {
+	if len(l.text) < maxErrors {
 		l.text = append(l.text, b...)
 	}
 	return len(b), nil
