@@ -61,22 +61,19 @@ func growing(ctx context.Context, b *bench, op operation) ([]figure, error) {
 // growthRounds is the largest number of rounds in which the sizes of a shape are timed.
 const growthRounds = 5
 
-// growths returns a growth for each size but the smallest. Other programs on the machine
-// make a run longer, never shorter: the shortest of several rounds counts. There is another
-// round only while a growth misses the bar.
+// growths returns a growth for each size but the smallest: the median of all rounds. A round
+// times each size once. There is another round only while a growth misses the bar.
 func (b *bench) growths(ctx context.Context, op operation, s shape) (grown []figure, err error) {
-	shortest := map[int]float64{}
+	times := map[int][]float64{}
 	for range growthRounds {
 		for n := range powers(b.sizes.decades) {
 			took, err := b.timeOperation(ctx, op, s, n)
 			if err != nil {
 				return nil, err
 			}
-			if before, timed := shortest[n]; !timed || took < before {
-				shortest[n] = took
-			}
+			times[n] = append(times[n], took)
 		}
-		grown = growthsOf(shortest)
+		grown = growthsOf(times)
 		if !slices.ContainsFunc(grown, func(g figure) bool { return g.ratio > maxGrowth }) {
 			break
 		}
@@ -84,12 +81,13 @@ func (b *bench) growths(ctx context.Context, op operation, s shape) (grown []fig
 	return grown, nil
 }
 
-// growthsOf compares each time per event with that of a tenth of the events.
-func growthsOf(times map[int]float64) (grown []figure) {
+// growthsOf compares the times per event of each size with those of a tenth of the events.
+func growthsOf(times map[int][]float64) (grown []figure) {
 	for _, n := range slices.Sorted(maps.Keys(times)) {
-		if before := times[n/10]; before > 0 {
-			growth := times[n] / before
-			grown = append(grown, figure{ours: times[n], theirs: before, ratio: growth, note: fmt.Sprintf("%d ×%.2g", n, growth)})
+		if before := times[n/10]; before != nil {
+			g := samples{ours: times[n], theirs: before}.times()
+			g.note = fmt.Sprintf("%d ×%.2g", n, g.ratio)
+			grown = append(grown, g)
 		}
 	}
 	return grown
