@@ -81,7 +81,7 @@ func (b *bench) growths(ctx context.Context, op operation, s shape) (grown []fig
 	return grown, nil
 }
 
-// growthsOf compares the times per event of each size with those of a tenth of the events.
+// growthsOf divides the time per event at each size by the time at a tenth of the size.
 func growthsOf(times map[int][]float64) (grown []figure) {
 	for _, n := range slices.Sorted(maps.Keys(times)) {
 		if before := times[n/10]; before != nil {
