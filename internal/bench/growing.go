@@ -58,14 +58,14 @@ func growing(ctx context.Context, b *bench, op operation) ([]figure, error) {
 	return []figure{worst}, nil
 }
 
-// growthRounds is the largest number of rounds in which the sizes of a shape are timed.
+// growthRounds is the number of rounds in which the sizes of a shape are timed.
 const growthRounds = 5
 
 // growths returns a growth for each size but the smallest: the median of all rounds. A round
-// times each size once. There is another round only while a growth misses the bar.
+// times each size once. If the first round meets the bar, there is no other one.
 func (b *bench) growths(ctx context.Context, op operation, s shape) (grown []figure, err error) {
 	times := map[int][]float64{}
-	for range growthRounds {
+	for round := range growthRounds {
 		for n := range powers(b.sizes.decades) {
 			took, err := b.timeOperation(ctx, op, s, n)
 			if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) growths(ctx context.Context, op operation, s shape) (grown []fig
 			times[n] = append(times[n], took)
 		}
 		grown = growthsOf(times)
-		if !slices.ContainsFunc(grown, func(g figure) bool { return g.ratio > maxGrowth }) {
+		if round == 0 && !slices.ContainsFunc(grown, func(g figure) bool { return g.ratio > maxGrowth }) {
 			break
 		}
 	}
