@@ -27,7 +27,7 @@ var given = []string{"github.com/oklog/ulid/v2", "github.com/google/uuid", "gith
 // The modules and packages that any test may use.
 var (
 	testModules = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "github.com/rogpeppe/go-internal"}
-	testRooms   = []string{"event", "eventlog/...", "store/...", "replay/..."}
+	testRooms   = []string{"event", "eventlog/...", "store/...", "replay/...", "internal/testsize"}
 )
 
 // table is the policy: arrows point down only. The table may have a row before
@@ -35,6 +35,7 @@ var (
 var table = map[string]room{
 	"event":                  {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
 	"internal/line":          {rooms: []string{"internal/rawjson"}, modules: given},
+	"internal/testsize":      {},
 	"internal/line/linetest": {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
 	"internal/rawjson":       {modules: given},
 
@@ -107,9 +108,9 @@ var table = map[string]room{
 	"internal/pages":  {rooms: []string{"event"}},
 	"internal/notify": {rooms: []string{"eventlog"}, modules: []string{"golang.org/x/sys"}},
 	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify"}, modules: given},
-	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "upkeep/..."}, modules: append(testModules, given...)},
+	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "internal/testsize", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
-		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
 	},
 	"internal/suite":  {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {},
@@ -146,7 +147,7 @@ var table = map[string]room{
 	},
 
 	"interop/internal/importtest": {
-		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
 	},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
