@@ -16,6 +16,10 @@ short: ## short tests: something of every promise
 test: ## all tests
 	go test ./...
 
+long: ## all tests in their long form, and ten seconds of fuzzing for each target
+	CONVLOG_TEST_LONG=1 CONVLOG_TEST_POSTGRES=required go test -timeout 60m ./...
+	.ci/fuzz each 10s
+
 race: ## tests of concurrent packages with the race detector
 	go test -race -short ./eventlog/... ./store/... ./fork ./interop ./projection
 
@@ -34,7 +38,10 @@ bench: ## the bars: ratios to the raw operations
 picture: ## draw the rooms in docs/ARCHITECTURE.md
 	go test ./internal/archtest -run Picture -update
 
-ci: ## everything that CI runs
+ci: ## what CI runs
 	.ci/run
 
-.PHONY: help build install short test race lint fuzz bench picture ci
+all: ## what CI runs, and the stages that passed before on the same files
+	CI_ALL=1 .ci/run
+
+.PHONY: help build install short test long race lint fuzz bench picture ci all
