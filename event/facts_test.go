@@ -22,7 +22,7 @@ func TestFactsAreReadFromTheData(t *testing.T) {
 			_, _ = DecodeKept[struct{}](&made)
 			for i := range made.Data {
 				before := made.Data[i]
-				for _, changed := range []byte{'"', '0', ' ', before ^ 1} {
+				for _, changed := range []byte{'"', before ^ 1} {
 					made.Data[i] = changed
 					fresh := Event{Type: name, Data: made.Data.Clone()}
 					if got, want := outcomeOf(made), outcomeOf(fresh); got != want {
