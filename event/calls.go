@@ -30,11 +30,6 @@ func OutlineOf(e *Event) (o Outline, ok bool, err error) {
 	if e.Type.Name() != MessageAdded {
 		return o, false, nil
 	}
-	if m := Remembered[Message](e); m != nil {
-		o = m.Outline()
-		o.Context = m.Role == User && e.IsContext()
-		return o, true, nil
-	}
 	m, err := DecodeKept[struct {
 		Role    Role     `json:"role"`
 		Calls   []string `json:"calls"`   // of a redacted message

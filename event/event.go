@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -49,8 +50,10 @@ type rare struct {
 	bytes    int64          // of spilled data
 	kept     jsontext.Value // of a redacted event
 	redacted bool
-	verbatim []byte    // the stored bytes of a line that is not canonical
-	encoding *encoding // of an event made by New
+	verbatim []byte // the stored bytes of a line that is not canonical
+	// fault is the error of a payload that New cannot encode, or the rule that a payload of
+	// an unknown type breaks.
+	fault error
 }
 
 // Cut describes a torn tail that was removed before an append.
@@ -111,7 +114,7 @@ func (e *Event) CloneTo(buf []byte) (Event, []byte) {
 	c := *e
 	c.memo = nil
 	c.line = e.line.At(own(e.line.Canonical()))
-	if stored := e.line.Data(); len(stored) > 0 && len(stored) == len(e.Data) && &stored[0] == &e.Data[0] {
+	if len(e.Data) > 0 && bytes.Equal(e.line.Data(), e.Data) {
 		c.Data = c.line.Data()
 	} else {
 		c.Data = own(e.Data)

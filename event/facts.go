@@ -3,10 +3,6 @@ package event
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"unsafe"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/line"
 )
@@ -32,18 +28,44 @@ type Facts struct {
 	Invalid error
 }
 
-// Facts reads the facts of an event, and of a stored event that was redacted what is left of
-// them. A payload of another shape is ErrInvalidPayload, a version that this program does
-// not know a *VersionError.
+// Facts reads the facts of an event from its data, and of a stored event that was redacted
+// what is left of them. Only New knows the payload of an event of an unknown type: Invalid is
+// the rule that this payload broke. A payload of another shape is ErrInvalidPayload, a version
+// that this program does not know a *VersionError.
 func (e *Event) Facts() (Facts, error) {
-	if e.rare != nil && e.rare.encoding.of(e.Data) {
-		return e.rare.encoding.facts, nil
+	if f, sure := e.messageFacts(); sure {
+		return f, nil
 	}
+	return e.decodedFacts()
+}
+
+// messageFacts reads the facts of a message without decoding it. sure is false if a decoder
+// must read the data, and for all other events.
+func (e *Event) messageFacts() (f Facts, sure bool) {
+	if e.Type != MessageAdded {
+		return f, false
+	}
+	m, sure := skimMessage(e.Data)
+	if !sure {
+		return f, false
+	}
+	return m.facts(), true
+}
+
+// decodedFacts decodes the payload and returns its facts.
+func (e *Event) decodedFacts() (Facts, error) {
 	p, err := e.Payload()
 	if err != nil {
 		return Facts{}, err
 	}
-	return e.factsOf(p), nil
+	f := factsOf(p)
+	switch {
+	case e.Type.Name() == Lost:
+		f.Outline, _, _ = OutlineOf(e)
+	case !e.Type.Known() && e.rare != nil:
+		f.Invalid = e.rare.fault
+	}
+	return f, nil
 }
 
 // Check applies the rules of a stored event's type: its data must be compact JSON
@@ -68,28 +90,13 @@ func (e *Event) Check() (Facts, error) {
 
 // compactFacts reads the facts of data that must be compact JSON.
 func (e *Event) compactFacts() (Facts, error) {
-	if e.Type == MessageAdded {
-		if m, sure := skimMessage(e.Data); sure {
-			return m.facts(), nil
-		}
+	if f, sure := e.messageFacts(); sure {
+		return f, nil
 	}
 	if err := line.CheckData(e.Data); err != nil {
 		return Facts{}, fmt.Errorf("%w: %w", ErrInvalidData, err)
 	}
-	p, err := e.Payload()
-	if err != nil {
-		return Facts{}, err
-	}
-	return e.factsOf(p), nil
-}
-
-// factsOf returns the facts of the payload of e.
-func (e *Event) factsOf(p Payload) Facts {
-	f := factsOf(p)
-	if e.Type.Name() == Lost {
-		f.Outline, _, _ = OutlineOf(e)
-	}
-	return f
+	return e.decodedFacts()
 }
 
 func factsOf(payload Payload) (f Facts) {
@@ -115,47 +122,4 @@ func factsOf(payload Payload) (f Facts) {
 
 func (m *Message) facts() Facts {
 	return Facts{Outline: m.Outline(), Blobs: m.Blobs(), Invalid: invalidPayload(m.Validate())}
-}
-
-// encoding has the facts of data that New has encoded, so that an append need not decode
-// it.
-type encoding struct {
-	facts Facts
-	err   error // the payload cannot be encoded
-	data  *byte // identifies the encoded bytes
-	size  int
-	// payload is a pointer to the payload as it would be decoded, if NewShared made the event.
-	payload any
-}
-
-// of reports whether the facts belong to data.
-func (m *encoding) of(data jsontext.Value) bool {
-	return m != nil && m.data != nil && m.data == unsafe.SliceData(data) && m.size == len(data)
-}
-
-// setEncoding sets the facts of the payload that is encoded in the data of e. shared is nil,
-// or a pointer to the payload.
-func (e *Event) setEncoding(p Payload, shared any) {
-	v := reflect.ValueOf(p)
-	if v.Kind() == reflect.Pointer {
-		if q, ok := v.Elem().Interface().(Payload); ok {
-			p = q
-		}
-	}
-	if info := vocabulary[e.Type.Name()]; info != nil && info.goType != reflect.TypeOf(p) || e.Type.Name() == Lost {
-		return // another program's struct, or one whose facts depend on its data
-	}
-	made := &struct {
-		rare
-		of encoding
-	}{of: encoding{facts: factsOf(p), data: unsafe.SliceData(e.Data), size: len(e.Data), payload: shared}}
-	if e.rare != nil {
-		made.rare = *e.rare
-	}
-	made.encoding, e.rare = &made.of, &made.rare
-}
-
-// setEncodingError sets the error of a payload that cannot be encoded.
-func (e *Event) setEncodingError(err error) {
-	e.own().encoding = &encoding{err: fmt.Errorf("%w: %w", ErrInvalidPayload, err)}
 }

@@ -73,6 +73,6 @@ func idTime(t time.Time) uint64 {
 // New is the function New with m's ids.
 func (m *Minter) New(p Payload) Event {
 	e := Event{ID: m.NewID()}
-	e.encode(p, nil)
+	e.encode(p)
 	return e
 }

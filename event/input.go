@@ -55,12 +55,6 @@ func InputOf(e *Event) (id string, err error) {
 	if name := e.Type.Name(); name != MessageAdded && name != TurnStarted {
 		return "", nil
 	}
-	if m := Remembered[Message](e); m != nil {
-		return m.InputID, nil
-	}
-	if t := Remembered[TurnStart](e); t != nil {
-		return t.InputID, nil
-	}
 	if err := e.Type.CheckVersion(); err != nil {
 		return "", err
 	}

@@ -3,7 +3,6 @@ package event
 import (
 	"bytes"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -11,65 +10,30 @@ import (
 // memo has the decoded payload of an event. The copies of the event share the memo.
 type memo struct{ decoded atomic.Pointer[decoded] }
 
-// decoded is a pointer to a payload, and the bytes that it was decoded from.
+// decoded is a pointer to a payload, and a copy of the bytes that it was decoded from.
 type decoded struct {
 	payload any
-	data    *byte
-	size    int
+	data    []byte
 }
 
 // Remember makes DecodeKept decode the payload once for e and for the copies that are
 // made of e after the call. The results share their slices, maps and pointers: do not
-// modify what these refer to. The copies may be decoded concurrently.
+// modify what these refer to. The copies may be decoded concurrently. Data with other bytes is
+// decoded again.
 func (e *Event) Remember() {
 	if e.memo == nil {
 		e.memo = &memo{}
 	}
 }
 
-// RememberAs makes the stored event e remember the payload of the event made, which was
-// appended as e. It reports false, and does nothing, if NewShared did not make that event or
-// if the data differs.
-func (e *Event) RememberAs(made *Event) bool {
-	if made == nil {
-		return false
-	}
-	p := made.shared()
-	if p == nil || e.memo != nil || e.Type != made.Type || !bytes.Equal(e.Data, made.Data) {
-		return false
-	}
-	e.memo = newMemo(p, e.Data)
-	return true
-}
-
-func newMemo(payload any, data jsontext.Value) *memo {
-	m := &struct {
-		memo
-		first decoded
-	}{first: decoded{payload, unsafe.SliceData(data), len(data)}}
-	m.decoded.Store(&m.first)
-	return &m.memo
-}
-
-// Remembered returns the payload of e if e has it as a T in memory, after Remember or
-// NewShared. It is nil in all other cases. Do not modify it.
-func Remembered[T any](e *Event) *T {
-	if e == nil {
-		return nil
-	}
-	if p, ok := e.shared().(*T); ok {
-		return p
-	}
-	return remembered[T](e.memo, e.content())
-}
-
-// remembered returns the payload that was decoded from data as a T; nil if there is none.
+// remembered returns the payload that was decoded from equal data as a T; nil if there is
+// none.
 func remembered[T any](m *memo, data jsontext.Value) *T {
 	if m == nil {
 		return nil
 	}
 	d := m.decoded.Load()
-	if d == nil || d.data != unsafe.SliceData(data) || d.size != len(data) {
+	if d == nil || !bytes.Equal(d.data, data) {
 		return nil
 	}
 	p, _ := d.payload.(*T)
@@ -78,8 +42,8 @@ func remembered[T any](m *memo, data jsontext.Value) *T {
 
 // remember keeps a pointer to a payload, unless the memo has one already.
 func (m *memo) remember(payload any, data jsontext.Value) {
-	if m == nil {
+	if m == nil || m.decoded.Load() != nil {
 		return
 	}
-	m.decoded.CompareAndSwap(nil, &decoded{payload, unsafe.SliceData(data), len(data)})
+	m.decoded.CompareAndSwap(nil, &decoded{payload, bytes.Clone(data)})
 }

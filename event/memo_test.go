@@ -1,6 +1,9 @@
 package event
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // Copies of an event that remembers its payload share the decoded payload. An event with
 // other data decodes its own.
@@ -33,5 +36,9 @@ func TestRemember(t *testing.T) {
 	}
 	if p := decode(e); p.Key != "first" {
 		t.Fatalf("the original then has key %q", p.Key)
+	}
+	copy(e.Data, bytes.Replace(e.Data, []byte("first"), []byte("third"), 1))
+	if p := decode(e); p.Key != "third" {
+		t.Fatalf("data that was changed in place has key %q", p.Key)
 	}
 }

@@ -59,29 +59,28 @@ func BlobsOf(p Payload) []Digest {
 // encoded or breaks a rule is reported by Append.
 func New(p Payload) Event {
 	e := Event{ID: NewID()}
-	e.encode(p, nil)
+	e.encode(p)
 	return e
 }
 
-// encode fills in e's type, data and blobs. shared is nil or a pointer to p, which the event
-// keeps if decoding the data gives an equal payload.
-func (e *Event) encode(p Payload, shared any) {
+// encode fills in e's type, data and blobs.
+func (e *Event) encode(p Payload) {
 	if isNil(p) {
-		e.setEncodingError(nilArgument("the payload of New"))
+		e.own().fault = fmt.Errorf("%w: %w", ErrInvalidPayload, nilArgument("the payload of New"))
 		return
 	}
 	e.Type = p.EventType()
-	data, exact := encodeExactly(e.Type, p, shared)
-	if !exact {
-		var err error
-		if data, err = json.Marshal(p, jsontext.PreserveRawStrings(true)); err != nil {
-			e.setEncodingError(fmt.Errorf("%s: %w", e.Type, err))
-			return
-		}
-		shared = nil
+	data, err := json.Marshal(p, jsontext.PreserveRawStrings(true))
+	if err != nil {
+		e.own().fault = fmt.Errorf("%w: %s: %w", ErrInvalidPayload, e.Type, err)
+		return
 	}
 	e.Data = data
-	e.setEncoding(p, shared)
+	if !e.Type.Known() {
+		if err := Validate(p); err != nil {
+			e.own().fault = err
+		}
+	}
 	if blobs := BlobsOf(p); len(blobs) > 0 {
 		e.own().blobs = sortDigests(blobs)
 	}
@@ -148,9 +147,6 @@ func decode[T Payload](e *Event) (payload T, err error) {
 	if err := e.decodable(); err != nil {
 		return payload, err
 	}
-	if p := Remembered[T](e); p != nil {
-		return *p, nil
-	}
 	if want := payload.EventType(); !e.Type.Known() && want != e.Type {
 		return payload, fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, versionOf(e.Type, want))
 	}
@@ -205,10 +201,11 @@ func DecodeShared[T any](e *Event) (*T, error) {
 	if err := e.Type.CheckVersion(); err != nil {
 		return new(T), err
 	}
-	if p := Remembered[T](e); p != nil {
+	data := e.content()
+	if p := remembered[T](e.memo, data); p != nil {
 		return p, nil
 	}
-	data, p := e.content(), new(T)
+	p := new(T)
 	if len(data) > 0 {
 		if err := unmarshal(data, p); err != nil {
 			return p, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)

@@ -35,14 +35,14 @@ func CheckType(t Type) error {
 // maxMetadata bounds metadata and unknown members together, in bytes.
 const maxMetadata = 64 << 10
 
-// Normalize checks the parts of e that every type has, and removes the white space
-// from its metadata and data. Log.Append calls it before it applies the rules of the
+// Normalize checks the parts of e that every type has, and replaces its metadata and data
+// by copies without white space. Log.Append calls it before it applies the rules of the
 // type. If New could not encode the payload, Normalize returns that error. Its own errors
 // are ErrInvalidType, ErrInvalidTimestamp, ErrInvalidCost, ErrInvalidMetadata and
 // ErrInvalidData.
 func (e *Event) Normalize() error {
-	if e.rare != nil && e.rare.encoding != nil && e.rare.encoding.err != nil && e.Data == nil {
-		return e.rare.encoding.err // New could not encode the payload
+	if e.rare != nil && e.rare.fault != nil && e.Data == nil {
+		return e.rare.fault // New could not encode the payload
 	}
 	if err := CheckType(e.Type); err != nil {
 		return err
@@ -82,9 +82,6 @@ func (e *Event) compactMetadata() error {
 }
 
 func (e *Event) compactData() error {
-	if e.rare != nil && e.rare.encoding.of(e.Data) {
-		return nil // New has made the data compact
-	}
 	if len(e.Data) == 0 {
 		return fmt.Errorf("%w: empty", ErrInvalidData)
 	}

@@ -309,7 +309,7 @@ func (t *turn) completion(x *effect, o outcome, failed *event.EffectError, took 
 	if failed == nil {
 		s.done.Result = o.result
 	}
-	done = event.NewShared(*s.done)
+	done = event.New(*s.done)
 	done.Cost = o.cost
 	return s, done
 }

@@ -361,7 +361,7 @@ func (t *turn) intents(x *effect) ([]event.Event, error) {
 			p.Arguments = x.answer.Arguments
 		}
 	}
-	events := []event.Event{event.NewShared(p)}
+	events := []event.Event{event.New(p)}
 	x.intent = events[0].ID
 	if x.attempt == 1 && x.started != nil {
 		events = append(events, x.started(x.key)...)

@@ -80,7 +80,7 @@ func (r *runner) complete(ctx context.Context, rec *records, t *turn, c event.Tu
 			}
 			events = append(events, canceled...)
 		}
-		return append(events, event.NewShared(c)), nil
+		return append(events, event.New(c)), nil
 	})
 	if err != nil {
 		return err

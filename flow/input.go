@@ -51,8 +51,8 @@ func (in Input) external() event.Event {
 // messages are the events of an input that begins a turn or goes into one.
 func (in Input) messages() (events []event.Event) {
 	for _, m := range in.Messages {
-		m.InputID, m.Parts = in.ID, slices.Clone(m.Parts)
-		events = append(events, event.NewShared(m))
+		m.InputID = in.ID
+		events = append(events, event.New(m))
 	}
 	return events
 }

@@ -201,7 +201,7 @@ func (r *runner) startTurn(ctx context.Context, in Input) error {
 		}
 		events = append(append(events, interrupt(calls)...), in.messages()...)
 		start = event.TurnStart{Agent: r.name, Index: p.NextTurn, SnapshotID: r.options.NewID(), InputID: in.ID, Version: r.version}
-		events = append(events, event.NewShared(start))
+		events = append(events, event.New(start))
 		return events, r.playStart(&start, &events[len(events)-1])
 	})
 	if err != nil {

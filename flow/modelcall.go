@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -68,7 +67,6 @@ func answerOf(s settled) (event.Message, error) {
 	for i := range s.events {
 		if s.events[i].Type.Name() == event.MessageAdded {
 			m, _, err := event.Decode[event.Message](&s.events[i])
-			m.Parts = slices.Clone(m.Parts) // the turn function may modify them
 			return m, err
 		}
 	}
@@ -104,7 +102,7 @@ func (c *modelCall) started(string) []event.Event {
 			s.PromptCache.ToolSchemaHash = d
 		}
 	}
-	return []event.Event{event.NewShared(s)}
+	return []event.Event{event.New(s)}
 }
 
 // complete fills in the history, if the request lacks it, and the reader of blobs. The
@@ -198,7 +196,7 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	response.Message.Role, response.Message.Parts = event.Assistant, slices.Clone(response.Message.Parts)
+	response.Message.Role = event.Assistant
 	o := outcome{answer: response}
 	err = event.Validate(response.Message)
 	if errors.Is(err, event.ErrInvalidMessage) { // it says nothing, for example because it was blocked
@@ -214,11 +212,11 @@ func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ tim
 	done := event.StepCompletion{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model}
 	if failed != nil {
 		done.Error = failed.Message
-		return []event.Event{event.NewShared(done)}
+		return []event.Event{event.New(done)}
 	}
 	m := o.answer.Message
 	done.Provider, done.Model, done.ResponseID, done.StopReason, done.Usage = m.Provider, cmp.Or(m.Model, done.Model), m.ResponseID, m.StopReason, m.Usage
-	answer, e := event.NewShared(m), event.NewShared(done)
+	answer, e := event.New(m), event.New(done)
 	answer.ID, e.Cost = c.id, o.answer.Cost
 	if o.result != nil {
 		return []event.Event{e}

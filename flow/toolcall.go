@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -110,7 +109,7 @@ func (c *toolCall) spec() spec {
 }
 
 func (c *toolCall) started(key string) []event.Event {
-	return []event.Event{event.NewShared(event.ToolStart{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key})}
+	return []event.Event{event.New(event.ToolStart{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key})}
 }
 
 // run runs the tool, with other arguments if a person approved others.
@@ -138,15 +137,15 @@ func (c *toolCall) finish(key string, o outcome, failed *event.EffectError, took
 
 // toolEvents are the end of a tool call and the message with its result.
 func toolEvents(done event.ToolCompletion, parts []event.Part, failed *event.EffectError) []event.Event {
-	result := event.ToolResult(done.CallID, done.Name, slices.Clone(parts)...)
+	result := event.ToolResult(done.CallID, done.Name, parts...)
 	if failed != nil {
 		done.IsError, done.Error = true, failed.Message
 		result = event.ToolResult(done.CallID, done.Name, event.Text(failed.Message))
 		result.IsError = true
 	}
-	events := []event.Event{event.NewShared(done)}
+	events := []event.Event{event.New(done)}
 	if failed != nil && failed.Code == codeAborted {
 		return events
 	}
-	return append(events, event.NewShared(event.Message{Role: event.Tool, Parts: []event.Part{result}}))
+	return append(events, event.ToolMessage(result))
 }

@@ -256,7 +256,6 @@ func (t *turn) emit(events []event.Event) {
 		switch e := &events[i]; e.Type.Name() {
 		case event.MessageAdded:
 			if m, _, err := event.Decode[event.Message](e); err == nil {
-				m.Parts = slices.Clone(m.Parts) // the client may modify them
 				t.r.out.put(Chunk{Message: &m})
 			}
 		case event.ArtifactRecorded:

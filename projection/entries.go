@@ -76,7 +76,7 @@ type room struct{ left int }
 // itemOf returns the item of an event. It leaves the payload in the log if the room has no
 // space for it.
 func (r *room) itemOf(kind itemKind, e *event.Event) item {
-	it := item{kind: kind, seq: e.Seq, data: e.Data, message: event.Remembered[event.Message](e)}
+	it := item{kind: kind, seq: e.Seq, data: e.Data}
 	if e.Redacted() {
 		it = item{kind: kind.redacted(), seq: e.Seq, data: e.Kept()}
 	}

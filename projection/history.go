@@ -74,8 +74,6 @@ type item struct {
 	// seq is the seq of the event. Of a literal it is the seq of the compaction.
 	seq  int64
 	data jsontext.Value
-	// message is the decoded data of a message that this process made; nil for other items.
-	message *event.Message
 	// covers is the range of events that a literal replaces.
 	covers event.Covers
 }

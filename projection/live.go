@@ -113,9 +113,7 @@ func (v *Live) append(ctx context.Context, durable bool, events []event.Event) (
 		return event.Head{}, err
 	}
 	for i := range stored {
-		if !stored[i].RememberAs(&events[i]) {
-			remember(&stored[i])
-		}
+		remember(&stored[i])
 	}
 	if err := v.Fold(ctx, stored...); err != nil {
 		return event.Head{}, fmt.Errorf("fold the events appended to session %q: %w", v.Session, err)
@@ -304,9 +302,6 @@ func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, appen
 	if err != nil {
 		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
 	}
-	for i := range stored {
-		stored[i].RememberAs(&e)
-	}
 	return s, true, v.Fold(ctx, stored...)
 }
 
@@ -348,6 +343,6 @@ func (v *Live) event(ctx context.Context, s *event.Snapshot, withBody bool) (e e
 			return e, err
 		}
 	}
-	e = event.NewShared(*s)
+	e = event.New(*s)
 	return e, e.AddBlobs(digests...)
 }

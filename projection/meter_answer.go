@@ -66,15 +66,8 @@ type messageHead struct {
 	Usage      event.Usage `json:"usage"`
 }
 
-func messageHeadOf(e *event.Event) (messageHead, error) {
-	if m := event.Remembered[event.Message](e); m != nil {
-		return messageHead{m.Role, m.Model, m.ResponseID, m.Group, m.Usage}, nil
-	}
-	return event.DecodeKept[messageHead](e)
-}
-
 func (r *meterEvent) message() error {
-	m, err := messageHeadOf(r.e)
+	m, err := event.DecodeKept[messageHead](r.e)
 	if err != nil {
 		return err
 	}

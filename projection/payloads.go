@@ -16,7 +16,7 @@ import (
 // leave leaves the payload in the log. The item keeps the size and a hash of it.
 func (it *item) leave() {
 	it.size, it.sum = uint32(len(it.data)), sumOf(it)
-	it.data, it.message = nil, nil
+	it.data = nil
 }
 
 var sumSeed = maphash.MakeSeed()

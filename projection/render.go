@@ -159,10 +159,6 @@ func (it *item) decodeInto(p *piece) error {
 	if it.kind.isRedacted() {
 		return it.decodeRedacted(p)
 	}
-	if it.message != nil {
-		p.message = *it.message
-		return nil
-	}
 	if it.kind != contextItem {
 		return event.UnmarshalMessage(it.data, &p.message)
 	}

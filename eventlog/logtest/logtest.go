@@ -30,6 +30,7 @@ func groups() []group {
 		{Name: "tree", Cases: treeCases},
 		{Name: "model", Cases: modelCases},
 		{Name: "hook", Cases: hookCases},
+		{Name: "changed", Cases: changedCases},
 		{Name: "watch", Cases: watchCases},
 		{Name: "hostile", Cases: hostileCases},
 		{Name: "redact", Cases: redactCases},
