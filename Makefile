@@ -37,4 +37,7 @@ picture: ## draw the rooms in docs/ARCHITECTURE.md
 ci: ## everything that CI runs
 	.ci/run
 
-.PHONY: help build install short test race lint fuzz bench picture ci
+release: ## archives of a tag in ./dist: make release VERSION=v0.1.0
+	.ci/release $(VERSION)
+
+.PHONY: help build install short test race lint fuzz bench picture ci release
