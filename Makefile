@@ -44,4 +44,7 @@ ci: ## what CI runs
 all: ## what CI runs, and the stages that passed before on the same files
 	CI_ALL=1 .ci/run
 
-.PHONY: help build install short test long race lint fuzz bench picture ci all
+release: ## archives of a tag in ./dist: make release VERSION=v0.1.0
+	.ci/release $(VERSION)
+
+.PHONY: help build install short test long race lint fuzz bench picture ci all release
