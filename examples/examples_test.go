@@ -4,22 +4,48 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// build builds an example, and gives its path.
+// programs is the folder of the programs that tests have built, and builds are their builds.
+var (
+	programs string
+	builds   sync.Map // func() error by the name of the example
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "examples-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(programs) // a test may have left a running program
+	os.Exit(code)
+}
+
+// build builds an example once, and returns its path. The program comes from the build cache,
+// which has the programs of go run, and not the ones of go build.
 func build(t *testing.T, name string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("go", "build", "-o", file, "./"+name).CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
+	file := filepath.Join(programs, name)
+	once, _ := builds.LoadOrStore(name, sync.OnceValue(func() error {
+		out, err := exec.Command("go", "run", "-exec", "cp", "./"+name, file).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+		return nil
+	}))
+	if err := once.(func() error)(); err != nil {
+		t.Fatal(err)
 	}
 	return file
 }

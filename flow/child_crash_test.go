@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/flowtest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/store/memory"
@@ -235,7 +236,7 @@ func TestACrashAtAnAppendOfAFamily(t *testing.T) {
 	t.Log(want)
 	for how, name := range map[crash]string{crashBefore: "before", crashAfter: "after", unknownBefore: "unknown before", unknownAfter: "unknown after"} {
 		fired := true
-		for n := 1; fired; n++ {
+		for n := 1; fired; n += testsize.Pick(45, 9, 1) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { fired = newHousehold(t).crashing(n, how, plain, want) })
 			})

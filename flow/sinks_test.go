@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/runlog"
 )
 
 // The sinks of a parent get the trees and the costs of the whole tree, each cost once,
 // whatever process runs it.
 func TestSinksOfATree(t *testing.T) {
-	for n := range 60 {
+	for n := 0; n < 60; n += testsize.Pick(30, 10, 1) {
 		h := newHousehold(t)
 		folder := runlog.OpTreeFolder(filepath.Join(t.TempDir(), "trees"))
 		path := filepath.Join(t.TempDir(), "ledger.jsonl")

@@ -97,7 +97,7 @@ var table = map[string]room{
 	},
 	"flow/internal/httpmodel": {rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson"}, modules: given},
 	"flow/internal/httpmodel/modeltest": {
-		rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson", "internal/testsize"}, modules: append(testModules, given...),
 	},
 	"flow/openai": {
 		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/rawjson", "interop/openai"}, modules: given,

@@ -3,17 +3,25 @@ package natstest
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 func TestMain(m *testing.M) {
 	RunNode()
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := CloseShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // newStream creates a stream with a replica on each node.
@@ -90,7 +98,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A cluster stores messages without one of its nodes: stopped, cut off or killed.
+// A cluster stores messages without one of its nodes: stopped, cut off or killed. The usual
+// form stops a follower: to elect another leader takes seconds.
 func TestCluster(t *testing.T) {
 	c := Start(t, Options{Nodes: 3, Proxied: true})
 	_, js := newStream(t, c)
@@ -113,7 +122,19 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	follower.Clients().Refuse(false)
+	stored := uint64(2)
+	if testsize.Of() == testsize.Long {
+		withoutLeader(t, c, js, leader, follower)
+		stored += 2
+	}
+	if n := count(t, js); n != stored {
+		t.Errorf("%d messages are stored, want %d", n, stored)
+	}
+}
 
+// withoutLeader cuts the leader of the stream off, and then kills a follower.
+func withoutLeader(t *testing.T, c *Cluster, js jetstream.JetStream, leader, follower *Node) {
+	t.Helper()
 	leader.Isolate()
 	leaveClients(leader)
 	publish(t, js)
@@ -129,9 +150,6 @@ func TestCluster(t *testing.T) {
 	publish(t, js)
 	if err := follower.Start(); err != nil {
 		t.Fatal(err)
-	}
-	if n := count(t, js); n != 4 {
-		t.Errorf("%d messages are stored, want 4", n)
 	}
 }
 
@@ -150,6 +168,33 @@ func leaderOf(t *testing.T, c *Cluster) *Node {
 		t.Fatal(err)
 	}
 	return leader
+}
+
+// Tests of a shared server do not see each other's streams, and break the connections of
+// their own proxies only.
+func TestShared(t *testing.T) {
+	first, second := Shared(t, true), Shared(t, false)
+	nc, js := newStream(t, first)
+	_, other := newStream(t, second)
+	publish(t, other)
+	first.Nodes[0].Clients().Refuse(true)
+	first.Nodes[0].Clients().Cut()
+	publish(t, other)
+	first.Nodes[0].Clients().Refuse(false)
+	for c, want := range map[jetstream.JetStream]uint64{js: 1, other: 3} {
+		if n := count(t, c); n != want {
+			t.Errorf("%d messages are stored, want %d", n, want)
+		}
+	}
+	if url := nc.ConnectedUrl(); url != first.URL() {
+		t.Errorf("the client is connected to %s, and not to the proxy %s", url, first.URL())
+	}
+	if first.Nodes[0].Folder() == second.Nodes[0].Folder() {
+		t.Error("two tests have one folder")
+	}
+	if err := first.Nodes[0].Kill(); err == nil {
+		t.Error("a shared server was killed")
+	}
 }
 
 // Options.Settings and Options.JetStream are lines of the configuration.

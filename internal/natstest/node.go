@@ -23,6 +23,7 @@ type Node struct {
 	Name string // the name that JetStream has for it
 
 	cluster         *Cluster
+	account         string // of the test, if the server is shared
 	port, routePort int
 	clients         *tcpproxy.Proxy
 	routes          map[*Node]*tcpproxy.Proxy // from this node to the others
@@ -86,16 +87,25 @@ func (n *Node) routeAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.routePo
 // URL is the address of the node for clients: its proxy if there is one.
 func (n *Node) URL() string {
 	if n.clients != nil {
-		return "nats://" + n.clients.Addr()
+		return "nats://" + n.user() + n.clients.Addr()
 	}
 	return n.DirectURL()
 }
 
 // DirectURL is the address of the node behind its proxy.
-func (n *Node) DirectURL() string { return "nats://" + n.addr() }
+func (n *Node) DirectURL() string { return "nats://" + n.user() + n.addr() }
 
-// Folder is the folder with the files of JetStream.
-func (n *Node) Folder() string { return filepath.Join(n.folder(), "jetstream") }
+// user is the user and the password in the addresses of a shared server.
+func (n *Node) user() string {
+	if n.account == "" {
+		return ""
+	}
+	return n.account + ":" + n.account + "@"
+}
+
+// Folder is the folder with the files of JetStream. On a shared server it has the files of the
+// test only.
+func (n *Node) Folder() string { return filepath.Join(n.folder(), "jetstream", n.account) }
 
 func (n *Node) running() bool {
 	n.mu.Lock()

@@ -12,7 +12,7 @@
 // end the session must be the same as without kills. So must the sessions of its children,
 // if it has any.
 //
-// By default the tests are short. The long forms:
+// The size of the tests is the default of the flags: see package testsize. Longer forms:
 //
 //	go test ./internal/torture -run 'TestKill$' -torture.kills 1000 -timeout 30m
 //	go test ./internal/torture -run TestProcesses -torture.steps 2000 -timeout 30m

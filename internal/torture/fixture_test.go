@@ -13,16 +13,17 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
 var (
-	killsFlag     = flag.Int("torture.kills", 40, "how many processes TestKill kills, for each store")
-	sessionsFlag  = flag.Int("torture.sessions", 200, "how many sessions run at once in TestManySessions")
-	turnsFlag     = flag.Int("torture.turns", 12, "how many turns the agents of TestKillFlow have; those of TestKillFamily have a quarter")
-	stepsFlag     = flag.Int("torture.steps", 60, "how many steps each writer of TestProcesses makes")
-	incidentsFlag = flag.Int("torture.incidents", 16, "how many incidents happen in TestReadersDuringIncidents")
+	killsFlag     = flag.Int("torture.kills", testsize.Pick(4, 6, 40), "how many processes TestKill kills, for each store")
+	sessionsFlag  = flag.Int("torture.sessions", testsize.Pick(20, 40, 200), "how many sessions run at once in TestManySessions")
+	turnsFlag     = flag.Int("torture.turns", testsize.Pick(3, 5, 12), "how many turns the agents of TestKillFlow have; those of TestKillFamily have a quarter")
+	stepsFlag     = flag.Int("torture.steps", testsize.Pick(10, 20, 60), "how many steps each writer of TestProcesses makes")
+	incidentsFlag = flag.Int("torture.incidents", testsize.Pick(4, 4, 16), "how many incidents happen in TestReadersDuringIncidents")
 	seedFlag      = flag.Uint64("torture.seed", 0, "seed of the steps; 0 is a random seed")
 )
 
@@ -38,10 +39,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	if testing.Short() {
-		*killsFlag, *stepsFlag, *incidentsFlag = min(*killsFlag, 8), min(*stepsFlag, 15), min(*incidentsFlag, 4)
-		*turnsFlag, *sessionsFlag = min(*turnsFlag, 4), min(*sessionsFlag, 50)
-	}
 	os.Exit(m.Run())
 }
 

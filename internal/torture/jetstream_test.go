@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jetstream"
 )
 
@@ -43,7 +44,7 @@ func TestKillNode(t *testing.T) {
 		s.must(servers.Nodes[0].Kill())
 		s.must(servers.Nodes[0].Start())
 	}
-	endure(t, s, slices.Repeat([]func(*group){restart}, max(*killsFlag/20, 2))...)
+	endure(t, s, slices.Repeat([]func(*group){restart}, max(*killsFlag/20, 1))...)
 }
 
 // Processes that write to one store on a NATS server are killed at any moment.
@@ -51,7 +52,7 @@ func TestKillJetStream(t *testing.T) {
 	t.Parallel() // it mostly waits
 	servers := natstest.Start(t, natstest.Options{})
 	c := newNATSFixture(t, servers, "").startGroup(groupSize, job{})
-	c.killMany(min(killsPerStore, *killsFlag/2))
+	c.killMany(min(killsPerStore, max(*killsFlag/2, groupSize+1)))
 	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
 }
 
@@ -61,7 +62,8 @@ func TestCluster(t *testing.T) {
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
 	s := newNATSFixture(t, servers, "?replicas=3")
 	x := cluster{s, servers}
-	endure(t, s, x.killFollower, x.cut, x.killLeader, x.swallow, x.stopLeader, x.part)
+	incidents := []func(*group){x.killFollower, x.cut, x.swallow, x.part, x.killLeader, x.stopLeader}
+	endure(t, s, incidents[:testsize.Pick(2, 5, len(incidents))]...)
 }
 
 // A leader that is parted from the other servers stores nothing for its clients, who get an

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // fewDescriptors is the limit of open files of a process with many leases.
@@ -41,12 +42,12 @@ func leaseJob(ctx context.Context, b backend, j job) error {
 
 func leaseName(n int) string { return fmt.Sprintf("session %d\x00epoch 1", n) }
 
-// A process with a limit of 256 descriptors holds thousands of leases. A stopped process
-// keeps them. When it is killed they are free at once, although a program that it
-// started lives on.
+// A process with a limit of 256 descriptors holds more leases, 10,000 in the long form. A
+// stopped process keeps them. When it is killed they are free at once, although a program that
+// it started lives on.
 func TestLeases(t *testing.T) {
-	leases := 10_000
-	if testing.Short() || runtime.GOOS != "linux" {
+	leases := testsize.Pick(300, 1_000, 10_000)
+	if runtime.GOOS != "linux" {
 		leases = 200 // other systems need a descriptor for each
 	}
 	onEach(t, func(t *testing.T, s *fixture) {

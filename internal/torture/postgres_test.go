@@ -59,7 +59,7 @@ func TestKillServer(t *testing.T) {
 		s.must(server.Kill())
 		s.must(server.Run())
 	}
-	endure(t, s, slices.Repeat([]func(*group){restart}, max(*killsFlag/8, 2))...)
+	endure(t, s, slices.Repeat([]func(*group){restart}, max(*killsFlag/8, 1))...)
 }
 
 // The primary is killed while processes write, and its synchronous standby is promoted.
@@ -79,8 +79,7 @@ func TestPromoteStandby(t *testing.T) {
 
 // The network between the processes and the server breaks in several ways.
 func TestBrokenNetwork(t *testing.T) {
-	server := startServer(t, private)
-	proxy, dsn := pgtest.Proxied(t, server.DSN())
+	proxy, dsn := pgtest.Proxied(t, pgtest.DSN(t))
 	s := newServerFixture(t, postgresBackend, dsn)
 	wait := func() { time.Sleep(time.Duration(s.random.IntN(50)) * time.Millisecond) }
 	cut := func(*group) { proxy.Cut() }
@@ -98,5 +97,5 @@ func TestBrokenNetwork(t *testing.T) {
 		}
 		proxy.Stall(false)
 	}
-	endure(t, s, slices.Repeat([]func(*group){cut, swallow, part}, max(*killsFlag/16, 2))...)
+	endure(t, s, slices.Repeat([]func(*group){cut, swallow, part}, max(*killsFlag/16, 1))...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -16,7 +17,8 @@ import (
 // A log that lost a head receives the newer messages, and none before them. It also finds the
 // events of a session that was removed and begun again meanwhile.
 func TestBehind(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	store, err := jetstream.New("", jetstream.Options{Connect: servers.Connect})
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +55,12 @@ func TestBehind(t *testing.T) {
 // A reader that knows earlier frames of a session reads the same as a new one, whatever
 // happened since.
 func TestReadNewer(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	options := jetstream.Options{Connect: servers.Connect}
 	writer, reader := openLog(t, options), openLog(t, options)
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 150 {
+	for range testsize.Pick(15, 50, 150) {
 		change(t, writer, random)
 		head, err := writer.Head(t.Context(), "s")
 		if err != nil {

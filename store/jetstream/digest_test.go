@@ -15,7 +15,8 @@ import (
 // After a redaction no file of the servers has the digest of an erased body: a digest shows
 // whether a guess of the body is right.
 func TestDigestsOfErasedBlobs(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	for _, body := range []string{"body 0", "body 1"} {
 		ref, err := log.PutBlob(t.Context(), strings.NewReader(body))

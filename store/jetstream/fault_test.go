@@ -35,7 +35,7 @@ func openLog(t testing.TB, options jetstream.Options) *eventlog.Log {
 // proxied starts a server, and returns options for connections through its proxy and for
 // direct ones.
 func proxied(t testing.TB) (servers *natstest.Cluster, through, direct jetstream.Options) {
-	servers = natstest.Start(t, natstest.Options{Proxied: true})
+	servers = natstest.Shared(t, true)
 	through = jetstream.Options{Connect: servers.Connect}
 	direct = jetstream.Options{Connect: connectTo(servers.Nodes[0], nil)}
 	return servers, through, direct
@@ -71,6 +71,7 @@ func wantError(t testing.TB, what string, want, got error) {
 // The answers to an append are lost until its context ends: the outcome is unknown. If an
 // answer arrives in time, the message that was sent again is stored once.
 func TestSwallowedAnswer(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	proxy := servers.Nodes[0].Clients()
 	log, other := openLog(t, through), openLog(t, direct)
@@ -103,6 +104,7 @@ func TestSwallowedAnswer(t *testing.T) {
 
 // A holder of the store lock that is cut off loses it. Then its late writes change nothing.
 func TestLockLost(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	through.LeaseTime = time.Second
 	holder, other := openLog(t, through), openLog(t, direct)
@@ -147,7 +149,8 @@ func TestLockLost(t *testing.T) {
 // The server stores the message that makes a blob visible, and refuses it when it is sent
 // again. The blob is readable, also if one with the same body was stored before.
 func TestRefusedBlob(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	store := log.Store().(*jetstream.Store)
 	for _, what := range []string{"a new body", "a stored body"} {
@@ -169,7 +172,8 @@ func TestRefusedBlob(t *testing.T) {
 // A process dies after it has replaced lines, and before it erases the old ones. Readers
 // see the new lines. The next holder of the lock finishes the erasure.
 func TestInterruptedRewrite(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
 	const secret = "the-secret-of-the-old-line"
 	for _, session := range []string{"swept", "asked for again"} {
@@ -230,6 +234,7 @@ func wantLines(t testing.TB, store eventlog.Store, session string, want []string
 // The servers lose acknowledged messages. A store that knows them does not read the session
 // as if it ended before them, and appends nothing in their place.
 func TestRolledBack(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{})
 	options := jetstream.Options{Connect: servers.Connect}
 	log, node := openLog(t, options), servers.Nodes[0]
@@ -273,6 +278,7 @@ func TestRolledBack(t *testing.T) {
 // A lease of a store that is cut off ends, in its process and for others, by the clock of
 // the server.
 func TestLeaseExpires(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	through.LeaseTime, direct.LeaseTime = time.Second, time.Second
 	suite.CheckLostLease(t, openLog(t, through).Store(), openLog(t, direct).Store(), servers.Nodes[0].Clients(), 1500*time.Millisecond)

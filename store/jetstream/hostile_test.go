@@ -35,7 +35,8 @@ func hostileHeaders() []string {
 }
 
 func TestHostileMessages(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	nc, err := servers.Connect()
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{Proxied: true})
+	t.Parallel()
+	servers := natstest.Shared(t, true)
 	storetest.Run(t, func(testing.TB) storetest.Harness {
 		h := harness(servers)
 		h.Network = servers.Nodes[0].Clients()
@@ -29,6 +30,7 @@ func TestStore(t *testing.T) {
 
 // Three servers keep every promise.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Nodes: 3})
 	storetest.Run(t, func(testing.TB) storetest.Harness {
 		h := harness(servers)

@@ -47,8 +47,9 @@ func wantLeftovers(t testing.TB, log *eventlog.Log, remove bool, want int) {
 
 // A store renews one message, however many leases it has.
 func TestLeasesRenewOneMessage(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
-	options := jetstream.Options{Connect: servers.Connect, LeaseTime: time.Second}
+	t.Parallel()
+	servers := natstest.Shared(t, false)
+	options := jetstream.Options{Connect: servers.Connect, LeaseTime: 3 * time.Second}
 	log := openLog(t, options)
 	var leases []eventlog.Lease
 	for n := range 1000 {
@@ -97,6 +98,7 @@ func controlMessages(t testing.TB, servers *natstest.Cluster) uint64 {
 // The leases of a store that died are free after its lease time. Until a sweep, or the next
 // holder, their messages are leftovers.
 func TestLeasesOfADeadStore(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	through.LeaseTime = time.Second
 	dying, other := openLog(t, through), openLog(t, direct)
@@ -137,6 +139,7 @@ func TestLeasesOfADeadStore(t *testing.T) {
 // A lease whose storing was not answered before the caller's context ended is free again
 // when the server answers. A release without an answer is completed too.
 func TestLeaseWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	proxy := servers.Nodes[0].Clients()
 	through.LeaseTime = time.Minute
@@ -179,8 +182,9 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 // The server loses the message of a lease, and another process takes the lease. The first
 // holder notices that when it renews.
 func TestLeaseMessageGone(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
-	options := jetstream.Options{Connect: servers.Connect, LeaseTime: time.Second}
+	t.Parallel()
+	servers := natstest.Shared(t, false)
+	options := jetstream.Options{Connect: servers.Connect, LeaseTime: 3 * time.Second}
 	log, other := openLog(t, options), openLog(t, options)
 	gone, kept := take(t, log, "gone"), take(t, log, "kept")
 	js := rawJetStream(t, servers)
@@ -214,6 +218,7 @@ func wantOpen(t testing.TB, what string, lease eventlog.Lease) {
 // The server renews a holder, and its answer is lost. The holder sends the renewal again, and
 // the server refuses it. The leases stay.
 func TestLeaseRenewalWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	proxy := servers.Nodes[0].Clients()
 	through.LeaseTime = 6 * time.Second
@@ -234,6 +239,7 @@ func TestLeaseRenewalWithoutAnswer(t *testing.T) {
 // A lease is taken after the server has stored a renewal, and before its answer arrives. The
 // replica that is asked for the messages of the leases has the renewal, but not the lease.
 func TestLeaseTakenDuringRenewal(t *testing.T) {
+	t.Parallel()
 	f, through, _ := behindFollower(t)
 	through.LeaseTime = 3 * time.Second
 	log := openLog(t, through)
@@ -280,6 +286,7 @@ func TestLeaseTakenDuringRenewal(t *testing.T) {
 
 // The answer to the first message of a holder comes when it may have expired.
 func TestLateHolder(t *testing.T) {
+	t.Parallel()
 	servers, through, _ := proxied(t)
 	through.LeaseTime = time.Second
 	log, proxy := openLog(t, through), servers.Nodes[0].Clients()
@@ -315,6 +322,7 @@ func untilStored(t testing.TB, servers *natstest.Cluster, filter string, n int) 
 
 // Close ends the leases before it waits for a lock whose storing is not answered.
 func TestCloseEndsLeases(t *testing.T) {
+	t.Parallel()
 	servers, through, direct := proxied(t)
 	through.LeaseTime = 2 * time.Second
 	log, other, proxy := openLog(t, through), openLog(t, direct), servers.Nodes[0].Clients()
@@ -346,7 +354,8 @@ func TestCloseEndsLeases(t *testing.T) {
 
 // A lease that names no holder is damage. A sweep removes it.
 func TestHostileLease(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	take(t, log, "x")
 	nc, err := servers.Connect()

@@ -16,6 +16,7 @@ import (
 
 // A server or an account that cannot store a log is an error that names the remedy.
 func TestUnfitServers(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		servers  natstest.Options
 		replicas int
@@ -40,6 +41,7 @@ func TestUnfitServers(t *testing.T) {
 
 // An account that is full takes no append and no blob, and its log is read as before.
 func TestFullAccount(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Account: natstest.Account{Bytes: 20 << 10}})
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	const remedy = "raise the limits of the account, the stream or the disk"
@@ -59,6 +61,7 @@ func TestFullAccount(t *testing.T) {
 
 // A user who lacks a right gets the subject of the right in the error.
 func TestMissingRights(t *testing.T) {
+	t.Parallel()
 	live := []string{"_INBOX.>", "convlog.live.>"}
 	const info, get = "$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.>"
 	account := natstest.Account{Users: []natstest.User{

@@ -2,27 +2,39 @@ package jetstream_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/storetest"
 )
 
 func TestLog(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Payload: 8 << 20}) // some laws append more than 1 MiB
 	logtest.Run(t, func(testing.TB) storetest.Harness { return harness(servers) })
 }
 
-// TestMain makes fewer random histories than the tests of other stores: each append is a
-// round trip to a server.
+// manyHistories is the number of random histories of the long form. It is lower than in the
+// tests of other stores: each append is a round trip to a server.
+const manyHistories = 25
+
+// TestMain runs more tests in parallel: they mostly wait for servers.
 func TestMain(m *testing.M) {
 	natstest.RunNode()
-	flag.Parse()
-	checks := flag.Lookup("rapid.checks")
-	if checks.Value.String() == checks.DefValue && os.Getenv("RAPID_CHECKS") == "" {
-		_ = checks.Value.Set("25")
+	if os.Getenv("RAPID_CHECKS") == "" {
+		_ = flag.Set("rapid.checks", strconv.Itoa(testsize.Fewer(manyHistories)))
 	}
-	os.Exit(m.Run())
+	_ = flag.Set("test.parallel", "6")
+	flag.Parse()
+	code := m.Run()
+	if err := natstest.CloseShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }

@@ -49,7 +49,8 @@ func (r *recorder) has(text string) bool {
 // A redaction and a removal receive neither lines nor names of other sessions. A listing
 // receives both.
 func TestErasureReadsOneSession(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	var shared event.BlobRef
 	for i := range 40 {
@@ -87,7 +88,8 @@ func TestErasureReadsOneSession(t *testing.T) {
 
 // An append to a session costs one message, unless it lists blobs.
 func TestMessagesOfAnAppend(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	var nc *nats.Conn
 	log := openLog(t, jetstream.Options{Connect: func(options ...nats.Option) (_ *nats.Conn, err error) {
 		nc, err = servers.Connect(options...)

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jetstream"
 )
 
@@ -45,7 +46,8 @@ type operation func(ctx context.Context, store *jetstream.Store, events []event.
 // the blobs are exactly the events that list them, at once and after the next sweep, which
 // leaves no digest of erased events.
 func TestKilledWhileMarksChange(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	healthy := openLog(t, jetstream.Options{Connect: servers.Connect})
 	operations := map[string]operation{
 		"append": func(ctx context.Context, store *jetstream.Store, events []event.Event, more suite.Line) error {
@@ -75,7 +77,7 @@ func TestKilledWhileMarksChange(t *testing.T) {
 	number := 0
 	for name, run := range operations {
 		died := 0
-		for ; ; died++ {
+		for ; ; died += testsize.Pick(5, 2, 1) {
 			numbers := []int{number, number + 1, number + 2, number + 3}
 			number += len(numbers)
 			if killed := killAfter(t, servers, healthy, died, fmt.Sprint(name, " ", died), numbers, run); !killed {

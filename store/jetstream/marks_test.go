@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -115,7 +116,8 @@ func sweep(t testing.TB, store *jetstream.Store) {
 // anything. The erased events are no users of blobs from then on. The next holder of the lock
 // erases the digests.
 func TestMarksOfAnInterruptedErasure(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
 	one := suite.ChainAfter("s", event.Head{}, listing(0), listing(0, 1), listing(2))
 	other := suite.ChainAfter("other", event.Head{}, listing(1), listing(3))
@@ -155,7 +157,8 @@ func TestMarksOfAnInterruptedErasure(t *testing.T) {
 
 // A process dies in a redaction, and the next redaction of the session begins without a sweep.
 func TestRedactionAfterAnInterruptedOne(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
 	events := suite.ChainAfter("s", event.Head{}, listing(0), listing(1), listing(0, 1))
 	appendLocked(t, store, events)
@@ -176,7 +179,8 @@ func TestRedactionAfterAnInterruptedOne(t *testing.T) {
 
 // A rewrite of the first event changes the relations of its session.
 func TestMarksOfANewFirstEvent(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
 	for _, session := range []string{"a", "b"} {
 		if err := store.Append(t.Context(), session, event.Head{}, suite.BatchAfter(session, event.Head{}, 2), false); err != nil {
@@ -199,7 +203,8 @@ func TestMarksOfANewFirstEvent(t *testing.T) {
 
 // An append that is refused may leave a mark of its first event. It relates nothing.
 func TestMarkWithoutItsEvents(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	options := jetstream.Options{Connect: servers.Connect}
 	stores := []eventlog.Store{openLog(t, options).Store(), openLog(t, options).Store()}
 	for i := range 20 {
@@ -233,9 +238,10 @@ func TestMarkWithoutItsEvents(t *testing.T) {
 
 // An append may list more blobs than a batch of the server has messages.
 func TestManyBlobs(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Payload: 4 << 20})
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
-	const blobs = 5000
+	blobs := testsize.Pick(1_500, 1_500, 5_000)
 	var lines []suite.Line
 	var want []string
 	for i := range blobs / 5 {
@@ -272,7 +278,8 @@ func TestManyBlobs(t *testing.T) {
 // A session is removed and begun again all the time, by several processes. Its events are the
 // users of its blobs, and its relatives are found.
 func TestMarksOfSessionsThatBeginAgain(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	options := jetstream.Options{Connect: servers.Connect}
 	var done sync.WaitGroup
 	for n := range 3 {
@@ -323,7 +330,8 @@ func TestMarksOfSessionsThatBeginAgain(t *testing.T) {
 // A log that an earlier program created has no marks. It does not know the users of blobs,
 // and all sessions may be related.
 func TestStreamsWithoutMarks(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	options := jetstream.Options{Connect: servers.Connect}
 	if err := add(t, options); err != nil {
 		t.Fatal(err)
@@ -350,7 +358,8 @@ func TestStreamsWithoutMarks(t *testing.T) {
 
 // A mark that another program has written does not let a blob be removed.
 func TestHostileMark(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	if _, err := log.PutBlob(t.Context(), strings.NewReader("body 0")); err != nil {
 		t.Fatal(err)

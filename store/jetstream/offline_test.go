@@ -12,6 +12,7 @@ import (
 
 // The first append waits for a server of the cluster that is not up yet.
 func TestServerStartsLate(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Nodes: 3})
 	late := servers.Nodes[2]
 	if err := late.Kill(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -76,7 +77,8 @@ func request(t testing.TB, servers *natstest.Cluster, subject string, body any) 
 
 // The store refuses streams of other programs, and streams that lost a setting.
 func TestForeignStreams(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	options := jetstream.Options{Connect: servers.Connect}
 	with := func(change func(o *jetstream.Options)) jetstream.Options {
 		o := options
@@ -114,7 +116,8 @@ func TestForeignStreams(t *testing.T) {
 // An append that demands durability is refused, unless the operator says that the servers
 // sync.
 func TestNotSynced(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	log := openLog(t, jetstream.Options{Connect: servers.Connect})
 	_, err := log.Append(t.Context(), "s", eventlog.Any().Durable(), event.UserMessage("hello"))
 	wantCause(t, "a durable append", jetstream.ErrNotSynced, err, "sync_interval")
@@ -126,6 +129,7 @@ func TestNotSynced(t *testing.T) {
 
 // A wrong password and a missing right are errors that name the remedy.
 func TestRefusedConnections(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Client: []nats.Option{nats.UserInfo("writer", "secret")}, Settings: `authorization { users: [
 		{ user: "writer", password: "secret", permissions: {
 			publish: { allow: ["convlog.>", "$JS.API.STREAM.>", "$JS.API.DIRECT.GET.>"] }, subscribe: { allow: ["_INBOX.>", "convlog.live.>"] } } }
@@ -162,6 +166,7 @@ func TestRefusedConnections(t *testing.T) {
 
 // An append that the server does not take names the limit.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Payload: 16 << 10})
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store()
 	err := store.Append(t.Context(), "s", event.Head{}, suite.BatchAfter("s", event.Head{}, 100), false)
@@ -173,10 +178,11 @@ func TestTooLarge(t *testing.T) {
 
 // Many sessions, appends and rewrites in several shards are read as they were written.
 func TestShards(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	store := openLog(t, jetstream.Options{Connect: servers.Connect, Shards: 5}).Store()
 	lines := map[string][]string{}
-	for n := range 12 {
+	for n := 0; n < 12; n += testsize.Pick(10, 5, 1) {
 		session := strings.Repeat("é", n+1)
 		head, frames := event.Head{}, 1+n*50
 		var events []event.Event

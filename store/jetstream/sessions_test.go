@@ -7,6 +7,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -14,11 +15,12 @@ import (
 // A listing reports no errors of sessions that are removed, begun again and redacted
 // meanwhile. The first and the last event of a row are of one session.
 func TestListOfChangingSessions(t *testing.T) {
-	servers := natstest.Start(t, natstest.Options{})
+	t.Parallel()
+	servers := natstest.Shared(t, false)
 	writer, reader := openLog(t, jetstream.Options{Connect: servers.Connect}), openLog(t, jetstream.Options{Connect: servers.Connect})
 	written := make(chan error, 1)
 	go func() {
-		for i := range 80 {
+		for i := range testsize.Pick(30, 40, 80) {
 			if err := beginAgain(t, writer, fmt.Sprint("s", i%10), fmt.Sprint("text ", i), i >= 10); err != nil {
 				written <- err
 				return

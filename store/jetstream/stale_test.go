@@ -36,7 +36,7 @@ type follower struct {
 // behindFollower returns the options of a store that asks a follower, and of another store
 // that asks the server.
 func behindFollower(t *testing.T) (*follower, jetstream.Options, jetstream.Options) {
-	server, front := natstest.Start(t, natstest.Options{}), natstest.Start(t, natstest.Options{JetStream: "enabled: false"})
+	server, front := natstest.Shared(t, false), natstest.Start(t, natstest.Options{JetStream: "enabled: false"})
 	f := &follower{t: t, front: connect(t, front), server: connect(t, server), seen: map[string]*nats.Msg{}}
 	for _, subject := range []string{"$JS.API.>", "convlog.*.>"} {
 		if _, err := f.front.Subscribe(subject, f.pass); err != nil {
@@ -134,6 +134,7 @@ func (f *follower) during(what, kind string, check func()) {
 // A replica that lacks messages answers that there is none. The store asks again, because it
 // knows that there are newer messages. It reports neither damage nor a missing session.
 func TestStaleAnswers(t *testing.T) {
+	t.Parallel()
 	f, through, direct := behindFollower(t)
 	log, other := openLog(t, through), openLog(t, direct)
 	add := func(l *eventlog.Log, session string) {
@@ -182,6 +183,7 @@ func TestStaleAnswers(t *testing.T) {
 
 // A replica that lacks marks does not hide the users of a blob, or the relatives of a session.
 func TestStaleMarks(t *testing.T) {
+	t.Parallel()
 	f, through, direct := behindFollower(t)
 	log, other := openLog(t, through), openLog(t, direct)
 	store := log.Store()

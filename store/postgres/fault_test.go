@@ -24,6 +24,7 @@ func openLog(t testing.TB, dsn string, opts ...postgres.Options) *eventlog.Log {
 
 // A server 10 ms away keeps every promise. The network to it can be broken.
 func TestDistant(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
 		direct := pgtest.DSN(t)
 		proxy, dsn := pgtest.Proxied(t, direct)

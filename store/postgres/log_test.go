@@ -3,23 +3,28 @@ package postgres_test
 import (
 	"flag"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
-func TestLog(t *testing.T) { logtest.Run(t, open) }
+func TestLog(t *testing.T) {
+	t.Parallel()
+	logtest.Run(t, open)
+}
 
-// TestMain makes fewer random histories than the tests of other stores: each statement is
-// a round trip to a server. Tests in parallel mostly wait for the server.
+// manyHistories is the number of random histories of the long form. It is lower than in the
+// tests of other stores: each statement is a round trip to a server.
+const manyHistories = 25
+
+// TestMain runs more tests in parallel: they mostly wait for the server.
 func TestMain(m *testing.M) {
+	if os.Getenv("RAPID_CHECKS") == "" {
+		_ = flag.Set("rapid.checks", strconv.Itoa(testsize.Fewer(manyHistories)))
+	}
+	_ = flag.Set("test.parallel", "8")
 	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set("8")
-	}
-	checks := flag.Lookup("rapid.checks")
-	if checks.Value.String() == checks.DefValue && os.Getenv("RAPID_CHECKS") == "" {
-		_ = checks.Value.Set("25")
-	}
 	os.Exit(m.Run())
 }

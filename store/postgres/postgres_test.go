@@ -14,7 +14,10 @@ import (
 	"github.com/convlog/convlog/store/storetest"
 )
 
-func TestStore(t *testing.T) { storetest.Run(t, open) }
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, open)
+}
 
 // open returns a harness whose table of events has no partitions.
 func open(t testing.TB) storetest.Harness { return harness(pgtest.DSN(t)) }

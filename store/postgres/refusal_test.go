@@ -83,6 +83,7 @@ func TestPooler(t *testing.T) {
 
 // A call waits for a free connection, as long as its context allows.
 func TestPoolExhausted(t *testing.T) {
+	t.Parallel()
 	dsn := with(t, pgtest.DSN(t), "pool_max_conns", "1")
 	if err := add(t, dsn); err != nil {
 		t.Fatal(err)
@@ -137,6 +138,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 // The clock of the server jumps over the end of a lease: its holder learns that it has
 // lost the lease, and another one gets it.
 func TestLeaseClockJump(t *testing.T) {
+	t.Parallel()
 	dsn := pgtest.DSN(t)
 	const leaseTime = 300 * time.Millisecond
 	log := openLog(t, dsn, postgres.Options{LeaseTime: leaseTime})

@@ -20,6 +20,7 @@ import (
 
 // A table of events with partitions keeps every promise.
 func TestPartitions(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
 		h := harness(with(t, pgtest.DSN(t), "partitions", "3"))
 		h.Latency = time.Nanosecond // the volumes of TestStore would test nothing more
@@ -182,6 +183,7 @@ func TestRetained(t *testing.T) {
 
 // A durable append is synced although the server is told not to wait.
 func TestDurable(t *testing.T) {
+	t.Parallel()
 	server, err := pgtest.Start([]string{"-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0", "-c", "synchronous_commit=off"})
 	pgtest.Need(t, err)
 	t.Cleanup(func() {
@@ -221,6 +223,7 @@ func lsn(t testing.TB, dsn, function string) (n int64) {
 // A lease of a store that stops to renew it ends, in its process and for others, by the
 // clock of the server.
 func TestLeaseExpires(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.DSN(t)
 	proxy, dsn := pgtest.Proxied(t, direct)
 	const leaseTime = 300 * time.Millisecond

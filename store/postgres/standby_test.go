@@ -40,6 +40,7 @@ func startPair(t *testing.T) (primary, standby *pgtest.Server, dsn string) {
 // append is unknown, and so is the outcome of a retry. Once the standby is back, a retry
 // stores once.
 func TestUnreplicatedCommit(t *testing.T) {
+	t.Parallel()
 	primary, standby, dsn := startPair(t)
 	log := openLog(t, dsn)
 	if _, err := log.Append(t.Context(), "first", eventlog.New(), event.UserMessage("one")); err != nil {
@@ -126,6 +127,7 @@ func endWaits(t *testing.T, primary *pgtest.Server) (stop func()) {
 // A standby that lacks acknowledged events is promoted. An open log writes and reads no
 // more, and says which event is gone. A log that is opened afterwards continues.
 func TestRollback(t *testing.T) {
+	t.Parallel()
 	primary, standby, dsn := startPair(t)
 	appending, reading, fresh := openLog(t, dsn), openLog(t, dsn, postgres.Options{ReadOnly: true}), openLog(t, dsn)
 	add := func(l *eventlog.Log, e event.Event) error {

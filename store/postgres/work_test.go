@@ -12,7 +12,8 @@ import (
 )
 
 // A redaction and a removal read no lines of other sessions: they read the same number of
-// rows in a small store and in a large one.
+// rows in a small store and in a large one. No other test runs meanwhile: its transactions would
+// keep dead rows.
 func TestErasureReadsOneSession(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	_, schema, err := pgtest.Split(dsn)

@@ -18,6 +18,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -114,14 +115,8 @@ func checkDeltas(t *testing.T, parts []event.Part, deltas []eventlog.Delta) {
 	}
 }
 
-// stride is the distance of the places at which a stream is split: 1, or more in a short
-// run.
-func stride() int {
-	if testing.Short() {
-		return 11
-	}
-	return 1
-}
+// stride is the distance of the places at which a stream is split or cut.
+func stride() int { return testsize.Pick(29, 11, 1) }
 
 // pieces is a transport whose bodies arrive in pieces: the first one ends at a given
 // byte, and all others have one byte or the whole rest.
