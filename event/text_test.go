@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	_ "github.com/convlog/convlog/internal/testsize"
 )
 
 // textRunes are runes that folding and cleaning treat differently.

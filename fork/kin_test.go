@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -135,10 +136,7 @@ func TestRemoveIsRefusedWhileForksNeedIt(t *testing.T) {
 // its beginning, and reading all of it reads each event once.
 func TestDeepForks(t *testing.T) {
 	everywhere(t, func(t *bench) {
-		depth := 1000
-		if testing.Short() {
-			depth = 200
-		}
+		depth := testsize.Pick(100, 200, 1000)
 		bound := int64(3 * depth)
 		half := depth / 2
 		name := func(i int) string { return fmt.Sprint("s", i) }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/store/memory"
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
+	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/store/memory"

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var appendCases = []testCase{
@@ -163,7 +164,8 @@ func testAppendTimeAndCost(t *env) {
 	random := rand.New(rand.NewPCG(3, 4))
 	at := time.Date(2026, 2, 28, 23, 59, 59, 123456789, time.FixedZone("", 3600))
 	var total event.Cost
-	for range 200 {
+	count := testsize.Fewer(200)
+	for range count {
 		e := suite.Note(1)
 		e.Timestamp, e.Cost = at, event.Cost(random.Int64N(1e12))
 		total += e.Cost
@@ -173,7 +175,7 @@ func testAppendTimeAndCost(t *env) {
 	var got event.Cost
 	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 		got += e.Cost
-		if e.Timestamp.IsZero() || e.Seq <= 200 && !e.Timestamp.Equal(at) || e.Timestamp.Location() != time.UTC {
+		if e.Timestamp.IsZero() || e.Seq <= int64(count) && !e.Timestamp.Equal(at) || e.Timestamp.Location() != time.UTC {
 			t.Fatalf("event %d has timestamp %v", e.Seq, e.Timestamp)
 		}
 	}

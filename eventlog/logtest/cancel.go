@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -77,11 +78,11 @@ type cancelledAppend struct {
 func testCancelDuring(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
-	const writers, each = 4, 60
+	const writers = 4
 	appends := make([][]cancelledAppend, writers)
 	_ = suite.Concurrently(writers, func(i int) error {
 		random := rand.New(rand.NewPCG(uint64(i), 7))
-		for range each {
+		for range testsize.Fewer(60) {
 			ctx, cancel := context.WithCancel(t.Ctx)
 			timer := time.AfterFunc(time.Duration(random.IntN(300))*time.Microsecond, cancel)
 			c := cancelledAppend{Events: suite.Notes(3)}

@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -170,7 +171,7 @@ func testCloseLeaks(t *env) {
 	t.Append(l, "a", eventlog.New(), suite.Notes(500)...)
 	t.firstEvent(l.Read(t.Ctx, "a", eventlog.All()))
 	before := runtime.NumGoroutine()
-	for n := range 50 {
+	for n := range testsize.Fewer(50) {
 		t.firstEvent(l.Read(t.Ctx, "a", eventlog.All()))
 		t.firstEvent(l.Read(t.Ctx, "a", eventlog.Last(20)))
 		t.firstEvent(l.Store().Read(t.Ctx, "a", eventlog.Span{Backward: true}))

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -295,7 +296,7 @@ func testGarbageOfDamagedLines(t *env) {
 }
 
 func testGarbageRace(t *env, mine, theirs eventlog.Store) {
-	const each, rounds = 40, 60 // enough to collect some blobs between their put and their event
+	each, rounds := testsize.Fewer(40), testsize.Fewer(60) // enough, in the long form, to collect some blobs between their put and their event
 	collector := t.LogOver(mine)
 	l := t.LogOver(theirs, eventlog.Options{SpillOver: 200})
 	done := make(chan struct{})

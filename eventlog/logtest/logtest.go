@@ -7,6 +7,10 @@
 // prints the promise in one or two sentences. Promises of an optional interface are
 // skipped if the store does not implement it. Each group has a file of its own.
 //
+// The environment variable CONVLOG_TEST_LONG=1 selects the long form: random tests and races
+// have more rounds, and data is larger. Run it once for a new store. go test -short selects
+// the shortest form.
+//
 // Witness and Examine test a store whose files were damaged.
 package logtest
 

@@ -7,6 +7,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -84,7 +85,7 @@ func testReadRanges(t *env) {
 	}
 	events := t.Read(l, "a", eventlog.All())
 	random := rand.New(rand.NewPCG(8, 9))
-	for range 60 {
+	for range testsize.Fewer(60) {
 		from, to := 1+random.Int64N(n), 1+random.Int64N(n)
 		for _, s := range []selection{
 			{"from", eventlog.From(from), between(from, n)},
@@ -154,7 +155,7 @@ func testReadContended(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
 	errs := suite.Concurrently(4, func(i int) error {
-		for range 40 {
+		for range testsize.Fewer(40) {
 			if i == 0 {
 				if _, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.Notes(5)...); err != nil {
 					return err

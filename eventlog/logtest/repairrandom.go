@@ -10,15 +10,14 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/repair"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-const repairRuns = 40
-
 func testRepairRandom(t *env) {
-	for seed := range uint64(repairRuns) {
+	for seed := range uint64(testsize.Fewer(40)) {
 		w := randomDamage{env: t, Rand: rand.New(rand.NewPCG(seed, 7)), session: fmt.Sprintf("s%d", seed)}
 		w.run()
 		if t.Failed() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -77,7 +78,7 @@ func testSearchHandles(t *env) {
 
 func testSearchContended(t *env) {
 	l := t.Main()
-	const n = 30
+	n := testsize.Fewer(30)
 	errs := suite.Concurrently(3, func(i int) error {
 		for k := range n {
 			word := fmt.Sprintf("needle-%d-%d.", i, k)

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/search"
 )
 
@@ -85,7 +86,7 @@ func testSearchRandom(t *env) {
 			t.Reopen()
 		}
 		texts := t.naiveTexts(t.Main())
-		for range 120 {
+		for range testsize.Fewer(120) {
 			q := search.Query{Text: randomText(r, 4), Limit: r.IntN(20), PerSession: r.IntN(4)}
 			if _, err := q.Terms(); err != nil {
 				continue

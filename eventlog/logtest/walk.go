@@ -22,8 +22,8 @@ var modelCases = []testCase{
 	},
 }
 
-// walk checks random histories, each on a new store. The flags -rapid.checks and
-// -rapid.steps set their number and length. A failure prints its seed and the shortest
+// walk checks random histories, each on a new store. The form of the tests sets their number;
+// the flags -rapid.checks and -rapid.steps set their number and length. A failure prints its seed and the shortest
 // failing history.
 func (t *env) walk() {
 	rapid.Check(t.TB, func(r *rapid.T) {

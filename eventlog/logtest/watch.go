@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -92,7 +93,7 @@ var watchCases = []testCase{
 			t.Fill(t.Main(), "a", 1)
 			w := t.watch(t.Main(), "a", 1)
 			w.next(1)
-			for range 20 {
+			for range testsize.Fewer(20) {
 				t.Fill(t.Main(), "a", 1)
 				t.Fill(t.Second(), "a", 1)
 				w.next(2)
@@ -197,7 +198,8 @@ func (t *env) firstEvent(seq iter.Seq2[event.Event, error]) event.Event {
 }
 
 func testWatchContended(t *env, reader, writer *eventlog.Log) {
-	const stored, writers, each = 10, 4, 40
+	const stored, writers = 10, 4
+	each := 2 * testsize.Fewer(20)
 	t.Fill(writer, "a", stored)
 	w := []*testWatcher{t.watch(reader, "a", 1), t.watch(reader, "a", 5)}
 	errs := make(chan error, 1)

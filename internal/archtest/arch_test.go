@@ -39,7 +39,7 @@ var unsafeRooms = []string{"interop/internal/document"} // the offset of a value
 var table = map[string]room{
 	"event":                  {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
 	"internal/line":          {rooms: []string{"internal/rawjson"}, modules: given},
-	"internal/testsize":      {},
+	"internal/testsize":      {modules: testModules},
 	"internal/line/linetest": {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
 	"internal/rawjson":       {modules: given},
 
@@ -116,7 +116,7 @@ var table = map[string]room{
 	"eventlog/logtest": {
 		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
 	},
-	"internal/suite":  {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
+	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {},
 	"store/jsonl": {
 		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/regular"},

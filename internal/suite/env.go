@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // Env is the environment of a promise: the store under test and helper methods. A
@@ -319,12 +320,14 @@ func (t *Env) ShortContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Ctx, 40*time.Millisecond+10*t.Harness.Latency)
 }
 
-// Volume is n for a store without latency, and less for a distant one.
+// Volume is n in the long form of the tests, and less in the shorter forms and for a distant
+// store.
 func (t *Env) Volume(n int) int {
+	most := testsize.Pick(n/40, n/10, n)
 	if t.Harness.Latency > 0 {
-		return n / 20
+		return min(most, n/20)
 	}
-	return n
+	return most
 }
 
 // Text returns a text of n bytes that repeats seed.

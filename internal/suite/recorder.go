@@ -6,11 +6,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // Fails tests a promise without failing t. It reports whether the promise failed.
 func Fails[T any](t *testing.T, c Case[T], open Opener, newEnv func(*Env) T) bool {
-	return try(t, c, open, 3*time.Second, 3*time.Second, newEnv).failed
+	return try(t, c, open, testsize.Pick[time.Duration](500, 1000, 3000)*time.Millisecond, 3*time.Second, newEnv).failed
 }
 
 // try tests a promise without failing t.

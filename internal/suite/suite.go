@@ -35,7 +35,7 @@ type Harness struct {
 	// is set if Network is.
 	OpenBeside func() (eventlog.Store, error)
 	// Latency is the time of a round trip to the server of the store. If it is not 0, tests
-	// with large numbers use smaller ones, and waits are longer.
+	// with large numbers use smaller ones in every form, and waits are longer.
 	Latency time.Duration
 	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
 	// distant server.

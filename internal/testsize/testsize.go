@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+
+	_ "pgregory.net/rapid" // defines its flags before this package sets one
 )
 
 // Size is the size of a test.

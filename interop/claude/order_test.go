@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convlog/convlog/event"
+	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/runlog"

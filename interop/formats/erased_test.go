@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -33,10 +34,7 @@ func TestErasedWordsCannotBeGuessed(t *testing.T) {
 			importtest.Files(t, log, format, folder.Path)
 			whole, words := importtest.Contents(t, log), importtest.Words(t, log)
 			rand.New(rand.NewPCG(1, 2)).Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-			enough, tested := 40, 0
-			if testing.Short() {
-				enough = 4
-			}
+			enough, tested := testsize.Pick(2, 5, 40), 0
 			for _, word := range words {
 				if tested == enough {
 					break
@@ -59,11 +57,7 @@ func TestNothingComesBack(t *testing.T) {
 		t.Run(format.Name(), func(t *testing.T) {
 			t.Parallel()
 			folder := copied(t, format)
-			seeds := uint64(60)
-			if testing.Short() {
-				seeds = 6
-			}
-			for seed := range seeds {
+			for seed := range testsize.Pick[uint64](2, 6, 60) {
 				random := rand.New(rand.NewPCG(seed, 0))
 				odds := []float64{0.05, 0.2, 0.5, 0.8, 0.95}[seed%5]
 				some := func(*event.Event) bool { return random.Float64() < odds }
@@ -110,10 +104,7 @@ var numbered = map[string]func(number string) string{
 
 // Law: once the events with a number are redacted, the logs of all candidates are equal.
 func TestAnErasedNumberCannotBeGuessed(t *testing.T) {
-	candidates := 10000
-	if testing.Short() {
-		candidates = 10
-	}
+	candidates := testsize.Pick(5, 20, 10000)
 	for name, text := range numbered {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

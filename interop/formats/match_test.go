@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -24,7 +25,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-var matchTexts = flag.Int("match.texts", 8, "how many texts TestMatchLeavesNothing erases, by format and store")
+var matchTexts = flag.Int("match.texts", testsize.Pick(1, 2, 8), "how many texts TestMatchLeavesNothing erases, by format and store")
 
 // kinds open a log of each kind in a folder.
 var kinds = map[string]func(dir string) *eventlog.Log{
@@ -49,12 +50,9 @@ func TestMatchLeavesNothing(t *testing.T) {
 				m.with(m.full, func(log *eventlog.Log) { importtest.Files(t, log, format, m.folder.Path) })
 				texts := m.texts()
 				rand.New(rand.NewPCG(7, uint64(len(texts)))).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
-				enough, tested := *matchTexts, 0
-				if testing.Short() {
-					enough = 2
-				}
+				tested := 0
 				for _, text := range texts {
-					if tested == enough {
+					if tested == *matchTexts {
 						break
 					}
 					if m.erase(text) {

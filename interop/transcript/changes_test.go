@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/convlog/convlog/internal/testsize"
 )
 
 // Law: the state at a seq is the state of the newest change up to it.

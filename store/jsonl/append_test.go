@@ -14,6 +14,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // A failed write leaves no byte in the file, however much of it was stored. The next
@@ -350,8 +351,8 @@ func TestManySessionsAndFewDescriptors(t *testing.T) {
 	}
 }
 
-func TestTenThousandSessions(t *testing.T) {
-	const n = 10_000
+func TestThousandsOfSessions(t *testing.T) {
+	n := testsize.Pick(500, 1000, 10_000)
 	dir := t.TempDir()
 	s := New(dir, Options{FS: newFaults(dir)})
 	log := eventlog.Open(s)

@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // thorough makes the damage tests flip every bit and truncate at every byte.
@@ -37,7 +38,7 @@ func TestCutAnywhere(t *testing.T) {
 		if !*thorough && cut < p.start[all-1] && random.IntN(40) > 0 && p.completeLines(cut) == p.completeLines(cut-1) {
 			continue
 		}
-		if testing.Short() && cut%5 != 0 {
+		if !*thorough && !testsize.Every(int(cut), 5) {
 			continue
 		}
 		cuts++
@@ -78,7 +79,7 @@ func TestFlips(t *testing.T) {
 		session, isSession := strings.CutSuffix(name, extension)
 		flips := 0
 		for at := range content {
-			if testing.Short() && at%7 != 0 {
+			if !*thorough && !testsize.Every(at, 7) {
 				continue
 			}
 			for _, bit := range bitsOf(random) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 )
 
@@ -90,7 +91,7 @@ func TestFaults(t *testing.T) {
 		workloads(t, 1, func(t *testing.T, seed uint64) {
 			for i, f := range failures {
 				for n, op := range operations(t, seed, policy) {
-					if !f.canFail(op) || *crashSeeds == 0 && (n+i)%5 != 0 {
+					if !f.canFail(op) || *crashSeeds == 0 && (n+i)%testsize.Pick(100, 25, 5) != 0 {
 						continue
 					}
 					if err := fail(t, seed, policy, &f, op.N); err != nil {

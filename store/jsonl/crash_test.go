@@ -20,6 +20,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -316,11 +317,8 @@ func TestCrash(t *testing.T) {
 				w.crashes = total
 				w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 				steps := 25
-				switch {
-				case testing.Short():
-					steps = 6
-				case *crashSeeds == 0:
-					steps = 18
+				if *crashSeeds == 0 {
+					steps = testsize.Pick(3, 6, 18)
 				}
 				for range steps {
 					w.do(w.next())
@@ -333,10 +331,7 @@ func TestCrash(t *testing.T) {
 
 // TestCrash with concurrent appends.
 func TestCrashConcurrent(t *testing.T) {
-	total, steps := new(crashes), 6
-	if testing.Short() {
-		steps = 2
-	}
+	total, steps := new(crashes), testsize.Pick(1, 2, 6)
 	workloads(t, 1, func(t *testing.T, seed uint64) {
 		w := newSimulation(t, seed, jsonl.Always, 2)
 		w.crashes = total

@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/folder"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // seal returns one more event after events; it names cut if cut is not nil.
@@ -62,7 +63,7 @@ func TestTornAtEveryByte(t *testing.T) {
 			good := events[:len(events)-size]
 			start, whole := len(content(good)), content(events)
 			for cut := start + 1; cut < len(whole); cut++ {
-				if testing.Short() && cut%5 != 0 {
+				if !testsize.Every(cut, 5) {
 					continue
 				}
 				dir := t.TempDir()

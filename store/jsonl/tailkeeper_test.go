@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
@@ -30,7 +31,7 @@ func TestAdoptAfterTornTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	for cut := range whole.Len() {
-		if testing.Short() && cut%17 != 0 {
+		if !testsize.Every(cut, 17) {
 			continue
 		}
 		dir := t.TempDir()

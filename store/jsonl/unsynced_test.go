@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/transfer"
@@ -28,10 +29,7 @@ func afterCrashes(t *testing.T, disk *crashfs.Disk, check func(log *eventlog.Log
 
 func afterManyCrashes(t *testing.T, disk *crashfs.Disk, n uint64, check func(log *eventlog.Log) error) {
 	t.Helper()
-	if testing.Short() {
-		n /= 20
-	}
-	for seed := range n {
+	for seed := range testsize.Pick(n/40, n/20, n) {
 		if err := check(startWriter(disk.Crash(seed), jsonl.Always).log); err != nil {
 			t.Fatalf("crash %d: %v", seed, err)
 		}

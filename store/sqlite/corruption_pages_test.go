@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // everyByte makes the damage tests flip every byte of the file.
@@ -47,7 +48,7 @@ func TestPages(t *testing.T) {
 		"shifted":    func(page []byte) { copy(page[1:], page) },
 	} {
 		for at := 0; at < len(p.file); at += size {
-			if testing.Short() && at/size%4 != 0 {
+			if !testsize.Every(at/size, 4) {
 				continue
 			}
 			damaged := bytes.Clone(p.file)
@@ -69,7 +70,7 @@ func TestHeader(t *testing.T) {
 	p := newFixture(t)
 	var sum counts
 	for bit := range 8 * 100 {
-		if testing.Short() && bit%11 != 0 {
+		if !*everyByte && !testsize.Every(bit, 11) {
 			continue
 		}
 		if !*everyByte && bit%8 != 7-bit/8%8 && bit%8 != bit/8%8 {
@@ -130,10 +131,7 @@ func TestFileFlips(t *testing.T) {
 		if at == lookupByte {
 			p.flip(at, 4, &sum)
 		}
-		flips := 400
-		if testing.Short() {
-			flips = 60
-		}
+		flips := testsize.Pick(15, 60, 400)
 		if !*everyByte && random.IntN(len(p.file)/flips) > 0 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // The write-ahead log has a header and then frames. A frame has a header and a page.
@@ -31,7 +32,7 @@ func TestWriteAheadLog(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 4))
 	fewest, most, tried := p.count(), 0, 0
-	for at := 0; at < len(wal); at += walFrame {
+	for at := 0; at < len(wal); at += walFrame * testsize.Pick(10, 5, 1) {
 		flip := at + random.IntN(min(walFrame, len(wal)-at))
 		for _, damaged := range [][]byte{
 			wal[:at], wal[:flip],

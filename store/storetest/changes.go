@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var changeCases = []testCase{
@@ -177,12 +178,12 @@ func testChanges(t *env, s, w eventlog.Store) {
 }
 
 func testManyChanges(t *env) {
-	const sessions, writers = 200, 2
+	const writers = 2
 	s := t.Store()
 	first, second := t.listen(s), t.listen(s)
 	handles := []eventlog.Store{s, t.Open()}
 	var ids []string
-	for n := range writers * sessions {
+	for n := range writers * testsize.Fewer(200) {
 		ids = append(ids, fmt.Sprintf("session %d", n))
 	}
 	written := make(chan error, 1)
@@ -209,7 +210,7 @@ func testChangesAndListing(t *env) {
 	written := make(chan map[string]event.Head, 1)
 	go func() {
 		heads := make(map[string]event.Head)
-		for n := range 300 {
+		for n := range testsize.Fewer(300) {
 			id := fmt.Sprint("s", n%7)
 			batch := suite.BatchAfter(id, heads[id], 1)
 			if err := w.Append(t.Ctx, id, heads[id], batch, false); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -114,7 +115,7 @@ func testHandlesStale(t *env) {
 
 func testHandlesConversations(t *env) {
 	logs := []*eventlog.Log{t.Main(), t.Second()}
-	const turns = 25
+	turns := testsize.Fewer(25)
 	errs := suite.Concurrently(2, func(i int) error {
 		for n := range turns {
 			id := fmt.Sprintf("call-%d-%d", i, n)
@@ -129,7 +130,7 @@ func testHandlesConversations(t *env) {
 	t.Must(errors.Join(errs...))
 	t.WantEqual("events", 4*turns, len(t.Lines(logs[0], "a")))
 	for i := range logs {
-		t.WantAppendError(event.ErrInvalidResult, logs[i], "a", eventlog.Any(), suite.Result(fmt.Sprintf("call-%d-3", 1-i)))
+		t.WantAppendError(event.ErrInvalidResult, logs[i], "a", eventlog.Any(), suite.Result(fmt.Sprintf("call-%d-%d", 1-i, turns-1)))
 		t.WantVerified(logs[i], "a")
 	}
 }

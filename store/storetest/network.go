@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var networkCases = []testCase{
@@ -133,7 +134,8 @@ func usesOf(l, unused *eventlog.Log, head event.Head) map[string]func(context.Co
 }
 
 func testConnectionsCut(t *env) {
-	const writers, sessions, events = 8, 3, 50
+	const writers, sessions = 8, 3
+	events := testsize.Pick(5, 15, 50)
 	l := t.Main()
 	var stored atomic.Int64
 	errs := suite.Concurrently(writers, func(w int) error {

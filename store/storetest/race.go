@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var raceCases = []testCase{
@@ -61,7 +62,7 @@ var raceCases = []testCase{
 
 func testRaceAt(t *env, logs ...*eventlog.Log) {
 	head := event.Head{}
-	for range 25 {
+	for range testsize.Fewer(25) {
 		var won []event.Head
 		heads := make([]event.Head, racers)
 		errs := suite.Concurrently(racers, func(i int) (err error) {
@@ -85,7 +86,7 @@ func testRaceAt(t *env, logs ...*eventlog.Log) {
 }
 
 func testRaceNew(t *env, logs ...*eventlog.Log) {
-	for round := range 25 {
+	for round := range testsize.Fewer(25) {
 		session := fmt.Sprintf("s%d", round)
 		errs := suite.Concurrently(racers, func(i int) error {
 			_, err := logs[i%len(logs)].Append(t.Ctx, session, eventlog.New(), suite.Note(i))
@@ -100,7 +101,7 @@ func testRaceNew(t *env, logs ...*eventlog.Log) {
 }
 
 func testRaceAny(t *env, logs ...*eventlog.Log) {
-	const each = 20
+	each := testsize.Fewer(20)
 	errs := suite.Concurrently(racers, func(i int) error {
 		for n := range each {
 			if _, err := logs[i%len(logs)].Append(t.Ctx, "a", eventlog.Any(), mark(i, n, 0), mark(i, n, 1)); err != nil {
@@ -144,7 +145,8 @@ func (t *env) wantMarks(l *eventlog.Log, writers, each int) {
 func testRaceSame(t *env) {
 	l := t.Main()
 	head := t.Fill(l, "a", 1)
-	for range 20 {
+	count := testsize.Fewer(20)
+	for range count {
 		events := suite.Notes(2)
 		heads := make([]event.Head, racers)
 		errs := suite.Concurrently(racers, func(i int) (err error) {
@@ -159,14 +161,14 @@ func testRaceSame(t *env) {
 		head = heads[0]
 		t.WantEqual("heads", 1, len(slices.Compact(heads)))
 	}
-	t.WantEqual("events", 41, len(t.Lines(l, "a")))
+	t.WantEqual("events", 1+2*count, len(t.Lines(l, "a")))
 }
 
 func testRaceSessions(t *env) {
 	l := t.Main()
 	sessions := strings.Split("a b c d e f g h", " ")
 	errs := suite.Concurrently(len(sessions), func(i int) error {
-		for n := range 30 {
+		for n := range testsize.Fewer(30) {
 			e := suite.Note(n)
 			e.Data = jsontext.Value(`"` + sessions[i] + `"`)
 			if _, err := l.Append(t.Ctx, sessions[i], eventlog.Any(), e); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var spanCases = []testCase{
@@ -50,7 +51,7 @@ func testSpanSelects(t *env) {
 	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 10))
 	t.AppendLines(s, head, suite.BatchAfter("a", head, n-10))
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range testsize.Fewer(300) {
 		r := eventlog.Span{From: random.Int64N(n+4) - 1, To: random.Int64N(n+4) - 1, Backward: random.IntN(2) == 0, Limit: random.IntN(7)}
 		r.From, r.To = max(r.From, 0), max(r.To, 0)
 		if got, want := suite.SeqsOf(t.Span(s, "a", r)), selectSeqs(r, n); !slices.Equal(got, want) {

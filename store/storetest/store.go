@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var storeCases = []testCase{
@@ -142,7 +143,7 @@ const racers = 16
 func testStoreRace(t *env) {
 	s := t.Store()
 	head := event.Head{}
-	for round := range 40 {
+	for round := range testsize.Fewer(40) {
 		batches := make([][]event.Event, racers)
 		for i := range batches {
 			batches[i] = suite.BatchAfter("a", head, 1+i%3)

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
+	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/transfer"

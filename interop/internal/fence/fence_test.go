@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop/internal/fence"
 )
 

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convlog/convlog/event"
+	_ "github.com/convlog/convlog/internal/testsize"
 )
 
 // plain is a trail that knows the parent of each event and nothing else.
