@@ -26,7 +26,7 @@ func TestFactsAreReadFromTheData(t *testing.T) {
 					made.Data[i] = changed
 					fresh := Event{Type: name, Data: made.Data.Clone()}
 					if got, want := outcomeOf(made), outcomeOf(fresh); got != want {
-						t.Errorf("%s %s: differs from an event without New: %s", name, made.Data, cmp.Diff(want, got))
+						t.Fatalf("%s %s: differs from an event without New: %s", name, made.Data, cmp.Diff(want, got))
 					}
 				}
 				made.Data[i] = before
