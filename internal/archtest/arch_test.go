@@ -167,7 +167,7 @@ var table = map[string]room{
 	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"github.com/jackc/pgx/v5", "github.com/nats-io/nats.go", "golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
 	"internal/garden": {
-		rooms: []string{"event", "eventlog", "projection", "fork", "internal/suite", "store/...", "upkeep/..."}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "projection", "fork", "internal/suite", "internal/testsize", "store/...", "upkeep/..."}, modules: append(testModules, given...),
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},

@@ -17,6 +17,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -335,9 +336,9 @@ func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 	}
 }
 
-// backendsOfLaws are the stores of random scripts: all, or one in a short test.
+// backendsOfLaws are the stores of random scripts: all, or one in the short form.
 func backendsOfLaws() map[string]func(dir string) eventlog.Store {
-	if testing.Short() {
+	if testsize.Of() == testsize.Short {
 		return map[string]func(dir string) eventlog.Store{"jsonl": Backends["jsonl"]}
 	}
 	return Backends

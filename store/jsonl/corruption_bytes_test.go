@@ -184,7 +184,7 @@ func (p *fixture) blobFlipped(name string) {
 func TestVerifyFindsAll(t *testing.T) {
 	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 3))
-	for range 40 {
+	for range testsize.Fewer(40) {
 		damaged, bad := bytes.Clone(p.main), map[int64]bool{}
 		for range 2 + random.IntN(6) {
 			i := random.IntN(all - 2) // the last append may be a torn tail

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/repair"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -63,7 +64,7 @@ func repairSession(ctx context.Context, disk *crashfs.Disk, opts repair.Options)
 // same result. The replaced file is kept.
 func TestCrashRepair(t *testing.T) {
 	total := new(crashes)
-	workloads(t, 6, func(t *testing.T, seed uint64) {
+	workloads(t, testsize.Pick(1, 2, 6), func(t *testing.T, seed uint64) {
 		ctx := t.Context()
 		r := rand.New(rand.NewPCG(seed, 2))
 		disk, damaged := damagedDisk(ctx, r)

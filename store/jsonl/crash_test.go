@@ -318,7 +318,7 @@ func TestCrash(t *testing.T) {
 				w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 				steps := 25
 				if *crashSeeds == 0 {
-					steps = testsize.Pick(3, 6, 18)
+					steps = testsize.Pick(2, 4, 18)
 				}
 				for range steps {
 					w.do(w.next())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // damages damage a session of six events, one append each. Each row has the readable
@@ -168,7 +169,7 @@ func (f *lockHookFile) TryLock(exclusive bool) (bool, error) {
 // Many objects without an end take only linear time.
 func TestFragmentsOfHostileBytes(t *testing.T) {
 	dir := t.TempDir()
-	b := append(bytes.Repeat([]byte(lineStart), 2<<20), '\n')
+	b := append(bytes.Repeat([]byte(lineStart), testsize.Pick(1, 2, 16)<<17), '\n')
 	path := write(t, dir, "a", append(b, content(sealed(t, "a", 1))...))
 	b, err := os.ReadFile(path)
 	must(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/repair"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -245,7 +246,8 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	dir := t.TempDir()
 	l := logOver(t, dir, Options{Sync: Never})
 	big := strings.Repeat("x", 60<<10)
-	for i := range 150 {
+	stored, more := testsize.Pick(30, 50, 150), testsize.Pick(40, 70, 200)
+	for i := range stored {
 		_, err := l.Append(t.Context(), "a", eventlog.Any(), note(fmt.Sprint(i, big)))
 		must(t, err)
 	}
@@ -254,7 +256,7 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	l, other := logOver(t, dir, Options{Sync: Never}), logOver(t, dir, Options{Sync: Never})
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		for i := range 200 {
+		for i := range more {
 			if _, err := other.Append(t.Context(), "a", eventlog.Any(), note(fmt.Sprint("more ", i))); err != nil {
 				t.Error(err)
 			}
@@ -262,7 +264,7 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	})
 	salvaged, err := repair.Session(t.Context(), l, "a", repair.Options{})
 	must(t, err)
-	if salvaged.Kept < 149 || len(salvaged.Lost) != 1 {
+	if salvaged.Kept < int64(stored-1) || len(salvaged.Lost) != 1 {
 		t.Errorf("salvaged %+v", salvaged)
 	}
 	for {
@@ -275,7 +277,7 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	writing.Wait()
 	report, err := verify.Session(t.Context(), l, "a")
 	must(t, err)
-	if len(report.Defects) > 0 || report.Events != 350 {
+	if len(report.Defects) > 0 || report.Events != int64(stored+more) {
 		t.Errorf("verify: %+v", report)
 	}
 }
