@@ -25,6 +25,9 @@ lint: ## format, vet, staticcheck, go.mod
 	go run $(staticcheck) ./...
 	go mod tidy -diff
 
+cross: ## build and vet all platforms, and test those that run here
+	.ci/platforms all
+
 fuzz: ## every fuzz target for ten seconds
 	.ci/fuzz each 10s
 
@@ -37,4 +40,4 @@ picture: ## draw the rooms in docs/ARCHITECTURE.md
 ci: ## everything that CI runs
 	.ci/run
 
-.PHONY: help build install short test race lint fuzz bench picture ci
+.PHONY: help build install short test race lint cross fuzz bench picture ci
