@@ -29,6 +29,9 @@ lint: ## format, vet, staticcheck, go.mod
 	go run $(staticcheck) ./...
 	go mod tidy -diff
 
+cross: ## build and vet all platforms, and test those that run here
+	.ci/platforms all
+
 fuzz: ## every fuzz target for ten seconds
 	.ci/fuzz each 10s
 
@@ -47,4 +50,4 @@ all: ## what CI runs, and the stages that passed before on the same files
 release: ## archives of a tag in ./dist: make release VERSION=v0.1.0
 	.ci/release $(VERSION)
 
-.PHONY: help build install short test long race lint fuzz bench picture ci all release
+.PHONY: help build install short test long race lint cross fuzz bench picture ci all release

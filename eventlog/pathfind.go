@@ -91,7 +91,7 @@ type eventBuffer struct {
 	blocks [][]event.Event
 	count  int
 	oldest int64 // the seq of the oldest event
-	left   int   // room, in bytes
+	left   int64 // room, in bytes
 }
 
 const (
@@ -109,7 +109,7 @@ func (b *eventBuffer) add(e *event.Event) bool {
 	if b.count > 0 {
 		skipped = min(b.oldest-e.Seq-1, maxSkipped)
 	}
-	if b.left -= int(1+skipped) * (len(e.Line()) + eventOverhead); b.left < 0 {
+	if b.left -= (1 + skipped) * int64(len(e.Line())+eventOverhead); b.left < 0 {
 		return false
 	}
 	n := len(b.blocks) - 1

@@ -31,7 +31,7 @@ func readRecords(ctx context.Context, log *eventlog.Log, session string, t *proj
 		return nil, err
 	}
 	if n := len(tail); n > 0 {
-		tail = tail[max(n-int(head.Seq-t.Seq), 0):]
+		tail = tail[max(int64(n)-(head.Seq-t.Seq), 0):]
 	}
 	if missing := head.Seq - int64(len(tail)); missing > t.Seq {
 		for e, err := range log.Read(ctx, session, eventlog.Between(t.Seq+1, missing)) {

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/convlog/convlog/event"
@@ -149,7 +150,7 @@ func (x *index) place(k *Key, shape func() Shape, equal int64) (m Match) {
 		return Match{Seq: equal}
 	}
 	s := shape()
-	from, _ := slices.BinarySearchFunc(x.redacted, x.last+1, func(e redactedEvent, seq int64) int { return int(e.seq - seq) })
+	from, _ := slices.BinarySearchFunc(x.redacted, x.last+1, func(e redactedEvent, seq int64) int { return cmp.Compare(e.seq, seq) })
 	if at := x.erased(x.redacted[from:], k, &s, equal); at > 0 {
 		if equal > 0 {
 			x.borrowed[at] = equal

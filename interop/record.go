@@ -218,7 +218,7 @@ func (s *lineReader) keep(chunk []byte) {
 	if need := len(s.buf) + len(chunk); need > cap(s.buf) {
 		most := 2 * cap(s.buf)
 		if s.total > 0 {
-			most = min(most, int(max(s.total-s.start, 0)))
+			most = int(min(int64(most), max(s.total-s.start, 0)))
 		}
 		s.buf = append(make([]byte, 0, max(most, need)), s.buf...)
 	}

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func (s *Lineages) stops(session string) (seqs []int64) {
 }
 
 func (s *Lineages) find(session string, seq int64) (i int, found bool) {
-	return slices.BinarySearchFunc(s.points[session], seq, func(p forkPoint, seq int64) int { return int(p.head.Seq - seq) })
+	return slices.BinarySearchFunc(s.points[session], seq, func(p forkPoint, seq int64) int { return cmp.Compare(p.head.Seq, seq) })
 }
 
 // save keeps the states for forks.

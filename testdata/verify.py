@@ -27,7 +27,8 @@ def parse(raw):  # a line's members, and as link what the chain takes of it
     commit = p['commit'] or H(bytes.fromhex(m['salt']), H(meta), bytes.fromhex(p['digest'] or H(data).hex())).hex()
     return dict(e, seq=int(m['seq']), more=int(m['more'] or 0), link=H(m['header'].encode()) + bytes.fromhex(commit), raw=p['commit'] and b'{' + data + b'\n', content=e.get('data', e.get('kept')))
 def path_of(session, folder):
-    name = ''.join(chr(b) if re.match(r'[a-z0-9_-]', chr(b)) or i and b == 46 else '%%%02x' % b for i, b in enumerate(session.encode()))
+    device = re.match(r'(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)', session)
+    name = ''.join(chr(b) if re.match(r'[a-z0-9_-]', chr(b)) and not (device and i == 0) or i and b == 46 else '%%%02x' % b for i, b in enumerate(session.encode()))
     return os.path.join(folder, (name if len(name) <= 180 else re.sub('%.?$', '', name[:147]) + '~' + H(session.encode()).hex()[:32]) + '.jsonl')
 def parent_of(first): return first.get('data', first.get('kept'))['parent']
 def hash_at(session, seq, folder):  # of a lineage's event, in the session's own file or its parents'

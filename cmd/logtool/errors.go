@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"syscall"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -62,7 +61,7 @@ func exitCode(err error) int {
 // empty without an error, and if the reader of the output has closed it.
 func explain(err error) string {
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE):
+	case err == nil, pipeClosed(err):
 		return ""
 	case errors.Is(err, context.Canceled):
 		return "interrupted"

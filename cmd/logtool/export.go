@@ -305,7 +305,7 @@ func (a *app) output(file string, f func(io.Writer) error) error {
 	if err := buffered(temp, f); err != nil {
 		return err
 	}
-	if err = temp.Sync(); err == nil {
+	if err = errors.Join(temp.Sync(), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), file)
 	}
 	if err != nil {

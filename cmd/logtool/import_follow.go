@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sysfile"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -169,9 +169,7 @@ func (w *watch) stamps() map[string]stamp {
 		}
 		for _, match := range matches {
 			addStamps(all, match)
-			if info, err := os.Stat(match + walSuffix); err == nil {
-				all[match+walSuffix] = stampOf(info)
-			}
+			addStamp(all, match+walSuffix)
 		}
 	}
 	for path, wal := range all {
@@ -205,24 +203,20 @@ func addStamps(all map[string]stamp, root string) {
 		return
 	}
 	if !info.IsDir() {
-		all[root] = stampOf(info)
+		addStamp(all, root)
 		return
 	}
 	_ = filepath.WalkDir(root+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return nil
-		}
-		if info, err := entry.Info(); err == nil {
-			all[path] = stampOf(info)
+		if err == nil && entry.Type().IsRegular() {
+			addStamp(all, path)
 		}
 		return nil
 	})
 }
 
-func stampOf(info fs.FileInfo) stamp {
-	s := stamp{size: info.Size(), mtime: info.ModTime()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.inode = sys.Ino
+// addStamp adds a file, unless it is missing.
+func addStamp(all map[string]stamp, path string) {
+	if info, err := sysfile.Stat(path); err == nil {
+		all[path] = stamp{size: info.Size, mtime: info.ModTime, inode: info.Inode}
 	}
-	return s
 }

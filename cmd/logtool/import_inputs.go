@@ -89,7 +89,7 @@ func cannotImport(path string, err error) error {
 // fromHome replaces the ~ of a quoted path.
 func (a *app) fromHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
-	home := a.getenv("HOME")
+	home := a.home()
 	if !ok || home == "" {
 		return path
 	}

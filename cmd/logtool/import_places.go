@@ -10,7 +10,8 @@ import (
 )
 
 // transcriptFolders are the folders of programs: folder in the folder that the
-// variable names, else in home/folder below the home folder. One is a database.
+// variable names, else in home/folder below the home folder. One is a database. A folder
+// of another system does not exist, so each system looks for all.
 var transcriptFolders = []struct{ format, variable, home, folder string }{
 	{"claude", "CLAUDE_CONFIG_DIR", ".claude", "projects"},
 	{"claude", "XDG_CONFIG_HOME", ".config", "claude/projects"},
@@ -26,11 +27,14 @@ var transcriptFolders = []struct{ format, variable, home, folder string }{
 	{"cline", "XDG_CONFIG_HOME", ".config", "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
 	{"cline", "", "Library/Application Support", "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
 	{"cline", "", "Library/Application Support", "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+	{"cline", "APPDATA", "AppData/Roaming", "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
+	{"cline", "APPDATA", "AppData/Roaming", "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
 	{"openhands", "OPENHANDS_CONVERSATIONS_DIR", ".openhands/conversations", ""},
 	{"openhands", "OPENHANDS_PERSISTENCE_DIR", ".openhands", "conversations"},
 	{"openhands", "FILE_STORE_PATH", ".openhands", "sessions"},
 	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", ".config/mini-swe-agent", ""},
 	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", "Library/Application Support/mini-swe-agent", ""},
+	{"mini-swe-agent", "LOCALAPPDATA", "AppData/Local", "mini-swe-agent/mini-swe-agent"},
 }
 
 // transcriptFolder is a folder of a program that exists.
@@ -48,7 +52,7 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcript
 	for _, place := range transcriptFolders {
 		root := a.getenv(place.variable)
 		if place.variable == "" || root == "" {
-			root = filepath.Join(a.getenv("HOME"), place.home)
+			root = filepath.Join(a.home(), place.home)
 		}
 		dir := filepath.Join(root, place.folder)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() && filepath.Ext(dir) != ".db" || seen[dir] {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -69,7 +67,7 @@ func (a *app) closePager(err error) error {
 	if a.pager == nil {
 		return err
 	}
-	if errors.Is(err, syscall.EPIPE) {
+	if pipeClosed(err) {
 		err = nil
 	}
 	closed := a.pager.in.Close()

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/terminal"
@@ -87,11 +86,7 @@ func (a *app) columns(w io.Writer) int {
 	if !ok {
 		return 0
 	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Col)
+	return consoleWidth(int(f.Fd()))
 }
 
 func isTerminal(w io.Writer) bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,6 +123,9 @@ func (a *app) placeNamed(text string) (place, error) {
 	return at, err
 }
 
+// home is the home folder of the user. Windows has it in USERPROFILE.
+func (a *app) home() string { return cmp.Or(a.getenv("HOME"), a.getenv("USERPROFILE")) }
+
 // place is the store that --store names, else the environment.
 func (a *app) place() (place, error) {
 	text := a.store
@@ -133,7 +137,7 @@ func (a *app) place() (place, error) {
 	}
 	data := a.getenv("XDG_DATA_HOME")
 	if data == "" {
-		home := a.getenv("HOME")
+		home := a.home()
 		if home == "" {
 			return place{}, usagef("no store: give --store or set CONVLOG_STORE")
 		}

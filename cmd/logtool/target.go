@@ -8,10 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/folder"
+	"github.com/convlog/convlog/internal/sysfile"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -143,8 +142,9 @@ func (t target) checkEmpty() error {
 	if len(entries) > 0 {
 		return usagef("%s is not empty: a backup goes to a new folder or file", t.path)
 	}
-	var here, above unix.Stat_t
-	if unix.Stat(t.path, &here) == nil && unix.Stat(filepath.Dir(t.path), &above) == nil && here.Dev != above.Dev {
+	here, err := sysfile.Stat(t.path)
+	above, failed := sysfile.Stat(filepath.Dir(t.path))
+	if err == nil && failed == nil && here.Device != above.Device {
 		return usagef("%s is the top of a file system: name a folder in it", t.path)
 	}
 	return nil
@@ -198,7 +198,10 @@ func (t target) fill(f func(*eventlog.Log) error) error {
 func (t target) finish(context.Context) error {
 	err := t.sync()
 	if err == nil {
-		err = unix.Rename(t.partial, t.path) // unlike os.Rename, it replaces an empty folder
+		err = t.makeRoom()
+	}
+	if err == nil {
+		err = os.Rename(t.partial, t.path)
 	}
 	if err == nil {
 		err = folder.Sync(filepath.Dir(t.path))
@@ -207,6 +210,15 @@ func (t target) finish(context.Context) error {
 		return fmt.Errorf("all is copied to %s, which cannot become %s: %w", t.partial, t.path, err)
 	}
 	return nil
+}
+
+// makeRoom removes an empty folder that has the name of the target: os.Rename replaces no
+// folder.
+func (t target) makeRoom() error {
+	if info, err := os.Lstat(t.path); err != nil || !info.IsDir() {
+		return nil
+	}
+	return os.Remove(t.path)
 }
 
 // sync syncs the partial target, and removes the files beside its database.
@@ -241,8 +253,7 @@ func (t target) discard(context.Context) error {
 // owned reports whether the files of a store belong to the user of this process. A server
 // has users of its own.
 func (at place) owned() bool {
-	var found unix.Stat_t
-	return at.onServer() || unix.Stat(at.path, &found) == nil && int(found.Uid) == os.Geteuid()
+	return at.onServer() || sysfile.Owned(at.path)
 }
 
 // writable reports whether this process may change the files of a store.
@@ -250,8 +261,8 @@ func (at place) writable() bool {
 	if at.onServer() {
 		return false // the server knows
 	}
-	if unix.Access(at.path, unix.W_OK) != nil {
+	if sysfile.CheckWritable(at.path) != nil {
 		return false
 	}
-	return at.kind == kindJSONL || unix.Access(filepath.Dir(at.path), unix.W_OK) == nil
+	return at.kind == kindJSONL || sysfile.CheckWritable(filepath.Dir(at.path)) == nil
 }

@@ -1,6 +1,7 @@
 package flowtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,7 +166,7 @@ func (p *player) outcomes(n int, s *step) (*playback.Outcomes, error) {
 	if t := p.turn; t.abort != nil && (t.steps[n+1] == nil || t.aborted < t.steps[n+1].first) {
 		items = append(items, placed{t.aborted, playback.Item{Abort: t.abort}})
 	}
-	slices.SortStableFunc(items, func(a, b placed) int { return int(a.seq - b.seq) })
+	slices.SortStableFunc(items, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
 	for _, x := range items {
 		o.Items = append(o.Items, x.Item)
 	}

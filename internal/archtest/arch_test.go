@@ -119,12 +119,12 @@ var table = map[string]room{
 	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
@@ -163,7 +163,8 @@ var table = map[string]room{
 	"internal/folder":   {tests: []string{"event"}},
 	"internal/regular":  {modules: []string{"golang.org/x/sys"}},
 	"internal/flock":    {rooms: []string{"internal/regular"}, modules: []string{"golang.org/x/sys"}},
-	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
+	"internal/sysfile":  {modules: []string{"golang.org/x/sys"}},
+	"internal/crashfs":  {rooms: []string{"store/jsonl"}},
 	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"github.com/jackc/pgx/v5", "github.com/nats-io/nats.go", "golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
 	"internal/garden": {
@@ -172,7 +173,7 @@ var table = map[string]room{
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
 	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog", "upkeep/..."}},
-	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
+	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "internal/sysfile", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 
 func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {

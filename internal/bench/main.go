@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command bench compares the log with the raw operations it consists of. It measures
 // both sides in one run and compares the ratios with the project's bars.
 //

@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/store/jsonl"
@@ -225,19 +224,19 @@ func TestFaults(t *testing.T) {
 	file := createSynced(t, process, "a", []byte("kept"))
 	disk.SetFault(crashfs.Full)
 	n, err := file.Write([]byte("12345678"))
-	if n != 4 || !errors.Is(err, unix.ENOSPC) {
+	if n != 4 || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a full disk stored %d bytes: %v", n, err)
 	}
-	if _, err := process.Open("b", os.O_CREATE); !errors.Is(err, unix.ENOSPC) {
+	if _, err := process.Open("b", os.O_CREATE); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a file was created on a full disk: %v", err)
 	}
 	disk.SetFault(func(op crashfs.Op) crashfs.Fault {
-		return crashfs.Fault{Err: unix.EIO, Done: op.Kind == "rename", Lost: op.Kind == "sync"}
+		return crashfs.Fault{Err: syscall.EIO, Done: op.Kind == "rename", Lost: op.Kind == "sync"}
 	})
-	if err := file.Sync(); !errors.Is(err, unix.EIO) {
+	if err := file.Sync(); !errors.Is(err, syscall.EIO) {
 		t.Error(err)
 	}
-	if err := process.Rename("a", "b"); !errors.Is(err, unix.EIO) {
+	if err := process.Rename("a", "b"); !errors.Is(err, syscall.EIO) {
 		t.Error(err)
 	}
 	disk.SetFault(nil)
@@ -258,7 +257,7 @@ func TestLostBySync(t *testing.T) {
 		disk, process := mount(t)
 		file := createSynced(t, process, "a", nil)
 		write(t, file, bytes.Repeat([]byte{'x'}, 512*(n+1)))
-		disk.SetFault(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: unix.EIO, Lost: true} })
+		disk.SetFault(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: syscall.EIO, Lost: true} })
 		if err := file.Sync(); err == nil {
 			t.Fatal("the sync did not fail")
 		}

@@ -3,8 +3,7 @@ package crashfs
 import (
 	"io/fs"
 	"math/rand/v2"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Fault is how an operation fails. With the zero Fault it succeeds.
@@ -27,9 +26,9 @@ type Fault struct {
 func Full(op Op) Fault {
 	switch op.Kind {
 	case "write":
-		return Fault{Err: unix.ENOSPC, Bytes: op.Bytes / 2}
+		return Fault{Err: syscall.ENOSPC, Bytes: op.Bytes / 2}
 	case "create", "mkdir", "makeroot":
-		return Fault{Err: unix.ENOSPC}
+		return Fault{Err: syscall.ENOSPC}
 	}
 	return Fault{}
 }

@@ -4,8 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/convlog/convlog/store/jsonl"
 )
@@ -23,7 +22,7 @@ type File struct {
 // Write implements io.Writer.
 func (f *File) Write(b []byte) (n int, err error) {
 	if f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
-		return 0, pathError("write", f.name, unix.EBADF)
+		return 0, pathError("write", f.name, syscall.EBADF)
 	}
 	err = f.fs.do("write", f.name, len(b), func(fault Fault) error {
 		if f.closed {

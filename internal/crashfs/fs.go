@@ -6,9 +6,8 @@ import (
 	"os"
 	"path"
 	"slices"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/store/jsonl"
 )
@@ -121,7 +120,7 @@ func (f *FS) openExisting(name string, flag int) (*File, error) {
 	case flag&os.O_EXCL != 0:
 		err = fs.ErrExist
 	case n.dir:
-		err = unix.EISDIR
+		err = syscall.EISDIR
 	}
 	if err != nil {
 		f.disk.mu.Unlock()

@@ -1,17 +1,14 @@
-// Package flock waits for advisory locks of open files (flock(2)). A lock belongs to
-// the open file, not to the process: two opens of one file in one process exclude each
-// other. The kernel releases the locks of a process that dies. Network file systems are
-// not supported.
+// Package flock waits for advisory locks of open files: flock(2) on Unix, LockFileEx on
+// Windows. A lock belongs to the open file, not to the process: two opens of one file in one
+// process exclude each other. The kernel releases the locks of a process that dies. Network
+// file systems are not supported.
 package flock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/internal/regular"
 )
@@ -74,32 +71,6 @@ func Wait(ctx context.Context, try func() (bool, error)) error {
 			timer.Stop()
 			return ctx.Err()
 		case <-timer.C:
-		}
-	}
-}
-
-// Try takes the lock of the open file fd, or returns false if another open file has it.
-// It converts a lock that fd already has.
-func Try(fd int, exclusive bool) (bool, error) {
-	how := unix.LOCK_SH | unix.LOCK_NB
-	if exclusive {
-		how = unix.LOCK_EX | unix.LOCK_NB
-	}
-	err := flock(fd, how)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// Unlock releases the lock of the open file fd.
-func Unlock(fd int) error { return flock(fd, unix.LOCK_UN) }
-
-func flock(fd, how int) error {
-	for {
-		err := unix.Flock(fd, how)
-		if err != unix.EINTR {
-			return err
 		}
 	}
 }

@@ -16,9 +16,10 @@ const (
 	hashDigits = 32
 )
 
-// FileName returns the name, without extension, of the file of a session id. Distinct
-// ids have distinct names, also on file systems that ignore case. No name contains a
-// path separator or begins with a dot.
+// FileName returns the name, without extension, of the file of a session id. It is the same
+// on every system, so a folder can move between systems. Distinct ids have distinct names,
+// also on file systems that ignore case. No name contains a path separator, begins with a
+// dot, or is the name of a device on Windows.
 func FileName(id string) string {
 	if isPlain(id) {
 		return id
@@ -26,7 +27,7 @@ func FileName(id string) string {
 	var b strings.Builder
 	cut := 0 // longest prefix within shortName that does not split an escaped byte
 	for i := range len(id) {
-		if c := id[i]; isSafe(c) && (c != '.' || i > 0) {
+		if c := id[i]; isSafe(c) && (i > 0 || c != '.' && !isDevice(id)) {
 			b.WriteByte(c)
 		} else {
 			b.WriteByte('%')
@@ -72,7 +73,7 @@ func SessionID(name string) (id string, ok bool) {
 
 // isPlain reports whether FileName returns id unchanged.
 func isPlain(id string) bool {
-	if len(id) > MaxName || id == "" || id[0] == '.' {
+	if len(id) > MaxName || id == "" || id[0] == '.' || isDevice(id) {
 		return false
 	}
 	for i := range len(id) {
@@ -85,4 +86,15 @@ func isPlain(id string) bool {
 
 func isSafe(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+// isDevice reports whether Windows has a device of this name, with any extension: con,
+// con.jsonl. Names with other letters are escaped in any case.
+func isDevice(name string) bool {
+	name, _, _ = strings.Cut(name, ".")
+	switch name {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(name) == 4 && (name[:3] == "com" || name[:3] == "lpt") && '0' <= name[3] && name[3] <= '9'
 }

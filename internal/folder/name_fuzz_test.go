@@ -2,6 +2,7 @@ package folder
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func FuzzFileName(f *testing.F) {
 	for _, ids := range [][2]string{
 		{"a", "A"}, {".", ".."}, {"a/b", `a\b`}, {"%41", "A"}, {"é", "É"}, {long, long[:199]}, {strings.Repeat("É", 100), strings.Repeat("é", 100)},
 		{"a.jsonl", "a"}, {"a.torn-1", "a"}, {"a.torn-1.0011223344556677", "a.torn-1"}, {".lock", "blobs"}, {"x~0011", "x%7e0011"},
-		{strings.Repeat("x", 146) + strings.Repeat("É", 20), strings.Repeat("x", 147) + strings.Repeat("É", 20)}, {"con", "nul"}, {"ſ", "K"},
+		{strings.Repeat("x", 146) + strings.Repeat("É", 20), strings.Repeat("x", 147) + strings.Repeat("É", 20)}, {"con", "nul"}, {"com1.x", "%63om1.x"}, {"lpt9", "LPT9"}, {"ſ", "K"},
 	} {
 		f.Add(ids[0], ids[1])
 	}
@@ -36,6 +37,8 @@ func FuzzFileName(f *testing.F) {
 	})
 }
 
+var windowsDevice = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+
 func legal(t *testing.T, id string) {
 	t.Helper()
 	name := FileName(id)
@@ -43,6 +46,8 @@ func legal(t *testing.T, id string) {
 	switch {
 	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-%~") != "", name[0] == '.', filepath.Base(name) != name:
 		t.Fatalf("%q has the name %q", id, name)
+	case windowsDevice.MatchString(name):
+		t.Fatalf("%q has the name %q, which is a device on Windows", id, name)
 	case ok != !strings.Contains(name, "~"), ok && back != id:
 		t.Fatalf("%q has the name %q, which SessionIDs to %q, %v", id, name, back, ok)
 	}

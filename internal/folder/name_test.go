@@ -22,6 +22,19 @@ func TestFileName(t *testing.T) {
 		{"50%", "50%25"},
 		{"~", "%7e"},
 		{"é", "%c3%a9"},
+		{"con", "%63on"},
+		{"nul.txt", "%6eul.txt"},
+		{"com1.a.b", "%63om1.a.b"},
+		{"lpt0", "%6cpt0"},
+		{"CON", "%43%4f%4e"},
+		{"com¹", "com%c2%b9"},
+		{"console", "console"},
+		{"con-1", "con-1"},
+		{"com10", "com10"},
+		{"a.con", "a.con"},
+		{"aux." + strings.Repeat("x", 200), "%61ux." + strings.Repeat("x", 141) + "~"},
+		{"a.", "a."},
+		{"a ", "a%20"},
 		{strings.Repeat("x", 180), strings.Repeat("x", 180)},
 		{long, long[:147] + "~2ed848c43cadf69dd0a95ab0dc0ed3c0"},
 		{strings.Repeat("x", 146) + strings.Repeat("É", 20), strings.Repeat("x", 146) + "~"},
@@ -58,7 +71,7 @@ func TestNamesRoundTrip(t *testing.T) {
 }
 
 func TestSessionIDRefuses(t *testing.T) {
-	for _, name := range []string{"", "Foo", "%41%", "%4", "%zz", "%61", "%2E", "a b", ".a", "x~0011", "%C3"} {
+	for _, name := range []string{"", "Foo", "%41%", "%4", "%zz", "%61", "%2E", "a b", ".a", "x~0011", "%C3", "con", "nul.x", "com1"} {
 		if id, ok := SessionID(name); ok {
 			t.Errorf("SessionID(%q) = %q: not a name that FileName returns", name, id)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,18 +18,8 @@ import (
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/upkeep/erase"
 )
-
-// Backends has an opener for each kind of store, for an empty folder.
-var Backends = map[string]func(dir string) eventlog.Store{
-	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
-	"sqlite": func(dir string) eventlog.Store {
-		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
-	},
-}
 
 // Trace is the list of events that a projection received.
 type Trace struct {
@@ -302,10 +291,7 @@ func (g *Garden) Path(lineage []event.Event) map[int64]bool {
 
 // OnStores runs a test on an empty log of each store.
 func OnStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
-	for name, store := range map[string]func(dir string) eventlog.Store{
-		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
-		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "log.db")) },
-	} {
+	for name, store := range Backends {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(suite.Overwriting{Store: store(t.TempDir())})
 			defer log.Close()

@@ -41,7 +41,7 @@ func (l *Line) Parse(text []byte, known Strings) error {
 // slice parses a canonical line with a correct crc. It returns false for any other
 // line.
 func (l *Line) slice(text []byte, known Strings) bool {
-	if len(text) < bodyStart || len(text) > math.MaxUint32 || string(text[:crcStart]) != `{"crc":"` ||
+	if len(text) < bodyStart || int64(len(text)) > math.MaxUint32 || string(text[:crcStart]) != `{"crc":"` ||
 		text[bodyStart-2] != '"' || text[bodyStart-1] != ',' {
 		return false
 	}

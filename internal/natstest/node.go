@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -162,37 +161,6 @@ func (n *Node) Kill() error {
 		return nil
 	}
 	return err
-}
-
-// Pause stops the process of a node with SIGSTOP, so that its connections stay open. It
-// returns when all threads have stopped: a busy thread may stop late.
-func (n *Node) Pause() error {
-	pid, err := n.signal(syscall.SIGSTOP)
-	if err != nil {
-		return err
-	}
-	var status syscall.WaitStatus
-	_, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
-	if err == nil && !status.Stopped() {
-		err = fmt.Errorf("node %s has ended", n.Name)
-	}
-	return err
-}
-
-// Continue continues the process of a node after Pause.
-func (n *Node) Continue() error {
-	_, err := n.signal(syscall.SIGCONT)
-	return err
-}
-
-// signal sends a signal to the process of the node.
-func (n *Node) signal(s syscall.Signal) (pid int, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.process == nil {
-		return 0, fmt.Errorf("node %s does not run", n.Name)
-	}
-	return n.process.Process.Pid, n.process.Process.Signal(s)
 }
 
 // leaderOf returns the name of the node that leads a stream, as this node knows it.

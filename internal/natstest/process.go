@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -66,8 +65,7 @@ func (n *Node) launch() error {
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), nodeVariable+"="+n.config())
 	cmd.Stdout, cmd.Stderr = log, log
-	// The kernel ends a stopped process whose group has lost its parent.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = ownGroup()
 	if _, err := cmd.StdinPipe(); err != nil { // it closes when this process ends
 		return err
 	}
@@ -98,7 +96,7 @@ func (n *Node) report() error {
 func (c *Cluster) Stacks() string {
 	var b strings.Builder
 	for _, n := range c.Nodes {
-		if _, err := n.signal(syscall.SIGQUIT); err != nil {
+		if err := n.quit(); err != nil {
 			fmt.Fprintln(&b, err)
 			continue
 		}

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,13 +25,16 @@ type Server struct {
 	folder string
 	port   int
 	args   []string
-	as     *syscall.Credential // nil: the user of this process
+	as     *account // nil: the user of this process
 
 	process    *os.Process
 	ended      chan struct{} // closed after the end of the process
 	supervisor *exec.Cmd
 	alive      io.WriteCloser // the input of the supervisor
 }
+
+// account is a user and a group of the system.
+type account struct{ uid, gid int }
 
 // Unsynced are arguments of a fast server whose data a power loss would damage.
 var Unsynced = []string{"-c", "fsync=off", "-c", "full_page_writes=off"}
@@ -61,7 +63,7 @@ func (s *Server) create() error {
 		return err
 	}
 	cmd := exec.Command(initdb, "--pgdata", s.folder+"/data", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=SQL_ASCII", "--locale=C")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	cmd.SysProcAttr = attributes(s.as, false)
 	cmd.Dir = s.folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
@@ -74,20 +76,20 @@ func (s *Server) create() error {
 func (s *Server) newFolder() error {
 	parent := os.TempDir()
 	if os.Geteuid() == 0 {
-		account, err := user.Lookup("postgres")
+		postgres, err := user.Lookup("postgres")
 		if err != nil {
 			return fmt.Errorf("PostgreSQL does not run as root, and the user postgres is missing: %w", err)
 		}
-		uid, _ := strconv.Atoi(account.Uid)
-		gid, _ := strconv.Atoi(account.Gid)
-		s.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		uid, _ := strconv.Atoi(postgres.Uid)
+		gid, _ := strconv.Atoi(postgres.Gid)
+		s.as = &account{uid, gid}
 		if !openToAll(parent) {
 			parent = "/tmp"
 		}
 	}
 	var err error
 	if s.folder, err = os.MkdirTemp(parent, "pgtest-"); err == nil && s.as != nil {
-		err = os.Chown(s.folder, int(s.as.Uid), int(s.as.Gid))
+		err = os.Chown(s.folder, s.as.uid, s.as.gid)
 	}
 	return err
 }
@@ -160,7 +162,7 @@ func (s *Server) launch() error {
 	args := append([]string{"-D", s.folder + "/data", "-p", strconv.Itoa(s.port), "-k", s.folder,
 		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "shared_buffers=64MB"}, s.args...)
 	server := exec.Command(postgres, args...)
-	server.SysProcAttr = &syscall.SysProcAttr{Credential: s.as, Setpgid: true}
+	server.SysProcAttr = attributes(s.as, true)
 	server.Dir, server.Stdout, server.Stderr = s.folder, log, log
 	if err := server.Start(); err != nil {
 		return err
@@ -172,7 +174,7 @@ func (s *Server) launch() error {
 	}()
 	s.process, s.ended = server.Process, ended
 	supervisor := exec.Command("/bin/sh", "-c", supervise, "sh", strconv.Itoa(server.Process.Pid), s.folder)
-	supervisor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	supervisor.SysProcAttr = attributes(nil, true)
 	if s.alive, err = supervisor.StdinPipe(); err != nil {
 		return err
 	}

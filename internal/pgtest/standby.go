@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -20,7 +19,7 @@ func (s *Server) Standby() (*Server, error) {
 		return nil, err
 	}
 	cmd := exec.Command(backup, "--pgdata", standby.folder+"/data", "--dbname", s.DSN(), "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: standby.as}
+	cmd.SysProcAttr = attributes(standby.as, false)
 	cmd.Dir = standby.folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)

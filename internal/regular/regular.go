@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // Err is matched by every *Error.
@@ -45,17 +43,14 @@ func (e *Error) Kind() string {
 	}
 }
 
-// noWait has the flags of an open that must not wait for the other end of a pipe or
-// for a device, and must not change the controlling terminal.
-const noWait = unix.O_NONBLOCK | unix.O_NOCTTY
-
 // Folder opens the files of a folder; os.Root implements it.
 type Folder interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Lstat(name string) (fs.FileInfo, error)
 }
 
-// Open is os.OpenFile for regular files. Another kind of file is an *Error.
+// Open is os.OpenFile for regular files. Another kind of file is an *Error. An open file
+// can be renamed, replaced and removed, also on Windows.
 func Open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return OpenIn(system{}, path, path, flag, perm)
 }
@@ -64,7 +59,7 @@ func Open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 type system struct{}
 
 func (system) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag, perm)
+	return openFile(name, flag, perm)
 }
 
 func (system) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }

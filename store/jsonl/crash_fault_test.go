@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
@@ -39,7 +38,7 @@ func always(f crashfs.Fault) func(crashfs.Op) crashfs.Fault {
 func failing(kinds string) func(crashfs.Op) crashfs.Fault {
 	return func(op crashfs.Op) crashfs.Fault {
 		if strings.Contains(kinds, op.Kind) {
-			return crashfs.Fault{Err: unix.EIO}
+			return crashfs.Fault{Err: syscall.EIO}
 		}
 		return crashfs.Fault{}
 	}
@@ -48,19 +47,19 @@ func failing(kinds string) func(crashfs.Op) crashfs.Fault {
 // short stores a part of a write.
 func short(part func(bytes int) int) func(crashfs.Op) crashfs.Fault {
 	return func(op crashfs.Op) crashfs.Fault {
-		return crashfs.Fault{Err: unix.ENOSPC, Bytes: min(max(part(op.Bytes), 0), op.Bytes)}
+		return crashfs.Fault{Err: syscall.ENOSPC, Bytes: min(max(part(op.Bytes), 0), op.Bytes)}
 	}
 }
 
 var (
 	half      = short(func(n int) int { return n / 2 })
 	none      = always(crashfs.Fault{})
-	lostPages = always(crashfs.Fault{Err: unix.EIO, Lost: true})
+	lostPages = always(crashfs.Fault{Err: syscall.EIO, Lost: true})
 )
 
 var failures = []failure{
-	{name: "fails", at: always(crashfs.Fault{Err: unix.EIO}), later: none},
-	{name: "is done and fails", at: always(crashfs.Fault{Err: unix.EIO, Done: true}), later: none},
+	{name: "fails", at: always(crashfs.Fault{Err: syscall.EIO}), later: none},
+	{name: "is done and fails", at: always(crashfs.Fault{Err: syscall.EIO, Done: true}), later: none},
 	{name: "the process is killed", at: always(crashfs.Fault{Kill: true}), later: none},
 	{name: "the disk is full", kinds: "write create mkdir makeroot", at: crashfs.Full, later: crashfs.Full},
 	{name: "one byte is written", kinds: "write", at: short(func(int) int { return 1 }), later: none},

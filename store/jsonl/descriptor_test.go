@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -25,7 +24,7 @@ type limitedFile struct {
 func (s *limitedFS) Open(name string, flag int) (File, error) {
 	if s.left.Add(-1) < 0 {
 		s.left.Add(1)
-		return nil, &os.PathError{Op: "open", Path: name, Err: unix.EMFILE}
+		return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EMFILE}
 	}
 	file, err := s.FS.Open(name, flag)
 	if err != nil {

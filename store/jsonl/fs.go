@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
 	"github.com/convlog/convlog/internal/folder"
 	"github.com/convlog/convlog/internal/regular"
+	"github.com/convlog/convlog/internal/sysfile"
 )
 
 // FS is the directory of a store. Names are relative to it and use slashes. The store
@@ -93,9 +93,8 @@ type openDir struct {
 
 // checkPlace returns ErrMoved if the path leads to another directory now.
 func (d *openDir) checkPlace() error {
-	var st unix.Stat_t
-	switch err := unix.Stat(d.path, &st); {
-	case err == unix.ENOENT, err == unix.ENOTDIR, err == nil && st.Ino != d.inode:
+	switch info, err := sysfile.Stat(d.path); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), err == nil && info.Inode != d.inode:
 		return &fs.PathError{Op: "open", Path: d.path, Err: eventlog.ErrMoved}
 	}
 	return nil // another error says nothing about the directory that is open
@@ -123,7 +122,7 @@ func (o *osFS) root() (*openDir, error) {
 		return root, nil
 	}
 	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: o.dir, Err: unix.ENOTDIR} // opening a pipe would wait
+		return nil, &fs.PathError{Op: "open", Path: o.dir, Err: syscall.ENOTDIR} // opening a pipe would wait
 	}
 	root, err := os.OpenRoot(o.dir)
 	if err != nil {
@@ -143,11 +142,11 @@ func (o *osFS) root() (*openDir, error) {
 
 // identify sets the path and the inode.
 func (d *openDir) identify(dir string) (err error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(d.self.Fd()), &st); err != nil {
+	info, err := sysfile.StatOpen(int(d.self.Fd()))
+	if err != nil {
 		return &fs.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	d.inode = st.Ino
+	d.inode = info.Inode
 	d.path, err = filepath.Abs(dir)
 	return err
 }
@@ -218,28 +217,21 @@ func (o *osFS) Stat(name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	var st unix.Stat_t
 	// One call by the path is enough for most appends: if the path leads to another
 	// directory, the file there has another inode, or there is no file.
-	if name != "." && unix.Stat(root.path+"/"+name, &st) == nil {
-		return infoOf(&st), nil
+	if name != "." {
+		if info, err := sysfile.Stat(root.path + "/" + name); err == nil {
+			return infoOf(info), nil
+		}
 	}
 	if err := root.checkPlace(); err != nil {
 		return Info{}, err
 	}
-	for {
-		err := unix.Fstatat(int(root.self.Fd()), name, &st, 0)
-		if err == nil {
-			return infoOf(&st), nil
-		}
-		if err != unix.EINTR {
-			return Info{}, &fs.PathError{Op: "stat", Path: name, Err: err}
-		}
-	}
+	return root.stat(name)
 }
 
-func infoOf(st *unix.Stat_t) Info {
-	return Info{Size: st.Size, ModTime: time.Unix(st.Mtim.Unix()), Inode: st.Ino, Links: uint64(st.Nlink)}
+func infoOf(info sysfile.Info) Info {
+	return Info{Size: info.Size, ModTime: info.ModTime, Inode: info.Inode, Links: info.Links}
 }
 
 func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -262,20 +254,6 @@ func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 }
 
-// openList opens a directory for ReadDir. Each entry of a directory that os.Root has opened
-// costs a call of lstat, so openList returns a file that is not known to come from it.
-func (o *osFS) openList(name string) (*os.File, error) {
-	f, err := o.openDir(name)
-	if err != nil {
-		return nil, err
-	}
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, &fs.PathError{Op: "open", Path: o.Path(name), Err: err}
-	}
-	return os.NewFile(uintptr(fd), o.Path(name)), nil
-}
-
 // dirEntry is a fs.DirEntry without the path of its folder: a store may have many.
 type dirEntry struct {
 	name string
@@ -287,27 +265,12 @@ func (e dirEntry) IsDir() bool                { return e.kind.IsDir() }
 func (e dirEntry) Type() fs.FileMode          { return e.kind }
 func (e dirEntry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
 
-func (o *osFS) SyncDir(name string) error {
-	if name == "." {
-		root, err := o.root()
-		if err != nil {
-			return err
-		}
-		return root.self.Sync()
-	}
-	f, err := o.openDir(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 func (o *osFS) openDir(name string) (*os.File, error) {
 	root, err := o.place()
 	if err != nil {
 		return nil, err
 	}
-	return root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	return root.OpenFile(name, os.O_RDONLY|onlyFolder, 0)
 }
 
 func (o *osFS) Close() error {
@@ -329,13 +292,8 @@ type osFile struct {
 func (f *osFile) Sync() error { return syncData(f.File, f.fd) }
 
 func (f *osFile) Stat() (Info, error) {
-	var st unix.Stat_t
-	for {
-		err := unix.Fstat(f.fd, &st)
-		if err != unix.EINTR {
-			return infoOf(&st), err
-		}
-	}
+	info, err := sysfile.StatOpen(f.fd)
+	return infoOf(info), err
 }
 
 func (f *osFile) TryLock(exclusive bool) (bool, error) { return flock.Try(f.fd, exclusive) }
@@ -386,5 +344,5 @@ const maxDescriptorWait = 64 * time.Millisecond
 // outOfDescriptors reports whether the process or the system has no file descriptor
 // left.
 func outOfDescriptors(err error) bool {
-	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -183,7 +182,7 @@ func TestFailedWriteDoesNotComeBack(t *testing.T) {
 	head := must(log.Append(ctx, "s", eventlog.New(), userText("hello")))
 	disk.SetFault(crashfs.Full)
 	_, err := log.AppendEach(ctx, "s", eventlog.At(head), []event.Event{userText("one")}, []event.Event{userText("two"), userText(strings.Repeat("long ", 200))})
-	if !errors.Is(err, unix.ENOSPC) || errors.Is(err, eventlog.ErrUnknownOutcome) {
+	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, eventlog.ErrUnknownOutcome) {
 		t.Fatalf("got %v, want no space, and nothing written", err)
 	}
 	afterCrashes(t, disk, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/regular"
+	"github.com/convlog/convlog/internal/sysfile"
 )
 
 // handleRollback answers or requeues the jobs of a transaction that was rolled back
@@ -102,8 +101,8 @@ func permissionError(path string, err error) error {
 // diskFull reports whether the disk has less than 32 KiB left. The index of the
 // write-ahead log grows by 32 KiB at a time.
 func diskFull(path string) bool {
-	var st unix.Statfs_t
-	return unix.Statfs(path, &st) == nil && int64(st.Bavail)*int64(st.Bsize) < 32<<10
+	room, err := sysfile.Room(path)
+	return err == nil && room < 32<<10
 }
 
 // reconnect replaces a connection that failed. A connection that was opened on an

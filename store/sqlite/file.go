@@ -6,13 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/folder"
 	"github.com/convlog/convlog/internal/regular"
+	"github.com/convlog/convlog/internal/sysfile"
 )
 
 // createFile creates an empty database file with mode 0600 unless the file exists. It
@@ -22,7 +21,7 @@ func createFile(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return writable(path)
 	}
-	if err := createFolders(filepath.Dir(path)); err != nil {
+	if err := folder.Make(filepath.Dir(path)); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -32,7 +31,7 @@ func createFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), syncFolder(filepath.Dir(path)))
+	return errors.Join(f.Close(), folder.Sync(filepath.Dir(path)))
 }
 
 // checkFiles returns a NotRegularError if the database or a file of SQLite beside it is
@@ -51,8 +50,8 @@ func checkFiles(path string) error {
 // and SQLite's error does not name the cause.
 func writable(path string) error {
 	for _, name := range []string{path, filepath.Dir(path)} {
-		if err := unix.Access(name, unix.W_OK); err != nil {
-			return &fs.PathError{Op: "write", Path: name, Err: err}
+		if err := sysfile.CheckWritable(name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -61,45 +60,13 @@ func writable(path string) error {
 // checkNames refuses to write to a database with several names (hard links). SQLite keeps
 // a write-ahead log for each name, and two of them damage the database.
 func checkNames(path string) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	info, err := sysfile.Stat(path)
+	if err != nil {
+		return err
 	}
-	if st.Nlink > 1 {
+	if info.Links > 1 {
 		return fmt.Errorf("%w: %s has %d names (hard links), and writing to one would damage the others: copy the file, or remove the other names",
-			eventlog.ErrReadOnly, path, st.Nlink)
-	}
-	return nil
-}
-
-// createFolders creates the missing folders of a path and syncs them.
-func createFolders(folder string) error {
-	if _, err := os.Stat(folder); err == nil {
-		return nil
-	}
-	parent := filepath.Dir(folder)
-	if parent != folder {
-		if err := createFolders(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncFolder(parent)
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closing := d.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return fmt.Errorf("sync folder: %w", err)
+			eventlog.ErrReadOnly, path, info.Links)
 	}
 	return nil
 }
@@ -116,7 +83,7 @@ type stamp struct {
 // fileStamp returns a function that reads the stamp of the database at path.
 func fileStamp(path string) func() (stamp, error) {
 	return func() (stamp, error) {
-		info, err := os.Stat(path)
+		info, err := sysfile.Stat(path)
 		if err != nil {
 			return stamp{}, err
 		}
@@ -124,7 +91,7 @@ func fileStamp(path string) func() (stamp, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return stamp{}, err
 		}
-		return stamp{live: err == nil, size: info.Size(), changed: info.ModTime(), inode: inode(info)}, nil
+		return stamp{live: err == nil, size: info.Size, changed: info.ModTime, inode: info.Inode}, nil
 	}
 }
 
@@ -183,12 +150,4 @@ func dialReadable(path, parameters, setUp string) (*conn, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
-}
-
-// inode identifies a file, so that the pool notices a replaced file.
-func inode(info fs.FileInfo) uint64 {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return s.Ino
-	}
-	return 0
 }

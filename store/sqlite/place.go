@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sysfile"
 )
 
 // place identifies the database file, and the write-ahead log, that a store has open.
@@ -57,9 +57,6 @@ func same(path string, inode uint64) error {
 }
 
 func statInode(path string) (uint64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	return inode(info), nil
+	info, err := sysfile.Stat(path)
+	return info.Inode, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/folder"
 )
 
 const resetSession = `UPDATE sessions SET first = ?, head = ?, hash = ?, bytes = ?, revision = revision + 1 WHERE key = ?`
@@ -109,7 +110,7 @@ func (s *Store) saveCopy(ctx context.Context, session string) (path string, err 
 	}
 	out := bufio.NewWriterSize(file, 1<<20)
 	err = s.dump(ctx, session, out)
-	for _, step := range []func() error{out.Flush, file.Sync, func() error { return syncFolder(filepath.Dir(s.path)) }} {
+	for _, step := range []func() error{out.Flush, file.Sync, func() error { return folder.Sync(filepath.Dir(s.path)) }} {
 		if err == nil {
 			err = step()
 		}
@@ -178,5 +179,5 @@ func (s *Store) removeCopies(session string) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return errors.Join(append(errs, syncFolder(filepath.Dir(s.path)))...)
+	return errors.Join(append(errs, folder.Sync(filepath.Dir(s.path)))...)
 }

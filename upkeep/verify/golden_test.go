@@ -23,7 +23,7 @@ func TestGoldensAreSound(t *testing.T) {
 		events[session] = report.Events
 	}
 	for session, want := range map[string]int64{"basic": 9, "batch": 7, "cut": 3, "torn": 1, "spilled": 4, "redacted": 6, "bodies": 9,
-		"parent": 4, "child": 2, "grandchild": 2, "sibling": 1, "unknown": 5, "numbers": 2, "..": 2, ".hidden": 2, "UPPER": 2} {
+		"parent": 4, "child": 2, "grandchild": 2, "sibling": 1, "unknown": 5, "numbers": 2, "..": 2, ".hidden": 2, "UPPER": 2, "nul.txt": 2} {
 		if events[session] != want {
 			t.Errorf("%q holds %d events, want %d", session, events[session], want)
 		}

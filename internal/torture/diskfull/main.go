@@ -23,6 +23,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sysfile"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -71,7 +72,7 @@ func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand,
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	free, err := room(disk)
+	free, err := sysfile.Room(disk)
 	if err != nil {
 		return err
 	}
@@ -89,13 +90,6 @@ func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand,
 		return err
 	}
 	return errors.Join(f.retry(), f.check(f.log), f.log.Close())
-}
-
-// room returns the number of free bytes.
-func room(disk string) (int64, error) {
-	var st syscall.Statfs_t
-	err := syscall.Statfs(disk, &st)
-	return int64(st.Bavail) * int64(st.Bsize), err
 }
 
 // fill appends until ten appends have failed.

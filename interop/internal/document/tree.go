@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/convlog/convlog/event"
@@ -142,7 +143,7 @@ func (t *tree) below(n *node, erased bool) (all []*node) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *node) int { return int(a.seq - b.seq) })
+	slices.SortFunc(all, func(a, b *node) int { return cmp.Compare(a.seq, b.seq) })
 	return all
 }
 

@@ -1,0 +1,24 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// setUpConsole does nothing: a terminal of Unix needs no setting.
+func setUpConsole() {}
+
+// consoleWidth is the width of a terminal in columns; 0 if fd is no terminal.
+func consoleWidth(fd int) int {
+	size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}
+
+// pipeClosed reports whether err is of a write to a pipe without a reader.
+func pipeClosed(err error) bool { return errors.Is(err, unix.EPIPE) }

@@ -1,0 +1,19 @@
+//go:build !js
+
+package garden
+
+import (
+	"path/filepath"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// Backends has an opener for each kind of store, for an empty folder.
+var Backends = map[string]func(dir string) eventlog.Store{
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"sqlite": func(dir string) eventlog.Store {
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
+	},
+}

@@ -1,0 +1,11 @@
+package garden
+
+import (
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+)
+
+// Backends has an opener for the one kind of store that needs no files.
+var Backends = map[string]func(dir string) eventlog.Store{
+	"memory": func(string) eventlog.Store { return memory.New() },
+}

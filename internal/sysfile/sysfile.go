@@ -1,0 +1,14 @@
+// Package sysfile asks the operating system about files: which file a path leads to, whether
+// it may be written, and how much room its disk has.
+package sysfile
+
+import "time"
+
+// Info is the metadata of a file.
+type Info struct {
+	Size    int64
+	ModTime time.Time
+	// Inode identifies the file on its Device. On Windows it is the file index.
+	Inode, Device uint64
+	Links         uint64 // the number of the file's names
+}
