@@ -30,7 +30,7 @@ func Try(fd int, exclusive bool) (bool, error) {
 // Unlock releases the lock of the open file fd.
 func Unlock(fd int) error {
 	err := windows.UnlockFileEx(windows.Handle(fd), 0, 1, 0, lockByte())
-	if errors.Is(err, windows.ERROR_NOT_LOCKED) {
+	if errors.Is(err, windows.ERROR_NOT_LOCKED) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) { // the second from Wine 8
 		return nil
 	}
 	return err
