@@ -25,7 +25,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-var matchTexts = flag.Int("match.texts", testsize.Pick(1, 2, 8), "how many texts TestMatchLeavesNothing erases, by format and store")
+var matchTexts = flag.Int("match.texts", testsize.Pick(1, 1, 8), "how many texts TestMatchLeavesNothing erases, by format and store")
 
 // kinds open a log of each kind in a folder.
 var kinds = map[string]func(dir string) *eventlog.Log{

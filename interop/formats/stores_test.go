@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -70,7 +71,7 @@ func TestFilesOfOneSessionAreImportedByPath(t *testing.T) {
 				}
 			}
 			var want []importtest.Content
-			for range 10 {
+			for range testsize.Pick(2, 3, 10) {
 				log := importtest.NewLog(t)
 				importtest.Files(t, log, format, dir)
 				got := importtest.Contents(t, log)

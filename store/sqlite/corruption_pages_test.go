@@ -131,7 +131,7 @@ func TestFileFlips(t *testing.T) {
 		if at == lookupByte {
 			p.flip(at, 4, &sum)
 		}
-		flips := testsize.Pick(15, 60, 400)
+		flips := testsize.Pick(10, 40, 400)
 		if !*everyByte && random.IntN(len(p.file)/flips) > 0 {
 			continue
 		}
