@@ -30,7 +30,7 @@ type decision struct {
 }
 
 const aboutReviews = `The review may be left out if exactly one is open; the beginning of its id is enough.
-logtool runs lists the open reviews. The reviews of sub-agents can be answered in the
+logtool agent runs lists the open reviews. The reviews of sub-agents can be answered in the
 session of the parent too. The first answer to a review counts. When all
 reviews of the step are answered, an agent that runs continues at once; otherwise the
 turn continues when the agent starts.`
@@ -44,7 +44,7 @@ func (a *app) approveCommand() *cobra.Command {
 what was asked and records the answer. --arguments approves it with other arguments.
 
 ` + aboutReviews,
-		Example: "  logtool approve order-42 --arguments '{\"amount\":10}' --reason 'at most 10'",
+		Example: "  logtool agent approve order-42 --arguments '{\"amount\":10}' --reason 'at most 10'",
 	})
 	cmd.Flags().StringVar(&x.arguments, "arguments", "", "run it with these arguments: JSON, or @FILE")
 	return cmd
@@ -59,7 +59,7 @@ func (a *app) denyCommand() *cobra.Command {
 answer. The model is told the reason of a denied tool call.
 
 ` + aboutReviews,
-		Example: "  logtool deny order-42 --reason 'the customer called'",
+		Example: "  logtool agent deny order-42 --reason 'the customer called'",
 	})
 }
 
@@ -73,7 +73,7 @@ the model gets the value as the result of a tool call. logtool shows what was as
 and records the answer.
 
 ` + aboutReviews,
-		Example: "  logtool answer order-42 --value 'paid in cash'",
+		Example: "  logtool agent answer order-42 --value 'paid in cash'",
 	})
 	cmd.Flags().StringVar(&x.value, "value", "", "the result: JSON, @FILE, or a text")
 	return cmd
@@ -81,6 +81,7 @@ and records the answer.
 
 // decisionCommand completes a command that answers a review.
 func (a *app) decisionCommand(x *decision, cmd *cobra.Command) *cobra.Command {
+	a.command(cmd, traits{args: []argument{sessionArg, reviewArg}})
 	cmd.Args = between(1, 2)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {

@@ -31,7 +31,7 @@ type appendOptions struct {
 
 func (a *app) appendCommand() *cobra.Command {
 	var x appendOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "append SESSION [TEXT|-]",
 		Short: "Append a message, an event, or several events at once",
 		Long: `Append a user message: TEXT, or standard input for "-". With --type, append an
@@ -44,7 +44,7 @@ SEQ:HASH of its newest event, in the form that append prints. If the condition d
 not hold, nothing is appended and the exit code is 1.
 
 --secrets looks for secrets in the events: warn stores and lists them, mask stores
-[secret:RULE] in their place, refuse appends nothing. logtool scan --rules lists the
+[secret:RULE] in their place, refuse appends nothing. logtool store scan --rules lists the
 rules.`,
 		Example: "  logtool append order-42 --type external_input '{\"source\":\"mail\",\"kind\":\"reply\"}'",
 		Args:    between(1, 2),
@@ -58,8 +58,9 @@ rules.`,
 			}
 			return a.append(cmd.Context(), &x)
 		},
-	}
-	cmd.Flags().StringVar(&x.kind, "type", "", "append an event of this type; the argument is its payload as JSON")
+	}, traits{section: secMove, args: []argument{sessionArg, textArg}})
+	cmd.Flags().StringVar(&x.kind, "type", "", "append an event of this `type`; the argument is its payload as JSON")
+	completeFlag(cmd, "type", typeNames()...)
 	cmd.Flags().BoolVar(&x.events, "event", false, "append the events on standard input, one JSON object per line")
 	cmd.Flags().StringVar(&x.expect, "expect", "any", "any, new, or the SEQ:HASH of the newest event")
 	cmd.Flags().BoolVar(&x.durable, "durable", false, "return only when the events are on disk")

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the log while others write to it; the copy is a store itself",
 		Long: `Copy every session and blob into the store TARGET, written like the value of
@@ -23,9 +23,8 @@ name of the backup is TARGET.partial, and on a server SCHEMA_partial.
 
 A damaged session is reported and left out with its forks. The others are copied.
 To restore a backup, use TARGET as the store.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a session is damaged, 2 wrong usage."},
-		Example:     "  logtool --store ~/logs backup /mnt/usb/logs-2026-11-21",
-		Args:        between(1, 1),
+		Example: "  logtool --store ~/logs store backup /mnt/usb/logs-2026-11-21",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := a.place()
 			if err == nil {
@@ -40,7 +39,7 @@ To restore a backup, use TARGET as the store.`,
 			}
 			return a.backup(cmd.Context(), src, to)
 		},
-	}
+	}, traits{verb: "copying", args: []argument{storeArg}, exits: "0 done, 1 failed, or a session is damaged, 2 wrong usage."})
 }
 
 // backup fills the target, then gives it its name.
@@ -133,6 +132,6 @@ func (b *backupRun) finish() error {
 	if err := b.flush(); err != nil || b.sum.Damaged == 0 {
 		return err
 	}
-	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool repair saves their readable events",
+	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool store repair saves their readable events",
 		count(b.sum.Damaged, "session"))
 }

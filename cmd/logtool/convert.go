@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "convert SRC DST [SESSION...]",
 		Short: "Copy a log into another store, lines and blobs verbatim",
 		Long: `Copy every session of the store SRC, or the sessions named, into the store DST.
@@ -20,7 +20,7 @@ Both are written like the value of --store. Lines are verified and kept byte for
 byte. Forks, orphaned events, snapshots and blobs are copied too, and the parents of
 a fork before the fork, also if only the fork is named. Events that DST has already
 are skipped, so a second run copies nothing.`,
-		Example: "  logtool convert sessions.db ~/some order-42 8b21",
+		Example: "  logtool store convert sessions.db ~/some order-42 8b21",
 		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := a.placeNamed(args[0])
@@ -39,7 +39,7 @@ are skipped, so a second run copies nothing.`,
 				return dst.with(forWriting, func(to *eventlog.Log) error { return a.convert(cmd.Context(), to, from, sessions) })
 			})
 		},
-	}
+	}, traits{verb: "copying", args: []argument{storeArg, storeArg, sessionArg, more}})
 }
 
 // otherPlace is the destination store that text names. It rejects the source.
@@ -126,7 +126,7 @@ func convertError(failed []error) error {
 		text += "; copy sessions with another history into another store"
 	}
 	if errors.Is(err, eventlog.ErrCorrupt) || !errors.Is(err, eventlog.ErrConflict) {
-		text += "; logtool verify shows all damage, logtool repair saves the readable events"
+		text += "; logtool verify shows all damage, logtool store repair saves the readable events"
 	}
 	return errors.New(text)
 }

@@ -20,26 +20,27 @@ import (
 func (a *app) costCommand() *cobra.Command {
 	var turns bool
 	var c countFlags
-	cmd := &cobra.Command{
-		Use:   "cost [SESSION]",
-		Short: "Show the cost of a session, or of all: by model, day, folder or tree",
+	cmd := a.command(&cobra.Command{
+		Use:        "cost [SESSION]",
+		SuggestFor: []string{"price", "usage"},
+		Short:      "Show the cost of one or all sessions, by model, day, folder, tree",
 		Long: `Show the cost of a session. Own is the cost of the session's own events, orphaned
 (rewound) events included. Events that a fork shares with its parent, or that a
 copy copied, are not counted again. Tree is own plus the cost of all sessions below:
 its sub-agent runs and its forks. Path is the cost of the events on the active path,
 shared events included: do not add up paths. Without SESSION, logtool prints the own
-cost of every session, the most expensive first. --by and the flags that narrow
+cost of every session, the most expensive first. --per and the flags that narrow
 count own events; by tree, a session counts in the tree of its first ancestor.
 
 ` + pricesHelp + `
 
 ` + whenHelp,
-		Example: "  logtool cost order-42 --turns\n  logtool cost --by week --since 30d --model opus",
+		Example: "  logtool cost order-42 --turns\n  logtool cost --per week --since 30d --model opus",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			one := len(args) == 1 && c.by == "" && !c.isSet()
 			if turns && !one {
-				return usagef("--turns is for one session: name it, and leave out --by and the flags that narrow")
+				return usagef("--turns is for one session: name it, and leave out --per and the flags that narrow")
 			}
 			if err := c.check(a.now()); err != nil {
 				return err
@@ -51,7 +52,7 @@ count own events; by tree, a session counts in the tree of its first ancestor.
 				return a.costs(cmd.Context(), log, args, &c)
 			})
 		},
-	}
+	}, traits{section: secRead, verb: "counting", paged: true, content: true, args: []argument{sessionArg}})
 	cmd.Flags().BoolVar(&turns, "turns", false, "the cost of each turn too")
 	c.flags(cmd)
 	return cmd

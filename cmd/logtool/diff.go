@@ -15,9 +15,9 @@ import (
 
 func (a *app) diffCommand() *cobra.Command {
 	var s showOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "diff A B",
-		Short: "Compare two branches: their last common event, then the events of each",
+		Short: "Compare two branches: the last common event, the events of each",
 		Long: `Compare the paths of two sessions that have a common ancestor: their last common
 event, then the other events of each path, one line per event. SESSION@SEQ is the
 path that ends with that event. Both paths may be in one session, to compare an
@@ -30,7 +30,7 @@ orphaned branch with the active one. --full prints the events in full.`,
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s) })
 		},
-	}
+	}, traits{section: secRead, verb: "comparing", paged: true, content: true, args: []argument{sessionArg, sessionArg}})
 	s.flags(cmd)
 	return cmd
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -117,10 +116,10 @@ func TestLinesFitTheTerminal(t *testing.T) {
 		for _, args := range [][]string{
 			{"import", samples, long}, {"import", "--verbose", samples, long}, {"ls"}, {"ls", "--long"}, {"show", "3f0c"},
 			{"show", "hostile-conversation-0"}, {"show", "hostile-conversation-4", "--full"}, {"show", "hostile-conversation-5"},
-			{"show", "--full", "8b21"}, {"history", "hostile-conversation-3"}, {"stats"}, {"stats", "--by", "week"}, {"cost"},
-			{"cost", "8b21", "--turns"}, {"cost", "--by", "model"}, {"cost", "--by", "tree"}, {"tree"}, {"tree", "--long"},
-			{"runlog", "8b21"}, {"optree", "8b21"}, {"optree", "hostile-conversation-2"}, {"runs", "--all"}, {"search", "species"},
-			{"search", "hostile", "--limit", "0"}, {"snapshots", "8b21"}, {"help", "import"}, {"help"},
+			{"show", "--full", "8b21"}, {"history", "hostile-conversation-3"}, {"stats"}, {"stats", "--per", "week"}, {"cost"},
+			{"cost", "8b21", "--turns"}, {"cost", "--per", "model"}, {"cost", "--per", "tree"}, {"tree"}, {"tree", "--long"},
+			{"runlog", "8b21"}, {"runlog", "--tree", "8b21"}, {"runlog", "--tree", "hostile-conversation-2"}, {"agent", "runs", "--all"}, {"search", "species"},
+			{"search", "hostile", "--limit", "0"}, {"state", "list", "8b21"}, {"help", "import"}, {"help"}, {"agent"},
 		} {
 			lines := onScreen(t, width, append([]string{"--store", store}, args...)...)
 			if len(lines) == 0 {
@@ -156,7 +155,7 @@ func TestShortIDsAreUniqueInTheStore(t *testing.T) {
 			t.Fatalf("append: %d", code)
 		}
 	}
-	for _, args := range [][]string{{"cost", "shared-prefix-a", "--source", "none"}, {"cost", "shared-prefix-a", "--by", "tree"}} {
+	for _, args := range [][]string{{"cost", "shared-prefix-a", "--source", "none"}, {"cost", "shared-prefix-a", "--per", "tree"}} {
 		lines := onScreen(t, 80, append([]string{"--store", store}, args...)...)
 		if !strings.HasPrefix(lines[1], "shared-prefix-a ") {
 			t.Errorf("%s prints %q", args, lines)
@@ -169,7 +168,7 @@ func TestOutputEndsTheProgress(t *testing.T) {
 	screen, tty := openTerminal(t, 80)
 	now := time.Unix(1000, 0)
 	a := &app{out: tty, err: tty, now: func() time.Time { return now }, getenv: environment("PAGER=cat TERM=xterm NO_COLOR=1")}
-	a.startProgress(&cobra.Command{Use: "search"})
+	a.startProgress("searching")
 	a.progress.begin()
 	now = now.Add(3 * time.Second)
 	a.progress.draw()

@@ -18,7 +18,7 @@ import (
 func (a *app) gcCommand() *cobra.Command {
 	var dry, rebuild bool
 	var grace time.Duration
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "gc",
 		Short: "Remove unreferenced blobs, and the leftovers of killed writers",
 		Long: `Remove the blobs (big bodies, images, artifacts) that no event, saved torn tail or
@@ -29,7 +29,7 @@ If a session is damaged, its blobs are unknown and no blob is removed. Writers t
 need a blob wait for gc. A sqlite file does not shrink: its free pages are
 overwritten and used again. gc also updates the search index of a sqlite file;
 --reindex rebuilds it.`,
-		Example: "  logtool gc --grace 1h --dry-run",
+		Example: "  logtool store gc --grace 1h --dry-run",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -47,8 +47,8 @@ overwritten and used again. gc also updates the search index of a sqlite file;
 				return a.index(cmd.Context(), log, rebuild)
 			})
 		},
-	}
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list the garbage, and remove nothing")
+	}, traits{verb: "collecting garbage"})
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the garbage, and remove nothing")
 	cmd.Flags().BoolVar(&rebuild, "reindex", false, "rebuild the search index (sqlite)")
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep younger blobs; 0 keeps none")
 	return cmd

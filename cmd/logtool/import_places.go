@@ -88,10 +88,7 @@ func (a *app) printKnown(known []transcriptFolder) error {
 	if len(known) == 0 {
 		return nil
 	}
-	command := "logtool import --known"
-	if a.store != "" {
-		command = "logtool --store " + shellWord(shown(a.store)) + " import --known"
-	}
+	command := a.commandLine("import --known")
 	return printRows(a, known, func(p *printer) {
 		var cells [][]string
 		files := 0

@@ -37,10 +37,10 @@ var sorts = []string{sortActivity, sortID, sortEvents, sortCost}
 
 func (a *app) lsCommand() *cobra.Command {
 	var l listing
-	cmd := &cobra.Command{
-		Use:     "ls",
-		Aliases: []string{"list"},
-		Short:   "List the sessions, newest activity first",
+	cmd := a.command(&cobra.Command{
+		Use:        "ls",
+		SuggestFor: []string{"lst", "list", "dir"},
+		Short:      "List the sessions, newest activity first",
 		Long: `List the sessions of the store. ls reads the first and the last events of each.
 TITLE is the newest title in these events, else the beginning of the first user
 message. The label of a fork is shown before its title.
@@ -61,13 +61,14 @@ last activity of a session; --idle 90d is --until 90d.`,
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.ls(cmd.Context(), log, &l) })
 		},
-	}
+	}, traits{section: secRead, verb: "reading", paged: true, content: true})
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.long, "long", "l", false, "read each session: its latest title, turns, messages, tokens, cost, size")
 	flags.StringVar(&l.sort, "sort", sortActivity, "order: activity, events or cost (the most first), or id")
-	flags.IntVar(&l.limit, "limit", 0, "list the first `n` only; 0 lists all")
+	completeFlag(cmd, "sort", sorts...)
+	limitFlag(cmd, &l.limit, 0, "list the first `n` only; 0 lists all")
 	flags.StringVar(&l.text, "text", "", "only sessions with this text in their title, in any case")
-	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `time`, for example 90d")
+	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `age`, for example 90d")
 	l.filter.flags(cmd, "sessions with their last activity", "sessions that used a model (ls reads them)")
 	return cmd
 }

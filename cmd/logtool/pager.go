@@ -11,12 +11,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// paged are the commands with long output.
-var paged = map[string]bool{
-	"cost": true, "diff": true, "history": true, "ls": true, "optree": true, "replay": true, "runlog": true, "search": true,
-	"show": true, "stats": true, "tree": true,
-}
-
 // pager is a program that shows output page by page.
 type pager struct {
 	cmd      *exec.Cmd
@@ -28,7 +22,7 @@ type pager struct {
 // $PAGER names the pager; the default is less, and cat is no pager. With -F, less exits
 // if the output fits on the screen.
 func (a *app) page(cmd *cobra.Command) error {
-	if !paged[cmd.Name()] || a.json || !isTerminal(a.out) {
+	if !a.traitsOf(cmd).paged || a.json || !isTerminal(a.out) {
 		return nil
 	}
 	if term := a.getenv("TERM"); term == "" || term == "dumb" {

@@ -6,19 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/spf13/cobra"
 )
-
-// verbs say what the commands do that may take over a second. All other commands wait
-// for input, or are short.
-var verbs = map[string]string{
-	"backup": "copying", "convert": "copying", "copy": "copying", "cost": "counting", "diff": "comparing", "export": "exporting",
-	"fork": "copying", "gc": "collecting garbage", "history": "reading", "import": "importing", "ls": "reading", "optree": "reading",
-	"redact": "erasing", "repair": "repairing", "replay": "reading", "retire": "retiring", "rm": "removing", "runlog": "reading",
-	"runs": "reading", "scan": "scanning", "search": "searching", "show": "reading", "snapshot": "reading", "snapshots": "reading",
-	"state": "reading", "stats": "counting", "tree": "reading", "verify": "verifying",
-}
 
 // progress is a line on the terminal about a command that takes over a second. It is
 // drawn ten times a second, and ends with the first output on the terminal. All methods
@@ -42,9 +30,9 @@ type progress struct {
 	ended  bool
 }
 
-// startProgress makes the progress of a command, if the error output is a terminal.
-func (a *app) startProgress(cmd *cobra.Command) {
-	verb := verbs[cmd.Name()]
+// startProgress makes the progress of a command, if the error output is a terminal. An empty
+// verb makes none.
+func (a *app) startProgress(verb string) {
 	if verb == "" || !isTerminal(a.err) || a.getenv("TERM") == "dumb" {
 		return
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,21 +65,6 @@ func TestNoProgress(t *testing.T) {
 	ran := false
 	if err := p.run(func() error { ran = true; return nil }); err != nil || !ran || p.metered(store) != eventlog.Store(store) {
 		t.Errorf("ran %t, %v", ran, err)
-	}
-}
-
-// Each verb belongs to a command, and each command has one, or waits for input, or is short.
-func TestCommandsWithProgress(t *testing.T) {
-	short := strings.Fields("abort answer append approve completion deny help man post reconcile recover resolve rewind tail token version")
-	names := slices.AppendSeq(short, maps.Keys(verbs))
-	var commands []string
-	for _, cmd := range (&app{}).root().Commands() {
-		commands = append(commands, cmd.Name())
-	}
-	slices.Sort(names)
-	slices.Sort(commands)
-	if !slices.Equal(names, commands) {
-		t.Errorf("the commands are %v\nverbs and short commands are %v", commands, names)
 	}
 }
 

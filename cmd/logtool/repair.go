@@ -15,9 +15,9 @@ import (
 
 func (a *app) repairCommand() *cobra.Command {
 	r := repairRun{app: a}
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "repair [SESSION...]",
-		Short: "Salvage the readable events of damaged sessions; truncate torn tails",
+		Short: "Salvage readable events of damaged sessions; truncate torn tails",
 		Long: `Repair the sessions named, or all damaged sessions. The torn tail of an interrupted
 write is truncated, in the same way as by the next append, and saved in a file beside
 the session. Of a damaged session, every readable event is copied to a new session
@@ -29,15 +29,14 @@ With --into it goes to another store, under its own id.
 
 A second repair finishes an interrupted one; after a complete repair it changes
 nothing.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a defect remains, 2 wrong usage."},
-		Example:     "  logtool --store damaged.db repair --into rescued.db",
-		Args:        between(0, -1),
-		RunE:        func(cmd *cobra.Command, args []string) error { return r.open(cmd.Context(), args) },
-	}
-	cmd.Flags().StringVar(&r.as, "as", "", "the id of the new session")
-	cmd.Flags().StringVar(&r.into, "into", "", "another store to write to, written like --store")
+		Example: "  logtool --store damaged.db store repair --into rescued.db",
+		Args:    between(0, -1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return r.open(cmd.Context(), args) },
+	}, traits{verb: "repairing", args: []argument{sessionArg, more}, exits: "0 done, 1 failed, or a defect remains, 2 wrong usage."})
+	newIDFlag(cmd, &r.as)
+	intoFlag(cmd, &r.into)
 	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "replace the damaged session, and keep a copy")
-	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "list the repairs, and change nothing")
+	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the repairs, and change nothing")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ type retireOptions struct {
 
 func (a *app) retireCommand() *cobra.Command {
 	var x retireOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "retire --idle AGE",
 		Short: "Archive and remove the sessions that nobody has used for a time",
 		Long: `List the sessions whose newest event is older than AGE (90d, 12w, 36h). With --yes,
@@ -36,8 +36,8 @@ session is removed. DIR may be the archive of an earlier retirement.
 
 A session stays if one of its forks stays, if it is damaged, or if it is used
 meanwhile; retire lists it with the reason. Run an interrupted retire again: it
-continues. logtool gc then removes the bodies that no other session needs.`,
-		Example: "  logtool retire --idle 90d --archive ~/logs-archive --yes",
+continues. logtool store gc then removes the bodies that no other session needs.`,
+		Example: "  logtool store retire --idle 90d --archive ~/logs-archive --yes",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			before, err := x.before(a.now())
@@ -46,11 +46,11 @@ continues. logtool gc then removes the bodies that no other session needs.`,
 			}
 			return a.retire(cmd.Context(), before, x)
 		},
-	}
-	cmd.Flags().StringVar(&x.idle, "idle", "", "the age of the newest event, for example 90d")
+	}, traits{verb: "retiring"})
+	cmd.Flags().StringVar(&x.idle, "idle", "", "the `age` of the newest event, for example 90d")
 	cmd.Flags().StringVar(&x.archive, "archive", "", "copy the sessions to this folder before they are removed")
 	cmd.Flags().BoolVarP(&x.yes, "yes", "y", false, "archive and remove; without it, retire only lists")
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the sessions, and change nothing (the default)")
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the sessions, and change nothing (the default)")
 	return cmd
 }
 
@@ -197,7 +197,7 @@ func (r *retireRun) hint(gone int) string {
 	case gone == 0:
 		return ""
 	case r.options.yes:
-		return "; logtool gc removes the bodies that no other session needs"
+		return "; logtool store gc removes the bodies that no other session needs"
 	case r.options.archive == "":
 		return "; --yes removes them, and --archive DIR keeps copies"
 	}

@@ -15,12 +15,13 @@ import (
 
 func (a *app) rmCommand() *cobra.Command {
 	var x rmOptions
-	cmd := &cobra.Command{
-		Use:   "rm SESSION...",
-		Short: "Remove sessions for good; refused while forks need them",
+	cmd := a.command(&cobra.Command{
+		Use:        "rm SESSION...",
+		SuggestFor: []string{"delete", "remove"},
+		Short:      "Remove sessions for good; refused while forks need them",
 		Long: `Remove sessions with all their events, for good and without a question. Full ids are
 required. A session with forks is rejected, with the names of the forks: remove the
-forks first, or copy them (logtool copy), which makes them independent. logtool gc
+forks first, or copy them (logtool copy), which makes them independent. logtool store gc
 then removes the bodies that no other session needs.
 
 A damaged session is removed like any other. If the parent of a damaged session
@@ -30,8 +31,8 @@ cannot be read, that session may be a fork, and nothing is removed without --for
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changing(func(log *eventlog.Log) error { return a.rm(cmd.Context(), log, args, x) })
 		},
-	}
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the sessions, and remove nothing")
+	}, traits{section: secErase, verb: "removing", args: []argument{sessionArg, more}})
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the sessions, and remove nothing")
 	cmd.Flags().BoolVar(&x.force, "force", false, "remove possible parents of damaged sessions too")
 	return cmd
 }

@@ -18,45 +18,70 @@ import (
 	"github.com/convlog/convlog/runlog"
 )
 
-func (a *app) optreeCommand() *cobra.Command {
-	var file string
-	var opts runlog.Options
-	cmd := &cobra.Command{
-		Use:   "optree SESSION",
-		Short: "Show the turns, model calls, tools and sub-agent runs of a session as a tree",
-		Long: `Show the operations of a session as a tree: its turns, the model calls and tool
-calls of each turn with their durations, and the runs of sub-agents. Orphaned
-(rewound) turns are marked.
+// runlogOptions choose the form of a run.
+type runlogOptions struct {
+	runlog.Options
+	file     string // --output
+	tree     bool   // --tree
+	orphaned bool   // --orphaned
+}
 
--o writes the op tree file: gzip-compressed JSON with every request and response
-(plain JSON if the name does not end in .gz). --json prints the tree.`,
-		Example: "  logtool optree order-42 -o order-42.json.gz",
+func (a *app) runlogCommand() *cobra.Command {
+	var x runlogOptions
+	cmd := a.command(&cobra.Command{
+		Use:   "runlog SESSION",
+		Short: "List the turns of a session: input, tool calls, output, cost",
+		Long: `List the turns of a session with their input, tool calls, output and cost, for
+evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
+writes the same to a file, indented.
+
+--tree shows the operations as a tree: the turns, the model calls and tool calls of
+each turn with their durations, and the runs of sub-agents. Orphaned (rewound) turns
+are marked. With -o it writes the op tree file: gzip-compressed JSON with every
+request and response (plain JSON if the name does not end in .gz).`,
+		Example: "  logtool runlog order-42 --orphaned -o order-42.json\n  logtool runlog order-42 --tree -o order-42.json.gz",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Outline = file == "" && !a.json
-			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				switch {
-				case file != "":
-					return a.output(file, func(w io.Writer) error {
-						return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
-					})
-				case a.json:
-					return a.answer(run.OpTree(), nil)
-				}
-				p := a.printer()
-				p.run(run, "")
-				return p.flush()
-			})
+			if x.tree && x.orphaned {
+				return usagef("--tree has orphaned turns, and marks them: leave out --orphaned")
+			}
+			x.Outline = x.file == "" && !a.json
+			return a.loadRun(cmd.Context(), args[0], x.Options, func(run *runlog.Run) error { return a.runlog(run, &x) })
 		},
-	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write the op tree file")
-	runFlags(cmd, &opts)
+	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
+	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write JSON to this file")
+	cmd.Flags().BoolVar(&x.tree, "tree", false, "show the operations as a tree")
+	cmd.Flags().BoolVar(&x.orphaned, "orphaned", false, "list orphaned turns too")
+	cmd.Flags().BoolVar(&x.NoChildren, "alone", false, "without the sessions of sub-agents")
+	cmd.Flags().BoolVar(&x.Own, "own", false, "without the events that a fork shares with its parent")
 	return cmd
 }
 
-func runFlags(cmd *cobra.Command, opts *runlog.Options) {
-	cmd.Flags().BoolVar(&opts.NoChildren, "alone", false, "without the sessions of sub-agents")
-	cmd.Flags().BoolVar(&opts.Own, "own", false, "without the events that a fork shares with its parent")
+// runlog prints a run, or writes it to the file of --output.
+func (a *app) runlog(run *runlog.Run, x *runlogOptions) error {
+	if x.tree {
+		if x.file == "" {
+			return a.answerTree(run)
+		}
+		return a.output(x.file, func(w io.Writer) error {
+			return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(x.file, ".gz")})
+		})
+	}
+	turns := run.Log(x.orphaned)
+	if x.file == "" {
+		return a.answer(turns, func(p *printer) { p.runLog(turns) })
+	}
+	return a.output(x.file, turns.WriteJSON)
+}
+
+// answerTree prints the operations of a run as a tree.
+func (a *app) answerTree(run *runlog.Run) error {
+	if a.json {
+		return a.answer(run.OpTree(), nil)
+	}
+	p := a.printer()
+	p.run(run, "")
+	return p.flush()
 }
 
 func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f func(*runlog.Run) error) error {
@@ -239,35 +264,6 @@ func opStyle(s runlog.OpStatus) style {
 		return yellow
 	}
 	return green
-}
-
-func (a *app) runlogCommand() *cobra.Command {
-	var file string
-	var orphaned bool
-	var opts runlog.Options
-	cmd := &cobra.Command{
-		Use:   "runlog SESSION",
-		Short: "List the turns of a session: input, tool calls, output, cost",
-		Long: `List the turns of a session with their input, tool calls, output and cost, for
-evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
-writes the same to a file, indented.`,
-		Example: "  logtool runlog order-42 --orphaned -o order-42.json",
-		Args:    between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Outline = file == "" && !a.json
-			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				runs := run.Log(orphaned)
-				if file == "" {
-					return a.answer(runs, func(p *printer) { p.runLog(runs) })
-				}
-				return a.output(file, runs.WriteJSON)
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write JSON to this file")
-	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned turns too")
-	runFlags(cmd, &opts)
-	return cmd
 }
 
 func (p *printer) runLog(l *runlog.Log) {

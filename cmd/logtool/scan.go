@@ -16,9 +16,9 @@ import (
 
 func (a *app) scanCommand() *cobra.Command {
 	var rules bool
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "scan [SESSION...]",
-		Short: "List the secrets in a log: API keys, tokens, private keys, passwords",
+		Short: "List the secrets in a log: API keys, tokens, keys, passwords",
 		Long: `List the secrets in all sessions, or in the sessions named: the session, the seq,
 the type of the event, the member and the rule, and never the secret. scan reads the
 own events of a session, orphaned ones too, and the bodies of text that they refer
@@ -28,15 +28,14 @@ saved.
 A rule knows the form of a secret; --rules lists the rules. A secret of another form
 is not found. Change a secret that was found, then erase it with the command that
 scan prints.`,
-		Annotations: map[string]string{exitCodes: "0 no secret found, 1 secrets found, or failed, 2 wrong usage."},
-		Example:     "  logtool scan order-42 --json",
+		Example: "  logtool store scan order-42 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rules {
 				return a.printRules(args)
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.scan(cmd.Context(), log, args) })
 		},
-	}
+	}, traits{verb: "scanning", args: []argument{sessionArg, more}, exits: "0 no secret found, 1 secrets found, or failed, 2 wrong usage."})
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules and their source, and read no session")
 	return cmd
 }

@@ -31,17 +31,17 @@ type searchOptions struct {
 
 func (a *app) searchCommand() *cobra.Command {
 	var s searchOptions
-	cmd := &cobra.Command{
-		Use:   "search TEXT [SESSION]",
-		Short: "Find text in one session or in all sessions",
+	cmd := a.command(&cobra.Command{
+		Use:        "search TEXT [SESSION]",
+		SuggestFor: []string{"grep", "find"},
+		Short:      "Find text in one session or in all sessions",
 		Long: `Find the events whose text contains all words of TEXT, in any case, also inside
 longer words. A "phrase in double quotes" is one word with spaces. No other
 character is special: C++, store.go, *.txt and 检索 are words.
 
-search reads messages, reasoning, tool calls with their arguments, results, titles
-and summaries. The session with the latest activity comes first, and its newest
-hits come first. Of a fork, only its own events are searched, unless SESSION names
-the fork. Orphaned (rewound) events are marked; --path active leaves them out.
+search reads messages, reasoning, tool calls, results, titles and summaries. Newest
+sessions and hits come first. Of a fork, only its own events are searched, unless
+SESSION names the fork. Orphaned (rewound) events are marked; --path active leaves them out.
 
 --role selects messages, without the texts that programs wrote in the user's name:
 these have the role context. --tool selects calls of a tool and their results, and
@@ -49,12 +49,10 @@ these have the role context. --tool selects calls of a tool and their results, a
 
 ` + whenHelp + `
 
-With --everything, search lists every stored place of TEXT as one phrase: also members
-that no view shows, names of members, JSON and base64 inside of strings, metadata and
-bodies. logtool redact --match erases these places.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 nothing found, or a session cannot be read, 2 wrong usage."},
-		Example:     "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d",
-		Args:        between(1, 2),
+--everything lists every stored place of TEXT as one phrase, also where no view shows
+it: names of members, base64, metadata, bodies. logtool redact --match erases these places.`,
+		Example: "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d",
+		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.text = args[0]
 			if len(args) > 1 {
@@ -70,13 +68,13 @@ bodies. logtool redact --match erases these places.`,
 				return a.search(cmd.Context(), log, s)
 			})
 		},
-	}
+	}, traits{section: secRead, verb: "searching", paged: true, content: true, args: []argument{textArg, sessionArg}, exits: "0 done, 1 nothing found, or a session cannot be read, 2 wrong usage."})
 	selectFlags(cmd, &s.path, &s.types)
 	s.filter.flags(cmd, "events", "sessions that used a model")
 	s.hitFilter.flags(cmd)
-	cmd.Flags().IntVar(&s.limit, "limit", 50, "print this many hits; 0 prints all")
-	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "print this many hits of each session, unless SESSION is given; 0 prints all")
-	cmd.Flags().BoolVar(&s.everything, "everything", false, "list every stored place of TEXT, also where no view shows it")
+	limitFlag(cmd, &s.limit, 50, "print the first `n` hits; 0 prints all")
+	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "print `n` hits of each session; 0 prints all")
+	cmd.Flags().BoolVar(&s.everything, "everything", false, "list every stored place of TEXT")
 	cmd.Flags().IntVar(&s.context, "context", 60, "characters to print before and after a match")
 	return cmd
 }
@@ -330,12 +328,12 @@ func (p *hitPrinter) end() {
 
 // hitRow is a hit with --json.
 type hitRow struct {
-	Session   string     `json:"session_id"`
+	Session   string     `json:"session"`
 	Title     string     `json:"title,omitzero"`
 	Seq       int64      `json:"seq"`
 	Type      event.Type `json:"type"`
 	Role      event.Role `json:"role,omitzero"`
-	Timestamp time.Time  `json:"timestamp"`
+	Timestamp time.Time  `json:"time"`
 	Orphaned  bool       `json:"orphaned,omitzero"`
 	Text      string     `json:"text"`
 	// Matches are the ranges of the matches in Text, in bytes.

@@ -20,36 +20,41 @@ import (
 type stateOptions struct {
 	projection string
 	options    projection.Options
+	at         eventFlag
 	explain    bool
 }
 
 func (a *app) stateCommand() *cobra.Command {
 	var x stateOptions
-	cmd := &cobra.Command{
-		Use:   "state SESSION",
+	cmd := a.command(&cobra.Command{
+		Use:   "show SESSION",
 		Short: "Print the state of a projection, or explain how it was loaded",
 		Long: `Print the state of a projection as JSON. state reads the newest snapshot and the
 events after it. --explain prints the snapshot that was used, the snapshots that
 could not be used and why, the number of events read, and the active branch.
 
 Projections: ` + setNames() + `.`,
-		Example: "  logtool state order-42 --projection history --at 12",
+		Example: "  logtool state show order-42 --projection history --at 12",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(x.projection)
 			if err != nil {
 				return err
 			}
-			if err := checkAt(cmd, x.options.At); err != nil {
+			if err := x.at.check(); err != nil {
 				return err
 			}
 			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
+				var err error
+				if x.options.At, err = x.at.seq(cmd.Context(), log, session); err != nil {
+					return err
+				}
 				return a.state(cmd.Context(), log, session, set, x)
 			})
 		},
-	}
-	cmd.Flags().StringVar(&x.projection, "projection", projection.Session().Name, "the projection")
-	atFlag(cmd, &x.options.At)
+	}, traits{verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
+	projectionFlag(cmd, &x.projection, "the projection")
+	x.at.flag(cmd, "at", atUsage)
 	cmd.Flags().BoolVar(&x.options.Replay, "replay", false, "use no snapshot, read everything")
 	cmd.Flags().BoolVar(&x.explain, "explain", false, "explain how the state was loaded")
 	return cmd

@@ -16,35 +16,35 @@ import (
 func (a *app) statsCommand() *cobra.Command {
 	var days int
 	var c countFlags
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "stats [SESSION...]",
-		Short: "Count sessions, messages, calls, tokens and costs: by source, model, tool and day",
+		Short: "Count sessions, messages, calls, tokens, costs by model, tool, day",
 		Long: `Count the events of the store, or of the sessions named, by source (the program
 that a session was imported from), by model, by tool and by day of your time zone
 (set TZ for another). Orphaned (rewound) events count too. Events that a fork shares
 with its parent, or that a copy copied, count once. Bars compare the calls of tools,
-and the messages of days. --by prints one table; by tree, a session counts in the
+and the messages of days. --per prints one table; by tree, a session counts in the
 tree of its first ancestor. --model selects the sessions that used a model, and
 counts the tokens and costs of that model only.
 
 ` + pricesHelp + `
 
 ` + whenHelp,
-		Example: "  logtool stats --days 7\n  logtool stats --by folder --since 2026-03-01",
+		Example: "  logtool stats --days 7\n  logtool stats --per folder --since 2026-03-01",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if days < 0 {
 				return usagef("--days is a number of days, not %d", days)
 			}
 			if cmd.Flags().Changed("days") && (a.json || c.by != "") {
-				return usagef("--json and --by have all days: leave out --days")
+				return usagef("--json and --per have all days: leave out --days")
 			}
 			if err := c.check(a.now()); err != nil {
 				return err
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.stats(cmd.Context(), log, args, days, &c) })
 		},
-	}
+	}, traits{section: secRead, verb: "counting", paged: true, content: true, args: []argument{sessionArg, more}})
 	cmd.Flags().IntVar(&days, "days", 30, "print the last `n` days with events; 0 prints all")
 	c.flags(cmd)
 	return cmd

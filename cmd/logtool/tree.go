@@ -16,12 +16,15 @@ import (
 	"github.com/convlog/convlog/runlog"
 )
 
+// treeFormats are the values of tree's --format.
+var treeFormats = []string{"text", "dot", "mermaid", "json"}
+
 func (a *app) treeCommand() *cobra.Command {
 	var format string
 	var long bool
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "tree [SESSION]",
-		Short: "Draw how sessions descend from each other, and the branches that rewinds orphaned",
+		Short: "Draw the descent of sessions, and the branches rewinds orphaned",
 		Long: `Draw the sessions of the store. The forks, the copies and the sub-agent runs of a
 session are drawn below it, at the events that they come from. With SESSION, only
 its tree is drawn, with the branches that rewinds orphaned. --long draws these
@@ -31,7 +34,7 @@ branches for the whole store, and reads every session.
 		Example: "  logtool tree --long --format dot | dot -Tsvg > tree.svg",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"text", "dot", "mermaid", "json"}, format) {
+			if !slices.Contains(treeFormats, format) {
 				return usagef("--format is text, dot, mermaid or json, not %q", format)
 			}
 			if a.json && cmd.Flags().Changed("format") && format != "json" {
@@ -42,8 +45,9 @@ branches for the whole store, and reads every session.
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.tree(cmd.Context(), log, args, long, format) })
 		},
-	}
+	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
+	completeFlag(cmd, "format", treeFormats...)
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "draw the orphaned branches of every session")
 	return cmd
 }
