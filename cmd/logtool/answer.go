@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
@@ -122,7 +123,9 @@ func byFlag(cmd *cobra.Command, by *string) {
 }
 
 // user is the value of --by, else the name of the user.
-func (a *app) user(by string) string { return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME")) }
+func (a *app) user(by string) string {
+	return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME"))
+}
 
 // valueOf reads a value of the command line: JSON, @FILE, or a text. A text that begins
 // like an object or an array must be JSON.
@@ -232,11 +235,11 @@ func (a *app) asked(ctx context.Context, log *eventlog.Log, session string, r *p
 	}
 	p := a.printer()
 	out := &renderer{printer: p, full: true}
-	p.printf("%s\n", p.paint(dim, "review "+clean(q.InterruptID)+" · "+at(e.Seq)+" · "+p.clock(e.Timestamp)))
+	p.Printf("%s\n", p.Paint(term.Dim, "review "+clean(q.InterruptID)+" · "+at(e.Seq)+" · "+p.clock(e.Timestamp)))
 	out.call(&event.Part{Name: q.Name, Arguments: q.Arguments}, indent)
 	out.block(q.Prompt, indent, 0, "")
-	out.block(string(q.Detail), indent, 0, dim)
-	return q, p.flush()
+	out.block(string(q.Detail), indent, 0, term.Dim)
+	return q, p.Flush()
 }
 
 // decided describes an answer to a review.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
@@ -280,9 +281,9 @@ func newHeadRow(session string, head event.Head, events int) headRow {
 
 // head prints the head of a session and a note.
 func (p *printer) head(session string, head event.Head, note string) {
-	p.printf("%s %s", clean(session), expectation(head))
+	p.Printf("%s %s", clean(session), expectation(head))
 	if note != "" {
-		p.printf("  %s", p.paint(dim, "("+note+")"))
+		p.Printf("  %s", p.Paint(term.Dim, "("+note+")"))
 	}
-	p.printf("\n")
+	p.Printf("\n")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
@@ -61,7 +62,7 @@ func (a *app) backup(ctx context.Context, src place, to backupTarget) error {
 		err = fmt.Errorf("no backup was made: %w", errors.Join(err, to.discard(ctx)))
 	}
 	if err != nil {
-		return errors.Join(err, b.flush())
+		return errors.Join(err, b.Flush())
 	}
 	return b.finish()
 }
@@ -87,7 +88,7 @@ func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 	if err != nil {
 		return err
 	}
-	step := b.app.progress.steps(len(ids))
+	step := b.app.steps(len(ids))
 	for s, err := range transfer.Backup(ctx, into, from) {
 		var damage *transfer.SourceError
 		if err != nil && !errors.As(err, &damage) {
@@ -112,12 +113,12 @@ func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 func (b *backupRun) session(s transfer.Result, damage *transfer.SourceError) error {
 	if b.app.json {
 		if damage == nil {
-			return b.value(newConvertRow(s, nil))
+			return b.Value(newConvertRow(s, nil))
 		}
-		return b.value(newConvertRow(s, damage.Cause))
+		return b.Value(newConvertRow(s, damage.Cause))
 	}
 	if damage != nil {
-		b.printf("%s session %s: %s\n", b.paint(red, "damaged"), clean(fmt.Sprintf("%q", damage.Session)), clean(damage.Cause.Error()))
+		b.Printf("%s session %s: %s\n", b.Paint(term.Red, "damaged"), clean(fmt.Sprintf("%q", damage.Session)), clean(damage.Cause.Error()))
 	}
 	return nil
 }
@@ -125,11 +126,11 @@ func (b *backupRun) session(s transfer.Result, damage *transfer.SourceError) err
 // finish prints the sum. Damage is an error, although there is a backup.
 func (b *backupRun) finish() error {
 	if b.app.json {
-		_ = b.value(b.sum) // flush returns the error
+		_ = b.Value(b.sum) // flush returns the error
 	} else {
-		b.printf("%s, %s: backed up to %s\n", count(b.sum.Sessions, "session"), count(b.sum.Events, "event"), clean(b.sum.Target))
+		b.Printf("%s, %s: backed up to %s\n", count(b.sum.Sessions, "session"), count(b.sum.Events, "event"), clean(b.sum.Target))
 	}
-	if err := b.flush(); err != nil || b.sum.Damaged == 0 {
+	if err := b.Flush(); err != nil || b.sum.Damaged == 0 {
 		return err
 	}
 	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool store repair saves their readable events",

@@ -79,7 +79,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	if len(names) > 0 {
 		ids = names
 	}
-	step := a.progress.steps(len(ids))
+	step := a.steps(len(ids))
 	events := map[string]int64{} // the events of each session: a session can be yielded again
 	var failed []error
 	for s, err := range transfer.Convert(ctx, to, from, names...) {
@@ -93,7 +93,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 			events[s.Session] = s.Read
 		}
 		if a.json {
-			if err := p.value(newConvertRow(s, err)); err != nil {
+			if err := p.Value(newConvertRow(s, err)); err != nil {
 				return err
 			}
 		}
@@ -101,12 +101,12 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	if !a.json {
 		for _, err := range failed {
 			if len(failed) > 1 {
-				p.printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
+				p.Printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
 			}
 		}
-		p.printf("%s, %s: %s stored\n", count(len(events), "session"), count(read, "event"), thousands(stored))
+		p.Printf("%s, %s: %s stored\n", count(len(events), "session"), count(read, "event"), thousands(stored))
 	}
-	if err := p.flush(); err != nil && len(failed) == 0 {
+	if err := p.Flush(); err != nil && len(failed) == 0 {
 		return err
 	}
 	return convertError(failed)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/prices"
@@ -82,9 +83,9 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 		p.spends("", costRows(&report, &tree))
 		switch {
 		case turns && len(report.Turns) == 0:
-			p.printf("\nno turn used or cost anything\n")
+			p.Printf("\nno turn used or cost anything\n")
 		case turns:
-			p.printf("\n")
+			p.Printf("\n")
 			p.spends("TURN", turnRows(&report))
 		}
 		p.legend(c.table, tree.Total.Add(report.Path))
@@ -170,7 +171,7 @@ func (a *app) printCosts(c *countFlags, spends []runlog.SessionSpend) error {
 	})
 	return printRows(a, spends, func(p *printer) {
 		short := shortener(p, c.ids)
-		t := newSpendTable("SESSION")
+		t := newSpendTable(sessionHeading)
 		var sum projection.Spend
 		for _, s := range spends {
 			t.addSpend(short(s.Session), s.Own)
@@ -238,7 +239,7 @@ func (p *printer) legend(table *prices.Table, s projection.Spend) {
 	for _, source := range table.Sources {
 		newest = max(newest, source.Date)
 	}
-	p.printf("\n%s\n", p.paint(dim, p.fit("~ estimated with list prices up to "+newest)))
+	p.Printf("\n%s\n", p.Paint(term.Dim, p.Fit("~ estimated with list prices up to "+newest)))
 }
 
 // spends prints a table of costs.
@@ -250,30 +251,37 @@ func (p *printer) spends(heading string, rows []spendRow) {
 	p.spendTable(t)
 }
 
+// The headings of columns with ids.
+const (
+	sessionHeading = "SESSION"
+	treeHeading    = "TREE"
+)
+
 // spendTable is a table of costs.
 type spendTable struct {
-	table
+	term.Table
 	estimated bool
 }
 
 func newSpendTable(heading string) *spendTable {
-	return &spendTable{table: table{
-		heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""},
-		right:   []int{1, 2, 3, 4, 5, 6, 7},
-		drop:    []string{"CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
+	return &spendTable{Table: term.Table{
+		Heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""},
+		Right:   []int{1, 2, 3, 4, 5, 6, 7},
+		Whole:   []string{sessionHeading, treeHeading},
+		Drop:    []string{"CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
 	}}
 }
 
 func (t *spendTable) addSpend(name string, s projection.Spend) {
 	u := s.Usage
 	t.estimated = t.estimated || s.Estimated > 0
-	t.add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
+	t.Add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
 		thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(s.Responses), noPrice(s)})
 }
 
 func (p *printer) spendTable(t *spendTable) {
 	if !t.estimated {
-		t.remove("ESTIMATE")
+		t.Remove("ESTIMATE")
 	}
-	p.print(t.table)
+	p.Print(t.Table)
 }

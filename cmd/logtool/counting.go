@@ -100,8 +100,8 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	opts := runlog.StatsOptions{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table}
 	catalog := a.catalog(log, runlog.CatalogOptions{StatsOptions: opts})
 	defer catalog.Flush(ctx)
-	step := a.progress.steps(len(rows))
-	defer a.progress.say(nil)
+	step := a.steps(len(rows))
+	defer a.progress.Say(nil)
 	for _, row := range rows {
 		if row.err() != nil {
 			row.fail(fmt.Errorf("count session %q: %w", row.ID, row.err()))
@@ -265,7 +265,7 @@ func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids
 
 // shortener abbreviates ids on a terminal. ids are all ids of the store, sorted.
 func shortener(p *printer, ids []string) func(id string) string {
-	if !p.terminal {
+	if !p.Terminal {
 		return clean
 	}
 	return func(id string) string { return clean(abbreviate(id, ids)) }

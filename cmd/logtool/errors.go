@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
@@ -61,7 +62,7 @@ func exitCode(err error) int {
 // empty without an error, and if the reader of the output has closed it.
 func explain(err error) string {
 	switch {
-	case err == nil, pipeClosed(err):
+	case err == nil, term.PipeClosed(err):
 		return ""
 	case errors.Is(err, context.Canceled):
 		return "interrupted"

@@ -178,7 +178,7 @@ func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x ex
 		return err
 	}
 	if x.all {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	f := exportFormats[x.format]
 	folder := isDir(x.file) || strings.HasSuffix(x.file, "/")

@@ -169,49 +169,18 @@ func TestOutputEndsTheProgress(t *testing.T) {
 	now := time.Unix(1000, 0)
 	a := &app{out: tty, err: tty, now: func() time.Time { return now }, getenv: environment("PAGER=cat TERM=xterm NO_COLOR=1")}
 	a.startProgress("searching")
-	a.progress.begin()
+	a.progress.Begin()
 	now = now.Add(3 * time.Second)
-	a.progress.draw()
+	a.progress.Draw()
 	p := a.printer()
-	p.printf("found\n")
-	if err := p.flush(); err != nil {
+	p.Printf("found\n")
+	if err := p.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	a.progress.draw()
+	a.progress.Draw()
 	tty.Close()
 	text, _ := io.ReadAll(screen) // a closed terminal is an error
 	if want := "\r\x1b[Ksearching: 3s\r\x1b[Kfound\r\n"; string(text) != want {
 		t.Errorf("the terminal got %q, want %q", text, want)
-	}
-}
-
-// Lines break at spaces, keep their indent, and lose nothing but spaces.
-func TestWrapper(t *testing.T) {
-	for text, want := range map[string]string{
-		"short\n":                        "short\n",
-		"  one two three four\n":         "  one two\n  three four\n",
-		"0123456789abcdef\n":             "0123456789ab\ncdef\n",
-		"\x1b[31mone two three\x1b[0m\n": "\x1b[31mone two\nthree\x1b[0m\n",
-		"名名名名名名名\n":                      "名名名名名名\n名\n",
-		"no end of a line":               "no end of a\nline",
-		"twelve colum\x1b[0m\n":          "twelve colum\x1b[0m\n",
-		"                    deep\n":     "deep\n",
-	} {
-		for size := 1; size <= len(text); size++ {
-			var out strings.Builder
-			w := &wrapper{w: &out, width: 12}
-			for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
-				if _, err := io.WriteString(w, rest[:min(size, len(rest))]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.flush(); err != nil {
-				t.Fatal(err)
-			}
-			if out.String() != want {
-				t.Errorf("%q becomes %q, want %q", text, out.String(), want)
-				break
-			}
-		}
 	}
 }

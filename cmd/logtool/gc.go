@@ -66,7 +66,7 @@ func (a *app) index(ctx context.Context, log *eventlog.Log, rebuild bool) error 
 		return err
 	}
 	done := map[string]bool{"reindexed": true}
-	return a.answer(done, func(p *printer) { p.printf("the search index was rebuilt\n") })
+	return a.answer(done, func(p *printer) { p.Printf("the search index was rebuilt\n") })
 }
 
 // garbageRow is a blob or a file that gc or redact removed, with --json.
@@ -89,7 +89,7 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 	if grace == 0 {
 		opts.Grace = -1
 	}
-	a.progress.readsAll()
+	a.progress.ReadsAll()
 	garbage, err := erase.Collect(ctx, log, opts)
 	var rows []garbageRow
 	for _, l := range garbage.Leftovers {
@@ -101,21 +101,21 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 	p := a.printer()
 	for _, g := range rows {
 		if a.json {
-			if err := p.value(g); err != nil {
+			if err := p.Value(g); err != nil {
 				return err
 			}
 		} else if dry {
-			p.printf("would remove %s, %s\n", clean(string(g.Blob)+g.Path), size(g.Bytes))
+			p.Printf("would remove %s, %s\n", clean(string(g.Blob)+g.Path), size(g.Bytes))
 		}
 	}
 	sum := gcSum{int64(len(garbage.Blobs)), int64(len(garbage.Leftovers)), garbage.Bytes(), dry}
 	switch {
 	case a.json:
-		_ = p.value(sum) // flush returns the error
+		_ = p.Value(sum) // flush returns the error
 	case err == nil || len(rows) > 0:
-		p.printf("%s\n", sum.text(grace))
+		p.Printf("%s\n", sum.text(grace))
 	}
-	if flushed := p.flush(); err == nil {
+	if flushed := p.Flush(); err == nil {
 		err = flushed
 	}
 	return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 )
 
 const rootHelp = `Import, read, check, extend and move logs of AI conversations. logtool alone lists the
@@ -53,8 +55,8 @@ func (a *app) helpCommand() *cobra.Command {
 func (a *app) setHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		p := a.printer()
-		p.printf("%s", fitHelp(a.helpOf(cmd), cmp.Or(p.width, helpWidth)))
-		_ = p.flush() // nobody reads the help
+		p.Printf("%s", fitHelp(a.helpOf(cmd), cmp.Or(p.Width, helpWidth)))
+		_ = p.Flush() // nobody reads the help
 	})
 }
 
@@ -125,11 +127,11 @@ func (a *app) listed(cmd *cobra.Command) (all []*cobra.Command) {
 // fitHelp breaks the lines of a help.
 func fitHelp(text string, width int) string {
 	var out strings.Builder
-	lines := wrapper{w: &out, width: width}
+	lines := term.NewWrapper(&out, width)
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(&lines, "%s\n", hang(strings.TrimSuffix(line, "\n"), width))
+		fmt.Fprintf(lines, "%s\n", hang(strings.TrimSuffix(line, "\n"), width))
 	}
-	_ = lines.flush() // a strings.Builder returns no error
+	_ = lines.Flush() // a strings.Builder returns no error
 	return out.String()
 }
 

@@ -87,12 +87,12 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x 
 	case "json":
 		err = p.historyRows(entries)
 	default:
-		err = p.stream(func(w io.Writer) error { return x.request(ctx, log, w, entries) })
+		err = p.Stream(func(w io.Writer) error { return x.request(ctx, log, w, entries) })
 	}
 	if err != nil {
 		return err
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // history is the messages of a history, which are read one after the other.
@@ -154,7 +154,7 @@ func (p *printer) history(entries history, full bool) error {
 func (p *printer) historyRows(entries history) error {
 	for e, err := range entries {
 		if err == nil {
-			err = p.value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message})
+			err = p.Value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message})
 		}
 		if err != nil {
 			return err

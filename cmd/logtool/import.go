@@ -90,7 +90,7 @@ type importRun struct {
 }
 
 func (x *importRun) run(ctx context.Context) error {
-	return x.app.progress.run(func() error { return x.find(ctx) })
+	return x.app.progress.Run(func() error { return x.find(ctx) })
 }
 
 // find finds the files and imports them.

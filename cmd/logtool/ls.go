@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -160,8 +161,8 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 				damaged++
 			}
 			if !x.app.json {
-				t.add(row.cells(p, ids, l.long))
-			} else if err := p.value(row.json()); err != nil {
+				t.Add(row.cells(p, ids, l.long))
+			} else if err := p.Value(row.json()); err != nil {
 				return err
 			}
 			batch[i] = nil
@@ -169,9 +170,9 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 	}
 	x.end()
 	if !x.app.json {
-		p.print(t)
+		p.Print(t)
 	}
-	return cmp.Or(p.flush(), unreadable(damaged))
+	return cmp.Or(p.Flush(), unreadable(damaged))
 }
 
 // mayMatch rejects sessions that need not be read.
@@ -212,16 +213,16 @@ func (l *listing) order(rows []*sessionRow) {
 }
 
 // sessions is the table of ls. On a terminal it has the source and the folder.
-func (p *printer) sessions(long bool) table {
-	t := table{heading: []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, right: []int{1}, keep: "TITLE"}
+func (p *printer) sessions(long bool) term.Table {
+	t := term.Table{Heading: []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, Right: []int{1}, Keep: "TITLE", Whole: []string{"ID", "LAST ACTIVITY"}, Ends: []string{"FOLDER"}}
 	switch {
 	case long:
-		t.heading = []string{"ID", "SOURCE", "EVENTS", "ORPHANED", "TURNS", "MESSAGES", "FORKS", "OUTPUT", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
-		t.right = []int{2, 3, 4, 5, 6, 7, 8, 9}
-		t.drop = []string{"FROM", "SIZE", "ORPHANED", "FORKS", "TURNS", "OUTPUT", "EVENTS", "COST", "MESSAGES", "SOURCE"}
-	case p.terminal:
-		t.heading = []string{"ID", "SOURCE", "FOLDER", "EVENTS", "LAST ACTIVITY", "TITLE"}
-		t.right, t.drop = []int{3}, []string{"EVENTS", "FOLDER", "SOURCE"}
+		t.Heading = []string{"ID", "SOURCE", "EVENTS", "ORPHANED", "TURNS", "MESSAGES", "FORKS", "OUTPUT", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
+		t.Right = []int{2, 3, 4, 5, 6, 7, 8, 9}
+		t.Drop = []string{"FROM", "SIZE", "ORPHANED", "FORKS", "TURNS", "OUTPUT", "EVENTS", "COST", "MESSAGES", "SOURCE"}
+	case p.Terminal:
+		t.Heading = []string{"ID", "SOURCE", "FOLDER", "EVENTS", "LAST ACTIVITY", "TITLE"}
+		t.Right, t.Drop = []int{3}, []string{"EVENTS", "FOLDER", "SOURCE"}
 	}
 	return t
 }
@@ -234,14 +235,14 @@ func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 		title = "unreadable: " + clean(onOneLine(row.err().Error()))
 	}
 	id, source := clean(row.ID), cmp.Or(clean(row.Source), "-")
-	if p.terminal {
+	if p.Terminal {
 		id = clean(abbreviate(row.ID, ids))
 		if row.Kind() == fork.KindFork && row.title() == "" && !row.Missing { // the description names the parent
 			title = strings.Replace(title, clean(row.Parent), clean(abbreviate(row.Parent, ids)), 1)
 		}
 	}
 	switch {
-	case !long && p.terminal:
+	case !long && p.Terminal:
 		return []string{id, source, row.folder(), thousands(row.Events), p.when(row.Last()), title}
 	case !long:
 		return []string{id, thousands(row.Events), p.when(row.Last()), title}

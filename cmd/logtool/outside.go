@@ -216,10 +216,10 @@ func (a *app) abort(ctx context.Context, log *eventlog.Log, session string, x ev
 	row := abortRow{Session: session, Before: before, Status: after.Status, Runner: found.Runner}
 	return a.answer(row, func(p *printer) {
 		if row.Runner != "" {
-			p.printf("%s: asked runner %s to end the turn\n", clean(session), clean(row.Runner))
+			p.Printf("%s: asked runner %s to end the turn\n", clean(session), clean(row.Runner))
 			return
 		}
-		p.printf("%s: %s, was %s\n", clean(session), row.Status, before)
+		p.Printf("%s: %s, was %s\n", clean(session), row.Status, before)
 	})
 }
 

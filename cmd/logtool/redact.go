@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -206,11 +207,11 @@ func (r *redactRun) print(done *erase.Redaction, failed error) error {
 	}
 	var err error
 	if r.app.json {
-		err = r.value(newRedactionRow(done, r.dry))
+		err = r.Value(newRedactionRow(done, r.dry))
 	} else {
 		r.report(done)
 	}
-	return cmp.Or(redactError(failed), errors.Join(err, r.flush()))
+	return cmp.Or(redactError(failed), errors.Join(err, r.Flush()))
 }
 
 // redactError adds a hint to a failed redaction.
@@ -230,32 +231,32 @@ func (r *redactRun) report(done *erase.Redaction) {
 		erased, sum = "would erase", "to erase"
 	}
 	for _, e := range done.Erased {
-		r.printf("%s %s\n", erased, reference(e))
+		r.Printf("%s %s\n", erased, reference(e))
 	}
 	for _, b := range done.Blobs {
-		r.printf("%s blob %s, %s\n", erased, b.Blob, size(b.Bytes))
+		r.Printf("%s blob %s, %s\n", erased, b.Blob, size(b.Bytes))
 	}
 	for _, t := range done.TornTails {
-		r.printf("%s %s of session %s\n", erased, tailText(t), clean(t.Session))
+		r.Printf("%s %s of session %s\n", erased, tailText(t), clean(t.Session))
 	}
 	for _, seq := range done.Already {
-		r.printf("event %d is redacted already\n", seq)
+		r.Printf("event %d is redacted already\n", seq)
 	}
 	for _, e := range done.Untouched {
-		r.printf("%s %s: it may repeat the content; redact it too if it does\n", r.paint(yellow, "not touched:"), reference(e))
+		r.Printf("%s %s: it may repeat the content; redact it too if it does\n", r.Paint(term.Yellow, "not touched:"), reference(e))
 	}
 	for _, session := range done.Unread {
-		r.printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.paint(yellow, "not touched:"), clean(session))
+		r.Printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.Paint(term.Yellow, "not touched:"), clean(session))
 	}
 	for _, kept := range done.Retained {
-		r.printf("%s %s: %s\n", r.paint(yellow, "not touched:"), kept.Where, kept.Remedy)
+		r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "not touched:"), kept.Where, kept.Remedy)
 	}
 	events, blobs := int64(len(done.Erased)), int64(len(done.Blobs))
 	text := amounts(amount{events, "event"}, amount{blobs, "blob"}) + " " + sum
 	if events+blobs > 0 {
 		text += ". " + beyond
 	}
-	r.printf("%s\n", text)
+	r.Printf("%s\n", text)
 }
 
 // beyond names the copies that no redaction reaches.

@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
@@ -78,17 +79,17 @@ func (a *app) replay(ctx context.Context, log *eventlog.Log, session string, thr
 		if err == nil {
 			row := r.step(&s)
 			if a.json {
-				err = p.value(row)
+				err = p.Value(row)
 			} else {
 				err = p.step(row)
 			}
 		}
 		if err != nil {
-			_ = p.flush() // err came first
+			_ = p.Flush() // err came first
 			return pastEnd(ctx, log, session, err)
 		}
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // stepRow is an event of replay with --json.
@@ -309,8 +310,8 @@ func (p *printer) step(row stepRow) error {
 	}
 	changes := strings.Join(row.lines, " · ")
 	if changes == "" {
-		changes = p.paint(dim, "no change")
+		changes = p.Paint(term.Dim, "no change")
 	}
-	_, err := fmt.Fprintf(p.w, "%s %s  %s\n", p.paint(dim, at(row.Seq)), name, changes)
+	_, err := fmt.Fprintf(p, "%s %s  %s\n", p.Paint(term.Dim, at(row.Seq)), name, changes)
 	return err
 }

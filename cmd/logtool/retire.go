@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/retire"
 )
@@ -83,7 +84,7 @@ func (a *app) retire(ctx context.Context, before time.Time, x retireOptions) err
 	if !x.yes {
 		m = forReading
 	}
-	return src.with(m, func(log *eventlog.Log) error { return errors.Join(r.run(ctx, log, before), r.flush()) })
+	return src.with(m, func(log *eventlog.Log) error { return errors.Join(r.run(ctx, log, before), r.Flush()) })
 }
 
 // archivePlace is the folder of an archive. It rejects the store itself.
@@ -130,7 +131,7 @@ func (r *retireRun) steps(log *eventlog.Log, plan *retire.Plan) (steps []func(co
 			func(context.Context) error {
 				path, err := plan.WriteManifest(r.archive.path, r.app.now())
 				if err == nil && !r.app.json {
-					r.printf("archived %s in %s, as %s says\n", count(len(plan.Sessions), "session"), clean(r.archive.path), clean(path))
+					r.Printf("archived %s in %s, as %s says\n", count(len(plan.Sessions), "session"), clean(r.archive.path), clean(path))
 				}
 				return err
 			})
@@ -169,17 +170,17 @@ func (r *retireRun) list(plan *retire.Plan) error {
 	for _, row := range rows {
 		switch {
 		case r.app.json:
-			if err := r.value(row); err != nil {
+			if err := r.Value(row); err != nil {
 				return err
 			}
 		case row.Kept != "":
-			r.printf("%s %s: %s\n", r.paint(yellow, "stays"), clean(row.Session), clean(row.Kept))
+			r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "stays"), clean(row.Session), clean(row.Kept))
 		default:
-			r.printf("%s %s: %s, %s, last used %s\n", verb, clean(row.Session), count(row.Events, "event"), size(row.Bytes), r.when(row.Last))
+			r.Printf("%s %s: %s, %s, last used %s\n", verb, clean(row.Session), count(row.Events, "event"), size(row.Bytes), r.when(row.Last))
 		}
 	}
 	if !r.app.json {
-		r.printf("%s, %s, %s %s%s\n", count(len(gone), "session"), count(events, "event"), size(bytes), r.sum(), r.hint(len(gone)))
+		r.Printf("%s, %s, %s %s%s\n", count(len(gone), "session"), count(events, "event"), size(bytes), r.sum(), r.hint(len(gone)))
 	}
 	return nil
 }

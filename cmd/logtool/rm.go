@@ -69,7 +69,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 				return err
 			}
 		}
-		return p.flush()
+		return p.Flush()
 	}
 	ordered := make([]string, len(order))
 	for i, n := range order {
@@ -78,13 +78,13 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 	// Possible forks were checked above.
 	err = erase.RemoveEach(ctx, log, ordered, func(id string) error { return a.removed(p, forest.Node(id), false) },
 		erase.RemoveOptions{DespiteUnreadable: true})
-	return errors.Join(err, p.flush())
+	return errors.Join(err, p.Flush())
 }
 
 func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	events, bytes := n.Info.Events(), n.Info.Bytes
 	if a.json {
-		return p.value(removalRow{n.ID, events, bytes, dry})
+		return p.Value(removalRow{n.ID, events, bytes, dry})
 	}
 	verb := "removed"
 	if dry {
@@ -94,7 +94,7 @@ func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	if n.Info.Err != nil {
 		content = "damaged"
 	}
-	p.printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
+	p.Printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -23,12 +24,12 @@ type app struct {
 	now    func() time.Time
 	// setMemory bounds the memory of the program; nil does not.
 	setMemory func(sessions int)
-	pager     *pager // shows the output; nil without a pager
+	pager     *term.Pager // shows the output; nil without a pager
 
 	args     []string                  // the command line
 	traits   map[*cobra.Command]traits // of the commands
 	declared []*cobra.Command          // all of them, in the order of the help
-	progress *progress                 // of the command; nil for none
+	progress *term.Progress            // of the command; nil for none
 
 	store  string        // --store
 	json   bool          // --json
@@ -160,7 +161,7 @@ const finishTime = 3 * time.Second
 // with runs f on the log at a place. A command that writes first tries to finish an
 // interrupted erasure.
 func (at place) with(m mode, f func(*eventlog.Log) error) error {
-	return at.progress.run(func() error { return at.run(m, f) })
+	return at.progress.Run(func() error { return at.run(m, f) })
 }
 
 func (at place) run(m mode, f func(*eventlog.Log) error) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -81,7 +82,7 @@ func (a *app) answerTree(run *runlog.Run) error {
 	}
 	p := a.printer()
 	p.run(run, "")
-	return p.flush()
+	return p.Flush()
 }
 
 func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f func(*runlog.Run) error) error {
@@ -96,7 +97,7 @@ func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f f
 
 // run prints a run; in is the indentation.
 func (p *printer) run(r *runlog.Run, in string) {
-	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
+	p.Printf("%s%s  %s\n", in, p.Paint(term.Bold, clean(r.Session)), p.Paint(term.Dim, runAbout(r)))
 	for _, t := range r.Turns {
 		p.runTurn(t, in+indent)
 	}
@@ -132,15 +133,15 @@ func runAbout(r *runlog.Run) string {
 func unpriced(n int) string { return count(n, "answer") + " unpriced" }
 
 func (p *printer) runTurn(t *runlog.Turn, in string) {
-	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
+	words := []string{fmt.Sprintf("turn %d", t.Index), p.Paint(term.Dim, at(t.From))}
 	if input := inputOf(t.Input, 80); input != "" {
 		words = append(words, input)
 	}
-	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
+	words = append(words, p.Paint(term.Dim, strings.Join(turnAbout(t), " · ")))
 	if t.Orphaned {
-		words = append(words, p.paint(yellow, orphanedMark))
+		words = append(words, p.Paint(term.Yellow, orphanedMark))
 	}
-	p.printf("%s%s\n", in, strings.Join(words, "  "))
+	p.Printf("%s%s\n", in, strings.Join(words, "  "))
 	p.effectLines(nil, nil, t.Pauses, in+indent)
 	for _, op := range t.Ops {
 		p.op(op, in+indent)
@@ -185,20 +186,20 @@ func duration(started, ended time.Time) string {
 }
 
 func (p *printer) op(op *runlog.Op, in string) {
-	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
+	words := []string{string(op.Kind), clean(op.Name), p.Paint(term.Dim, at(op.Seq)), p.Paint(opStyle(op.Status), string(op.Status))}
 	if !op.Ended.IsZero() {
-		words = append(words, p.paint(dim, duration(op.Started, op.Ended)))
+		words = append(words, p.Paint(term.Dim, duration(op.Started, op.Ended)))
 	}
 	if op.Error != "" {
-		words = append(words, p.paint(red, brief(op.Error, 80)))
+		words = append(words, p.Paint(term.Red, brief(op.Error, 80)))
 	}
 	if op.Orphaned {
-		words = append(words, p.paint(yellow, orphanedMark))
+		words = append(words, p.Paint(term.Yellow, orphanedMark))
 	}
 	if op.By != "" {
 		words = append(words, "recorded"+decided("", op.By, op.Reason, nil))
 	}
-	p.printf("%s%s\n", in, strings.Join(words, " "))
+	p.Printf("%s%s\n", in, strings.Join(words, " "))
 	p.effectLines(op.Reviews, op.Attempts, op.Pauses, in+indent)
 	for _, c := range op.Children {
 		p.childOp(c, in+indent)
@@ -227,7 +228,7 @@ func (p *printer) effectLines(reviews []runlog.Review, attempts []runlog.Attempt
 	}
 	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(x.seq, y.seq) })
 	for _, l := range lines {
-		p.printf("%s%s\n", in, p.paint(dim, l.text))
+		p.Printf("%s%s\n", in, p.Paint(term.Dim, l.text))
 	}
 }
 
@@ -256,14 +257,14 @@ func attemptLine(x *runlog.Attempt) string {
 	return text + "failed: " + brief(x.Error, 80)
 }
 
-func opStyle(s runlog.OpStatus) style {
+func opStyle(s runlog.OpStatus) term.Style {
 	switch s {
 	case runlog.OpFailed:
-		return red
+		return term.Red
 	case runlog.OpOpen:
-		return yellow
+		return term.Yellow
 	}
-	return green
+	return term.Green
 }
 
 func (p *printer) runLog(l *runlog.Log) {
@@ -271,7 +272,7 @@ func (p *printer) runLog(l *runlog.Log) {
 	for i := range l.Turns {
 		cells = append(cells, turnCells(&l.Turns[i]))
 	}
-	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
+	p.Table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
 	line := count(len(l.Turns), "turn") + ", cost " + price(l.TotalCost)
 	if l.Unpriced > 0 {
 		line += ", " + unpriced(l.Unpriced)
@@ -282,7 +283,7 @@ func (p *printer) runLog(l *runlog.Log) {
 			line += ", " + unpriced(l.TreeUnpriced)
 		}
 	}
-	p.printf("%s\n", line)
+	p.Printf("%s\n", line)
 }
 
 func turnCells(t *runlog.LogTurn) []string {
@@ -313,16 +314,16 @@ func (p *printer) childOp(c *runlog.ChildOp, in string) {
 	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), childState(c)}
 	switch {
 	case c.Missing:
-		words = append(words, p.paint(yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
+		words = append(words, p.Paint(term.Yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
 	case c.Inherited:
-		words = append(words, p.paint(dim, "inherited"))
+		words = append(words, p.Paint(term.Dim, "inherited"))
 	case c.Elsewhere:
-		words = append(words, p.paint(dim, clean(c.SessionID)+" is shown elsewhere"))
+		words = append(words, p.Paint(term.Dim, clean(c.SessionID)+" is shown elsewhere"))
 	}
 	if text := cmp.Or(c.Error, c.Summary, c.Task); text != "" {
-		words = append(words, p.paint(dim, brief(text, 80)))
+		words = append(words, p.Paint(term.Dim, brief(text, 80)))
 	}
-	p.printf("%s%s\n", in, strings.Join(words, " · "))
+	p.Printf("%s%s\n", in, strings.Join(words, " · "))
 	if c.Run != nil {
 		p.run(c.Run, in+indent)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
@@ -238,7 +239,7 @@ func (p *printer) runs(rows []*runRow) {
 		cells = append(cells, []string{clean(row.Session), cmp.Or(string(row.Status), "-"), cmp.Or(clean(row.Agent), "-"),
 			cmp.Or(clean(row.Runner), "-"), p.when(row.Since), cmp.Or(open, "-")})
 	}
-	p.table([]string{"SESSION", "STATUS", "AGENT", "RUNNER", "SINCE", "WAITS FOR"}, cells)
+	p.Print(term.Table{Heading: []string{sessionHeading, "STATUS", "AGENT", "RUNNER", "SINCE", "WAITS FOR"}, Rows: cells, Whole: []string{sessionHeading}})
 }
 
 // waitsFor describes what a session waits for, in one line.

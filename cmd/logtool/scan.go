@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/secrets"
@@ -57,7 +58,7 @@ func (a *app) scan(ctx context.Context, log *eventlog.Log, args []string) error 
 		return err
 	}
 	if len(sessions) == 0 {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	x := scanned{printer: a.printer(), seqs: map[string][]int64{}}
 	var failed []error
@@ -71,14 +72,14 @@ func (a *app) scan(ctx context.Context, log *eventlog.Log, args []string) error 
 			x.place(f)
 			continue
 		}
-		if err := x.value(secretRow{f.Session, f.Seq, f.Type, f.Member, f.Rule, f.Unmasked}); err != nil {
+		if err := x.Value(secretRow{f.Session, f.Seq, f.Type, f.Member, f.Rule, f.Unmasked}); err != nil {
 			return err
 		}
 	}
 	if !a.json && (x.found > 0 || len(failed) == 0) {
 		x.advise()
 	}
-	failed = append(failed, x.flush(), x.err())
+	failed = append(failed, x.Flush(), x.err())
 	return errors.Join(failed...)
 }
 
@@ -107,19 +108,19 @@ func (x *scanned) place(f secrets.Located) {
 	if f.Unmasked {
 		note = "  (redact keeps this member: remove the session)"
 	}
-	x.printf("%s  #%d %s  %s  %s%s\n", clean(f.Session), f.Seq, clean(string(f.Type)), clean(f.Member), x.paint(yellow, f.Rule), note)
+	x.Printf("%s  #%d %s  %s  %s%s\n", clean(f.Session), f.Seq, clean(string(f.Type)), clean(f.Member), x.Paint(term.Yellow, f.Rule), note)
 }
 
 // advise prints the commands that erase the secrets.
 func (x *scanned) advise() {
 	if x.found == 0 {
-		x.printf("no secret found\n")
+		x.Printf("no secret found\n")
 		return
 	}
-	x.printf("\n")
+	x.Printf("\n")
 	for _, session := range x.sessions {
 		if seqs := x.seqs[session]; len(seqs) > 0 {
-			x.printf("erase: logtool redact %s %s\n", shellWord(session), ranges(seqs))
+			x.Printf("erase: logtool redact %s %s\n", shellWord(session), ranges(seqs))
 		}
 	}
 }
@@ -167,7 +168,7 @@ func (a *app) printRules(args []string) error {
 		cells = append(cells, []string{r.Name, r.Finds})
 	}
 	return printRows(a, rows, func(p *printer) {
-		p.table([]string{"RULE", "FINDS"}, cells)
-		p.printf("\n%s of %s, compared with %s\n", count(len(rows), "rule"), secrets.RulesDate, secrets.RulesSource)
+		p.Table([]string{"RULE", "FINDS"}, cells)
+		p.Printf("\n%s of %s, compared with %s\n", count(len(rows), "rule"), secrets.RulesDate, secrets.RulesSource)
 	})
 }

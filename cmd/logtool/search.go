@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/search"
@@ -123,7 +124,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		}
 		s.session = session
 	} else {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	query := s.query()
 	if s.narrows() {
@@ -149,7 +150,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		}
 	}
 	out.end()
-	if err := errors.Join(append(failed, out.flush())...); err != nil {
+	if err := errors.Join(append(failed, out.Flush())...); err != nil {
 		return err
 	}
 	if out.shown == 0 {
@@ -235,7 +236,7 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 	}
 	p.here, p.shown = p.here+1, p.shown+1
 	if p.json {
-		return true, p.value(newHitRow(hit, p.title, orphaned))
+		return true, p.Value(newHitRow(hit, p.title, orphaned))
 	}
 	p.line(hit, orphaned)
 	return true, nil
@@ -264,22 +265,22 @@ func (p *hitPrinter) heading(hit search.Hit) {
 		return
 	}
 	if p.shown > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 	}
 	name := clean(hit.Session)
 	if p.title == "" {
-		p.printf("%s\n", p.paint(bold, name))
+		p.Printf("%s\n", p.Paint(term.Bold, name))
 		return
 	}
-	p.printf("%s  %s\n", p.paint(bold, brief(p.title, titleColumns)), p.paint(dim, name))
+	p.Printf("%s  %s\n", p.Paint(term.Bold, brief(p.title, titleColumns)), p.Paint(term.Dim, name))
 }
 
 func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 	mark := ""
 	if orphaned {
-		mark = " · " + p.paint(yellow, orphanedMark)
+		mark = " · " + p.Paint(term.Yellow, orphanedMark)
 	}
-	p.printf("  %s %s · %s%s\n    %s\n", p.paint(dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
+	p.Printf("  %s %s · %s%s\n    %s\n", p.Paint(term.Dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
 }
 
 // source is the role of a message, else the type of the event.
@@ -306,7 +307,7 @@ func (p *hitPrinter) marked(s search.Snippet) string {
 	}
 	at := 0
 	for _, m := range s.Matches {
-		text.WriteString(clean(s.Text[at:m.From]) + p.paint(red, clean(s.Text[m.From:m.To])))
+		text.WriteString(clean(s.Text[at:m.From]) + p.Paint(term.Red, clean(s.Text[m.From:m.To])))
 		at = m.To
 	}
 	text.WriteString(clean(s.Text[at:]))
@@ -319,9 +320,9 @@ func (p *hitPrinter) marked(s search.Snippet) string {
 // end prints how to find more hits of the session, if it has more.
 func (p *hitPrinter) end() {
 	if p.more && !p.json && p.limit > 0 && p.shown == p.limit {
-		p.printf("\n%s\n", p.paint(dim, "there is more: --limit 0 shows all"))
+		p.Printf("\n%s\n", p.Paint(term.Dim, "there is more: --limit 0 shows all"))
 	} else if p.more && !p.json {
-		p.printf("  %s\n", p.paint(dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
+		p.Printf("  %s\n", p.Paint(term.Dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
 	}
 	p.more = false
 }

@@ -121,7 +121,7 @@ func (at place) openStore(m mode) (store eventlog.Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	store = at.progress.metered(store)
+	store = metered(store, at.progress)
 	if at.mask {
 		return secrets.View(store, secrets.Default()), nil
 	}

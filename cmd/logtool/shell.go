@@ -48,8 +48,8 @@ so on. man finds them, for example, in ~/.local/share/man/man1.`,
 				return fmt.Errorf("write manual pages: %w", err)
 			}
 			p := a.printer()
-			p.printf("%s in %s\n", count(pages, "page"), clean(args[0]))
-			return p.flush()
+			p.Printf("%s in %s\n", count(pages, "page"), clean(args[0]))
+			return p.Flush()
 		},
 	}, traits{section: secOther, noJSON: true, args: []argument{folderArg}})
 }
@@ -89,5 +89,5 @@ func (a *app) version() error {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}
-	return a.answer(v, func(p *printer) { p.printf("logtool %s, format %d, %s\n", v.Version, v.Format, v.Go) })
+	return a.answer(v, func(p *printer) { p.Printf("logtool %s, format %d, %s\n", v.Version, v.Format, v.Go) })
 }

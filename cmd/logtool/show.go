@@ -259,7 +259,7 @@ func joiner(r *renderer, hold int) *transcript.Joiner {
 
 func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 	if p.raw {
-		return p.printer.raw(e.Line())
+		return p.printer.Raw(e.Line())
 	}
 	orphaned, err := p.marker.orphaned(ctx, &e)
 	if err != nil {
@@ -268,7 +268,7 @@ func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 	if p.json {
 		row := newEventRow(&e)
 		row.Orphaned = orphaned
-		return p.value(row)
+		return p.Value(row)
 	}
 	x := (*transcript.Entry)(nil)
 	if p.effects == nil {
@@ -300,7 +300,7 @@ func (p *eventPrinter) unfinished() error {
 func (p *eventPrinter) stop(err error) error {
 	waiting := p.transcript.Flush()
 	p.renderer.finish()
-	for _, next := range []error{waiting, p.flush(), p.markError} {
+	for _, next := range []error{waiting, p.Flush(), p.markError} {
 		if err == nil {
 			err = next
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -160,15 +161,16 @@ func (a *app) snapshots(ctx context.Context, log *eventlog.Log, session string, 
 	}
 	slices.Reverse(rows)
 	return printRows(a, rows, func(p *printer) {
-		if len(rows) == 0 && p.terminal {
-			p.printf("no snapshots\n")
+		if len(rows) == 0 && p.Terminal {
+			p.Printf("no snapshots\n")
 			return
 		}
 		var cells [][]string
 		for i := range rows {
 			cells = append(cells, rows[i].cells(p))
 		}
-		p.table([]string{"SEQ", "PROJECTION", "INDEX", "TURN", "TRIGGER", "COVERS", "STATE", "TIME", "ID"}, cells, 0, 2, 3, 5)
+		p.Print(term.Table{Heading: []string{"SEQ", "PROJECTION", "INDEX", "TURN", "TRIGGER", "COVERS", "STATE", "TIME", "ID"}, Rows: cells,
+			Right: []int{0, 2, 3, 5}, Whole: []string{"ID"}})
 	})
 }
 

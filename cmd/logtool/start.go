@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/runlog"
 )
@@ -44,13 +45,13 @@ func (a *app) welcome(at place) error {
 		return nil
 	}
 	p := a.printer()
-	p.printf("%s\n", p.fit("No sessions yet in "+clean(at.String())))
+	p.Printf("%s\n", p.Fit("No sessions yet in "+clean(at.String())))
 	p.goOn([][2]string{
 		{a.commandLine("import"), "list the transcripts of other programs on this machine"},
 		{a.commandLine("import --known"), "import all of them"},
 		{"logtool help", "list the commands"},
 	})
-	return p.flush()
+	return p.Flush()
 }
 
 // overview prints the newest sessions, the week, and commands to go on.
@@ -69,7 +70,7 @@ func (a *app) overview(ctx context.Context, log *eventlog.Log, all []*sessionRow
 		return err
 	}
 	err = a.answer(week, func(p *printer) {
-		p.printf("\n%s in the last 7 days, cost: %s\n", count(week.Sessions, "session"), priced(week.Spend))
+		p.Printf("\n%s in the last 7 days, cost: %s\n", count(week.Sessions, "session"), priced(week.Spend))
 		p.goOn([][2]string{
 			{a.commandLine("show " + shellWord(shortener(p, ids)(newest))), "show the newest session"},
 			{a.commandLine("search TEXT"), "find text in all sessions"},
@@ -108,8 +109,8 @@ func (p *printer) goOn(commands [][2]string) {
 	for _, c := range commands {
 		wide = max(wide, columns(c[0]))
 	}
-	p.printf("\n")
+	p.Printf("\n")
 	for _, c := range commands {
-		p.printf("  %s%s  %s\n", c[0], strings.Repeat(" ", wide-columns(c[0])), p.paint(dim, c[1]))
+		p.Printf("  %s%s  %s\n", c[0], strings.Repeat(" ", wide-columns(c[0])), p.Paint(term.Dim, c[1]))
 	}
 }

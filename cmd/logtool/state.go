@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/projection"
@@ -78,10 +79,10 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, session string, set 
 		return err
 	}
 	p := a.printer()
-	if err := p.raw(state); err != nil {
+	if err := p.Raw(state); err != nil {
 		return err
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // pastEnd adds the seq of the last event to an error about a missing event.
@@ -178,18 +179,18 @@ func (a *app) explainState(ctx context.Context, log *eventlog.Log, l *projection
 }
 
 func (p *printer) explain(x *explainRow, name string) {
-	p.printf("%s of %s at %s\n", clean(name), clean(x.Session), at(x.Seq))
+	p.Printf("%s of %s at %s\n", clean(name), clean(x.Session), at(x.Seq))
 	for _, line := range x.from() {
-		p.printf("  %s\n", line)
+		p.Printf("  %s\n", line)
 	}
 	for _, s := range x.Passed {
-		p.printf("  %s snapshot %s of %s: %s\n", p.paint(yellow, "passed over"), at(s.Seq), clean(s.Projection), clean(s.Reason))
+		p.Printf("  %s snapshot %s of %s: %s\n", p.Paint(term.Yellow, "passed over"), at(s.Seq), clean(s.Projection), clean(s.Reason))
 	}
 	read := count(x.Events, "event") + ", " + size(x.Bytes)
 	if x.Bodies > 0 {
 		read += ", and " + size(x.Bodies) + " of snapshots kept elsewhere"
 	}
-	p.printf("  read %s\n  %s\n", read, x.Branch)
+	p.Printf("  read %s\n  %s\n", read, x.Branch)
 }
 
 // from names the snapshots that the states began from, one line for each snapshot.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/runlog"
 )
@@ -74,15 +75,15 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 func (p *printer) stats(s *runlog.Stats, days int) {
 	p.tallies("SOURCE", append(sources(s), group{"all", s.Total}))
 	if len(s.ByModel) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 		p.spends("MODEL", modelRows(s))
 	}
 	if len(s.ByTool) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 		p.tools(s.ByTool)
 	}
 	if len(s.ByDay) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 		p.days(s.ByDay, days)
 	}
 }
@@ -105,11 +106,11 @@ var tallyHeading = []string{"SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT",
 var tallyDrop = []string{"", "EVENTS", "CALLS", "OUTPUT", "SESSIONS", "MESSAGES"}
 
 func (p *printer) tallies(heading string, rows []group) {
-	t := table{heading: append([]string{heading}, tallyHeading...), right: []int{1, 2, 3, 4, 5, 6}, drop: tallyDrop}
+	t := term.Table{Heading: append([]string{heading}, tallyHeading...), Right: []int{1, 2, 3, 4, 5, 6}, Drop: tallyDrop, Whole: []string{treeHeading}}
 	for _, r := range rows {
-		t.rows = append(t.rows, append([]string{r.Name}, tallyCells(r.Tally)...))
+		t.Rows = append(t.Rows, append([]string{r.Name}, tallyCells(r.Tally)...))
 	}
-	p.print(t)
+	p.Print(t)
 }
 
 func tallyCells(t runlog.Tally) []string {
@@ -137,9 +138,9 @@ func (p *printer) tools(tools map[string]runlog.ToolTally) {
 	for _, name := range names {
 		t := tools[name]
 		cells = append(cells, []string{cmp.Or(brief(name, 40), "no tool named"), thousands(t.Calls), thousands(t.Failed),
-			thousands(t.Sessions), p.paint(cyan, bar(t.Calls, most))})
+			thousands(t.Sessions), p.Paint(term.Cyan, bar(t.Calls, most))})
 	}
-	p.print(table{heading: []string{"TOOL", "CALLS", "FAILED", "SESSIONS", ""}, rows: cells, right: []int{1, 2, 3}, drop: []string{""}})
+	p.Print(term.Table{Heading: []string{"TOOL", "CALLS", "FAILED", "SESSIONS", ""}, Rows: cells, Right: []int{1, 2, 3}, Drop: []string{""}})
 }
 
 // days prints the newest days, oldest first.
@@ -157,11 +158,11 @@ func (p *printer) days(days map[string]runlog.Tally, n int) {
 	var cells [][]string
 	for _, name := range names {
 		t := days[name]
-		cells = append(cells, append(append([]string{name}, tallyCells(t)...), p.paint(cyan, bar(t.Messages, most))))
+		cells = append(cells, append(append([]string{name}, tallyCells(t)...), p.Paint(term.Cyan, bar(t.Messages, most))))
 	}
-	p.print(table{heading: slices.Concat([]string{"DAY"}, tallyHeading, []string{""}), rows: cells, right: []int{1, 2, 3, 4, 5, 6}, drop: tallyDrop})
+	p.Print(term.Table{Heading: slices.Concat([]string{"DAY"}, tallyHeading, []string{""}), Rows: cells, Right: []int{1, 2, 3, 4, 5, 6}, Drop: tallyDrop})
 	if earlier > 0 {
-		p.printf("%s earlier: --days 0 shows all\n", count(earlier, "day"))
+		p.Printf("%s earlier: --days 0 shows all\n", count(earlier, "day"))
 	}
 }
 

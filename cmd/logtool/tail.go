@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/transcript"
@@ -109,10 +110,10 @@ func (t *tail) heading(x *tailSession) {
 		return
 	}
 	if t.printed != nil {
-		x.out.printf("\n")
+		x.out.Printf("\n")
 	}
 	t.printed = x
-	x.out.printf("%s\n", x.out.paint(bold, "==> "+clean(x.id)+" <=="))
+	x.out.Printf("%s\n", x.out.Paint(term.Bold, "==> "+clean(x.id)+" <=="))
 	x.out.renderer.begun = false
 }
 

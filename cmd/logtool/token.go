@@ -88,7 +88,7 @@ func (a *app) makeToken(ctx context.Context, log *eventlog.Log, session string, 
 		return err
 	}
 	row := tokenRow{Token: token, Kind: "snapshot", Session: session, Snapshot: snapshot, Signed: len(key) > 0}
-	return a.answer(row, func(p *printer) { _ = p.raw([]byte(token)) }) // flush returns the error
+	return a.answer(row, func(p *printer) { _ = p.Raw([]byte(token)) }) // flush returns the error
 }
 
 // findSnapshot is the id of the named snapshot, else of the newest one on the path.
@@ -121,7 +121,7 @@ func (a *app) showToken(token string, key []byte) error {
 		row.Session, row.Snapshot, what = ref.Session, ref.Snapshot, ref.Snapshot
 	}
 	return a.answer(row, func(p *printer) {
-		p.printf("%s %s of session %s, %s\n", row.Kind, clean(what), clean(row.Session), row.signature())
+		p.Printf("%s %s of session %s, %s\n", row.Kind, clean(what), clean(row.Session), row.signature())
 	})
 }
 

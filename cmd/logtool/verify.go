@@ -195,7 +195,7 @@ func (v *verifyRun) run(ctx context.Context) error {
 			return err
 		}
 	}
-	v.app.progress.say(v.line)
+	v.app.progress.Say(v.line)
 	for _, result := range results {
 		one := <-result
 		v.done.Add(1)
