@@ -80,7 +80,7 @@ func (a *app) group(cmd *cobra.Command, commands []*cobra.Command) *cobra.Comman
 
 func (a *app) agentGroup(commands ...*cobra.Command) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:   "agent",
+		Use:   "agent [COMMAND]",
 		Short: "List what agents wait for; answer, continue and end their work",
 		Long: `List what the agents of package flow do in the sessions and what they wait for, and
 give them what they wait for, from any process.`,
@@ -90,7 +90,7 @@ give them what they wait for, from any process.`,
 
 func (a *app) stateGroup(commands ...*cobra.Command) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:   "state",
+		Use:   "state [COMMAND]",
 		Short: "Print the states of a session; make, list and name snapshots",
 		Long: `A state is computed from the events of a session: its history, its open calls, its
 custom states. A snapshot stores a state, so that a program reads fewer events.`,
@@ -100,7 +100,7 @@ custom states. A snapshot stores a state, so that a program reads fewer events.`
 
 func (a *app) storeGroup(commands ...*cobra.Command) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:   "store",
+		Use:   "store [COMMAND]",
 		Short: "Check, repair, copy and clean the store; name one with --store",
 		Long: `--store names the store: a folder (one JSONL file per session), a sqlite file, a
 schema of a PostgreSQL server, or streams of a NATS server. A prefix decides which:
