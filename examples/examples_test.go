@@ -204,7 +204,7 @@ func TestErrors(t *testing.T) {
 	if err := os.WriteFile(file, damaged, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := output(t, program, dir, "s"); !strings.HasPrefix(got, "run logtool repair s: ") {
+	if got := output(t, program, dir, "s"); !strings.HasPrefix(got, "run logtool store repair s: ") {
 		t.Errorf("damage: %s", got)
 	}
 }

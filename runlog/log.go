@@ -13,11 +13,11 @@ import (
 // Log is a run as a list of turns, for evaluation and offline analysis: inputs,
 // outputs, tool calls and costs.
 type Log struct {
-	SessionID string     `json:"session_id"`
+	SessionID string     `json:"session"`
 	Title     string     `json:"title,omitzero"`
 	AgentID   string     `json:"agent_id,omitzero"`
-	StartTime time.Time  `json:"start_time"`
-	EndTime   time.Time  `json:"end_time"`
+	StartTime time.Time  `json:"started"`
+	EndTime   time.Time  `json:"ended"`
 	Status    OpStatus   `json:"status"`
 	Turns     []LogTurn  `json:"turns"`
 	ChildRuns []LogChild `json:"child_runs,omitzero"`
@@ -36,7 +36,7 @@ type LogTurn struct {
 	TurnID    string           `json:"turn_id,omitzero"`
 	Index     int              `json:"index"`
 	Seq       int64            `json:"seq"`
-	Timestamp time.Time        `json:"timestamp"`
+	Timestamp time.Time        `json:"time"`
 	Orphaned  bool             `json:"orphaned,omitzero"`
 	Status    event.TurnStatus `json:"status,omitzero"`
 	Error     string           `json:"error,omitzero"`
@@ -64,7 +64,7 @@ type LogCall struct {
 // LogChild is a child run of a Log.
 type LogChild struct {
 	ChildID   string           `json:"child_id"`
-	SessionID string           `json:"session_id,omitzero"`
+	SessionID string           `json:"session,omitzero"`
 	AgentID   string           `json:"agent_id,omitzero"`
 	Mode      event.ChildMode  `json:"mode,omitzero"`
 	Status    event.ChildState `json:"status"`

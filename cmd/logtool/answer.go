@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
@@ -30,7 +31,7 @@ type decision struct {
 }
 
 const aboutReviews = `The review may be left out if exactly one is open; the beginning of its id is enough.
-logtool runs lists the open reviews. The reviews of sub-agents can be answered in the
+logtool agent runs lists the open reviews. The reviews of sub-agents can be answered in the
 session of the parent too. The first answer to a review counts. When all
 reviews of the step are answered, an agent that runs continues at once; otherwise the
 turn continues when the agent starts.`
@@ -44,7 +45,7 @@ func (a *app) approveCommand() *cobra.Command {
 what was asked and records the answer. --arguments approves it with other arguments.
 
 ` + aboutReviews,
-		Example: "  logtool approve order-42 --arguments '{\"amount\":10}' --reason 'at most 10'",
+		Example: "  logtool agent approve order-42 --arguments '{\"amount\":10}' --reason 'at most 10'",
 	})
 	cmd.Flags().StringVar(&x.arguments, "arguments", "", "run it with these arguments: JSON, or @FILE")
 	return cmd
@@ -59,7 +60,7 @@ func (a *app) denyCommand() *cobra.Command {
 answer. The model is told the reason of a denied tool call.
 
 ` + aboutReviews,
-		Example: "  logtool deny order-42 --reason 'the customer called'",
+		Example: "  logtool agent deny order-42 --reason 'the customer called'",
 	})
 }
 
@@ -73,7 +74,7 @@ the model gets the value as the result of a tool call. logtool shows what was as
 and records the answer.
 
 ` + aboutReviews,
-		Example: "  logtool answer order-42 --value 'paid in cash'",
+		Example: "  logtool agent answer order-42 --value 'paid in cash'",
 	})
 	cmd.Flags().StringVar(&x.value, "value", "", "the result: JSON, @FILE, or a text")
 	return cmd
@@ -81,6 +82,7 @@ and records the answer.
 
 // decisionCommand completes a command that answers a review.
 func (a *app) decisionCommand(x *decision, cmd *cobra.Command) *cobra.Command {
+	a.command(cmd, traits{args: []argument{sessionArg, reviewArg}})
 	cmd.Args = between(1, 2)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -121,7 +123,9 @@ func byFlag(cmd *cobra.Command, by *string) {
 }
 
 // user is the value of --by, else the name of the user.
-func (a *app) user(by string) string { return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME")) }
+func (a *app) user(by string) string {
+	return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME"))
+}
 
 // valueOf reads a value of the command line: JSON, @FILE, or a text. A text that begins
 // like an object or an array must be JSON.
@@ -231,11 +235,11 @@ func (a *app) asked(ctx context.Context, log *eventlog.Log, session string, r *p
 	}
 	p := a.printer()
 	out := &renderer{printer: p, full: true}
-	p.printf("%s\n", p.paint(dim, "review "+clean(q.InterruptID)+" · "+at(e.Seq)+" · "+p.clock(e.Timestamp)))
+	p.Printf("%s\n", p.Paint(term.Dim, "review "+clean(q.InterruptID)+" · "+at(e.Seq)+" · "+p.clock(e.Timestamp)))
 	out.call(&event.Part{Name: q.Name, Arguments: q.Arguments}, indent)
 	out.block(q.Prompt, indent, 0, "")
-	out.block(string(q.Detail), indent, 0, dim)
-	return q, p.flush()
+	out.block(string(q.Detail), indent, 0, term.Dim)
+	return q, p.Flush()
 }
 
 // decided describes an answer to a review.

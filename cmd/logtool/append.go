@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
@@ -31,7 +32,7 @@ type appendOptions struct {
 
 func (a *app) appendCommand() *cobra.Command {
 	var x appendOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "append SESSION [TEXT|-]",
 		Short: "Append a message, an event, or several events at once",
 		Long: `Append a user message: TEXT, or standard input for "-". With --type, append an
@@ -44,7 +45,7 @@ SEQ:HASH of its newest event, in the form that append prints. If the condition d
 not hold, nothing is appended and the exit code is 1.
 
 --secrets looks for secrets in the events: warn stores and lists them, mask stores
-[secret:RULE] in their place, refuse appends nothing. logtool scan --rules lists the
+[secret:RULE] in their place, refuse appends nothing. logtool store scan --rules lists the
 rules.`,
 		Example: "  logtool append order-42 --type external_input '{\"source\":\"mail\",\"kind\":\"reply\"}'",
 		Args:    between(1, 2),
@@ -58,8 +59,9 @@ rules.`,
 			}
 			return a.append(cmd.Context(), &x)
 		},
-	}
-	cmd.Flags().StringVar(&x.kind, "type", "", "append an event of this type; the argument is its payload as JSON")
+	}, traits{section: secMove, args: []argument{sessionArg, textArg}})
+	cmd.Flags().StringVar(&x.kind, "type", "", "append an event of this `type`; the argument is its payload as JSON")
+	completeFlag(cmd, "type", typeNames()...)
 	cmd.Flags().BoolVar(&x.events, "event", false, "append the events on standard input, one JSON object per line")
 	cmd.Flags().StringVar(&x.expect, "expect", "any", "any, new, or the SEQ:HASH of the newest event")
 	cmd.Flags().BoolVar(&x.durable, "durable", false, "return only when the events are on disk")
@@ -279,9 +281,9 @@ func newHeadRow(session string, head event.Head, events int) headRow {
 
 // head prints the head of a session and a note.
 func (p *printer) head(session string, head event.Head, note string) {
-	p.printf("%s %s", clean(session), expectation(head))
+	p.Printf("%s %s", clean(session), expectation(head))
 	if note != "" {
-		p.printf("  %s", p.paint(dim, "("+note+")"))
+		p.Printf("  %s", p.Paint(term.Dim, "("+note+")"))
 	}
-	p.printf("\n")
+	p.Printf("\n")
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the log while others write to it; the copy is a store itself",
 		Long: `Copy every session and blob into the store TARGET, written like the value of
@@ -23,9 +24,8 @@ name of the backup is TARGET.partial, and on a server SCHEMA_partial.
 
 A damaged session is reported and left out with its forks. The others are copied.
 To restore a backup, use TARGET as the store.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a session is damaged, 2 wrong usage."},
-		Example:     "  logtool --store ~/logs backup /mnt/usb/logs-2026-11-21",
-		Args:        between(1, 1),
+		Example: "  logtool --store ~/logs store backup /mnt/usb/logs-2026-11-21",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := a.place()
 			if err == nil {
@@ -40,7 +40,7 @@ To restore a backup, use TARGET as the store.`,
 			}
 			return a.backup(cmd.Context(), src, to)
 		},
-	}
+	}, traits{verb: "copying", args: []argument{storeArg}, exits: "0 done, 1 failed, or a session is damaged, 2 wrong usage."})
 }
 
 // backup fills the target, then gives it its name.
@@ -62,7 +62,7 @@ func (a *app) backup(ctx context.Context, src place, to backupTarget) error {
 		err = fmt.Errorf("no backup was made: %w", errors.Join(err, to.discard(ctx)))
 	}
 	if err != nil {
-		return errors.Join(err, b.flush())
+		return errors.Join(err, b.Flush())
 	}
 	return b.finish()
 }
@@ -88,7 +88,7 @@ func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 	if err != nil {
 		return err
 	}
-	step := b.app.progress.steps(len(ids))
+	step := b.app.steps(len(ids))
 	for s, err := range transfer.Backup(ctx, into, from) {
 		var damage *transfer.SourceError
 		if err != nil && !errors.As(err, &damage) {
@@ -113,12 +113,12 @@ func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 func (b *backupRun) session(s transfer.Result, damage *transfer.SourceError) error {
 	if b.app.json {
 		if damage == nil {
-			return b.value(newConvertRow(s, nil))
+			return b.Value(newConvertRow(s, nil))
 		}
-		return b.value(newConvertRow(s, damage.Cause))
+		return b.Value(newConvertRow(s, damage.Cause))
 	}
 	if damage != nil {
-		b.printf("%s session %s: %s\n", b.paint(red, "damaged"), clean(fmt.Sprintf("%q", damage.Session)), clean(damage.Cause.Error()))
+		b.Printf("%s session %s: %s\n", b.Paint(term.Red, "damaged"), clean(fmt.Sprintf("%q", damage.Session)), clean(damage.Cause.Error()))
 	}
 	return nil
 }
@@ -126,13 +126,13 @@ func (b *backupRun) session(s transfer.Result, damage *transfer.SourceError) err
 // finish prints the sum. Damage is an error, although there is a backup.
 func (b *backupRun) finish() error {
 	if b.app.json {
-		_ = b.value(b.sum) // flush returns the error
+		_ = b.Value(b.sum) // flush returns the error
 	} else {
-		b.printf("%s, %s: backed up to %s\n", count(b.sum.Sessions, "session"), count(b.sum.Events, "event"), clean(b.sum.Target))
+		b.Printf("%s, %s: backed up to %s\n", count(b.sum.Sessions, "session"), count(b.sum.Events, "event"), clean(b.sum.Target))
 	}
-	if err := b.flush(); err != nil || b.sum.Damaged == 0 {
+	if err := b.Flush(); err != nil || b.sum.Damaged == 0 {
 		return err
 	}
-	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool repair saves their readable events",
+	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool store repair saves their readable events",
 		count(b.sum.Damaged, "session"))
 }

@@ -311,9 +311,9 @@ func views(ts *testscript.TestScript, args []string) {
 		look("history", session)
 		look("history", session, "--format", "anthropic")
 		look("cost", session, "--turns")
-		look("state", session, "--json")
-		look("snapshots", session, "--orphaned")
-		look("optree", session, "--json")
+		look("state", "show", session, "--json")
+		look("state", "list", session, "--orphaned")
+		look("runlog", "--tree", session, "--json")
 		look("runlog", session, "--orphaned", "--json")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "convert SRC DST [SESSION...]",
 		Short: "Copy a log into another store, lines and blobs verbatim",
 		Long: `Copy every session of the store SRC, or the sessions named, into the store DST.
@@ -20,7 +20,7 @@ Both are written like the value of --store. Lines are verified and kept byte for
 byte. Forks, orphaned events, snapshots and blobs are copied too, and the parents of
 a fork before the fork, also if only the fork is named. Events that DST has already
 are skipped, so a second run copies nothing.`,
-		Example: "  logtool convert sessions.db ~/some order-42 8b21",
+		Example: "  logtool store convert sessions.db ~/some order-42 8b21",
 		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := a.placeNamed(args[0])
@@ -39,7 +39,7 @@ are skipped, so a second run copies nothing.`,
 				return dst.with(forWriting, func(to *eventlog.Log) error { return a.convert(cmd.Context(), to, from, sessions) })
 			})
 		},
-	}
+	}, traits{verb: "copying", args: []argument{storeArg, storeArg, sessionArg, more}})
 }
 
 // otherPlace is the destination store that text names. It rejects the source.
@@ -79,7 +79,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	if len(names) > 0 {
 		ids = names
 	}
-	step := a.progress.steps(len(ids))
+	step := a.steps(len(ids))
 	events := map[string]int64{} // the events of each session: a session can be yielded again
 	var failed []error
 	for s, err := range transfer.Convert(ctx, to, from, names...) {
@@ -93,7 +93,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 			events[s.Session] = s.Read
 		}
 		if a.json {
-			if err := p.value(newConvertRow(s, err)); err != nil {
+			if err := p.Value(newConvertRow(s, err)); err != nil {
 				return err
 			}
 		}
@@ -101,12 +101,12 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	if !a.json {
 		for _, err := range failed {
 			if len(failed) > 1 {
-				p.printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
+				p.Printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
 			}
 		}
-		p.printf("%s, %s: %s stored\n", count(len(events), "session"), count(read, "event"), thousands(stored))
+		p.Printf("%s, %s: %s stored\n", count(len(events), "session"), count(read, "event"), thousands(stored))
 	}
-	if err := p.flush(); err != nil && len(failed) == 0 {
+	if err := p.Flush(); err != nil && len(failed) == 0 {
 		return err
 	}
 	return convertError(failed)
@@ -126,7 +126,7 @@ func convertError(failed []error) error {
 		text += "; copy sessions with another history into another store"
 	}
 	if errors.Is(err, eventlog.ErrCorrupt) || !errors.Is(err, eventlog.ErrConflict) {
-		text += "; logtool verify shows all damage, logtool repair saves the readable events"
+		text += "; logtool verify shows all damage, logtool store repair saves the readable events"
 	}
 	return errors.New(text)
 }

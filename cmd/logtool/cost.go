@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/prices"
@@ -20,26 +21,27 @@ import (
 func (a *app) costCommand() *cobra.Command {
 	var turns bool
 	var c countFlags
-	cmd := &cobra.Command{
-		Use:   "cost [SESSION]",
-		Short: "Show the cost of a session, or of all: by model, day, folder or tree",
+	cmd := a.command(&cobra.Command{
+		Use:        "cost [SESSION]",
+		SuggestFor: []string{"price", "usage"},
+		Short:      "Show the cost of one or all sessions, by model, day, folder, tree",
 		Long: `Show the cost of a session. Own is the cost of the session's own events, orphaned
 (rewound) events included. Events that a fork shares with its parent, or that a
 copy copied, are not counted again. Tree is own plus the cost of all sessions below:
 its sub-agent runs and its forks. Path is the cost of the events on the active path,
 shared events included: do not add up paths. Without SESSION, logtool prints the own
-cost of every session, the most expensive first. --by and the flags that narrow
+cost of every session, the most expensive first. --per and the flags that narrow
 count own events; by tree, a session counts in the tree of its first ancestor.
 
 ` + pricesHelp + `
 
 ` + whenHelp,
-		Example: "  logtool cost order-42 --turns\n  logtool cost --by week --since 30d --model opus",
+		Example: "  logtool cost order-42 --turns\n  logtool cost --per week --since 30d --model opus",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			one := len(args) == 1 && c.by == "" && !c.isSet()
 			if turns && !one {
-				return usagef("--turns is for one session: name it, and leave out --by and the flags that narrow")
+				return usagef("--turns is for one session: name it, and leave out --per and the flags that narrow")
 			}
 			if err := c.check(a.now()); err != nil {
 				return err
@@ -51,7 +53,7 @@ count own events; by tree, a session counts in the tree of its first ancestor.
 				return a.costs(cmd.Context(), log, args, &c)
 			})
 		},
-	}
+	}, traits{section: secRead, verb: "counting", paged: true, content: true, args: []argument{sessionArg}})
 	cmd.Flags().BoolVar(&turns, "turns", false, "the cost of each turn too")
 	c.flags(cmd)
 	return cmd
@@ -81,9 +83,9 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 		p.spends("", costRows(&report, &tree))
 		switch {
 		case turns && len(report.Turns) == 0:
-			p.printf("\nno turn used or cost anything\n")
+			p.Printf("\nno turn used or cost anything\n")
 		case turns:
-			p.printf("\n")
+			p.Printf("\n")
 			p.spends("TURN", turnRows(&report))
 		}
 		p.legend(c.table, tree.Total.Add(report.Path))
@@ -169,7 +171,7 @@ func (a *app) printCosts(c *countFlags, spends []runlog.SessionSpend) error {
 	})
 	return printRows(a, spends, func(p *printer) {
 		short := shortener(p, c.ids)
-		t := newSpendTable("SESSION")
+		t := newSpendTable(sessionHeading)
 		var sum projection.Spend
 		for _, s := range spends {
 			t.addSpend(short(s.Session), s.Own)
@@ -237,7 +239,7 @@ func (p *printer) legend(table *prices.Table, s projection.Spend) {
 	for _, source := range table.Sources {
 		newest = max(newest, source.Date)
 	}
-	p.printf("\n%s\n", p.paint(dim, p.fit("~ estimated with list prices up to "+newest)))
+	p.Printf("\n%s\n", p.Paint(term.Dim, p.Fit("~ estimated with list prices up to "+newest)))
 }
 
 // spends prints a table of costs.
@@ -249,30 +251,37 @@ func (p *printer) spends(heading string, rows []spendRow) {
 	p.spendTable(t)
 }
 
+// The headings of columns with ids.
+const (
+	sessionHeading = "SESSION"
+	treeHeading    = "TREE"
+)
+
 // spendTable is a table of costs.
 type spendTable struct {
-	table
+	term.Table
 	estimated bool
 }
 
 func newSpendTable(heading string) *spendTable {
-	return &spendTable{table: table{
-		heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""},
-		right:   []int{1, 2, 3, 4, 5, 6, 7},
-		drop:    []string{"CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
+	return &spendTable{Table: term.Table{
+		Heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""},
+		Right:   []int{1, 2, 3, 4, 5, 6, 7},
+		Whole:   []string{sessionHeading, treeHeading},
+		Drop:    []string{"CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
 	}}
 }
 
 func (t *spendTable) addSpend(name string, s projection.Spend) {
 	u := s.Usage
 	t.estimated = t.estimated || s.Estimated > 0
-	t.add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
+	t.Add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
 		thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(s.Responses), noPrice(s)})
 }
 
 func (p *printer) spendTable(t *spendTable) {
 	if !t.estimated {
-		t.remove("ESTIMATE")
+		t.Remove("ESTIMATE")
 	}
-	p.print(t.table)
+	p.Print(t.Table)
 }

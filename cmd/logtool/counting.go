@@ -28,7 +28,7 @@ type countFlags struct {
 	table *prices.Table // nil estimates nothing
 }
 
-// The values of --by.
+// The values of --per.
 const (
 	byDay    = "day"
 	byWeek   = "week"
@@ -45,7 +45,8 @@ const noPrices = "none"
 
 func (c *countFlags) flags(cmd *cobra.Command) {
 	c.filter.flags(cmd, "events", "the answers of models")
-	cmd.Flags().StringVar(&c.by, "by", "", "one table by "+strings.Join(groupings, ", "))
+	cmd.Flags().StringVar(&c.by, "per", "", "one table per "+strings.Join(groupings, ", "))
+	completeFlag(cmd, "per", groupings...)
 	cmd.Flags().StringVar(&c.prices, "prices", "", "a `file` with prices that go before the built-in ones; none estimates nothing")
 }
 
@@ -59,7 +60,7 @@ per million tokens:
 
 func (c *countFlags) check(now time.Time) error {
 	if c.by != "" && !slices.Contains(groupings, c.by) {
-		return usagef("--by is one of %s, not %q", strings.Join(groupings, ", "), c.by)
+		return usagef("--per is one of %s, not %q", strings.Join(groupings, ", "), c.by)
 	}
 	c.byTree = c.by == byTree
 	if err := c.filter.check(now); err != nil || c.prices == noPrices {
@@ -99,8 +100,8 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	opts := runlog.StatsOptions{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table}
 	catalog := a.catalog(log, runlog.CatalogOptions{StatsOptions: opts})
 	defer catalog.Flush(ctx)
-	step := a.progress.steps(len(rows))
-	defer a.progress.say(nil)
+	step := a.steps(len(rows))
+	defer a.progress.Say(nil)
 	for _, row := range rows {
 		if row.err() != nil {
 			row.fail(fmt.Errorf("count session %q: %w", row.ID, row.err()))
@@ -138,13 +139,13 @@ func leftOut(rows []*sessionRow) error {
 	return fmt.Errorf("%s left out: %w", count(len(rows), "session"), rows[0].err())
 }
 
-// group is a row of a table with --by.
+// group is a row of a table with --per.
 type group struct {
 	Name         string `json:"name"`
 	runlog.Tally `json:",inline"`
 }
 
-// grouped sums counts by the value of --by.
+// grouped sums counts by the value of --per.
 type grouped map[string]runlog.Tally
 
 func (g grouped) add(parts map[string]runlog.Tally) {
@@ -238,7 +239,7 @@ func (c *countFlags) groupName(name string, short func(id string) string) string
 	return "no folder named"
 }
 
-// byGroup counts sessions and prints the table of --by. print adds the columns of the
+// byGroup counts sessions and prints the table of --per. print adds the columns of the
 // command.
 func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids []string, print func(p *printer, heading string, rows []group)) error {
 	sums := grouped{}
@@ -264,7 +265,7 @@ func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids
 
 // shortener abbreviates ids on a terminal. ids are all ids of the store, sorted.
 func shortener(p *printer, ids []string) func(id string) string {
-	if !p.terminal {
+	if !p.Terminal {
 		return clean
 	}
 	return func(id string) string { return clean(abbreviate(id, ids)) }

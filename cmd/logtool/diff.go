@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
@@ -15,9 +16,9 @@ import (
 
 func (a *app) diffCommand() *cobra.Command {
 	var s showOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "diff A B",
-		Short: "Compare two branches: their last common event, then the events of each",
+		Short: "Compare two branches: the last common event, the events of each",
 		Long: `Compare the paths of two sessions that have a common ancestor: their last common
 event, then the other events of each path, one line per event. SESSION@SEQ is the
 path that ends with that event. Both paths may be in one session, to compare an
@@ -30,7 +31,7 @@ orphaned branch with the active one. --full prints the events in full.`,
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s) })
 		},
-	}
+	}, traits{section: secRead, verb: "comparing", paged: true, content: true, args: []argument{sessionArg, sessionArg}})
 	s.flags(cmd)
 	return cmd
 }
@@ -75,28 +76,28 @@ func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s
 		return err
 	}
 	for _, side := range []*fork.Side{&d.A, &d.B} {
-		p.printf("\n%s has %s of its own\n", p.paint(bold, clean(side.Tip.Session)+" to "+at(side.Tip.Seq)), count(side.Len(), "event"))
-		if err := p.flush(); err != nil {
+		p.Printf("\n%s has %s of its own\n", p.Paint(term.Bold, clean(side.Tip.Session)+" to "+at(side.Tip.Seq)), count(side.Len(), "event"))
+		if err := p.Flush(); err != nil {
 			return err
 		}
 		if err := a.side(ctx, p, side, s); err != nil {
 			return err
 		}
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // ancestor prints the last common event.
 func (p *printer) ancestor(ctx context.Context, log *eventlog.Log, t fork.Tip) error {
 	if t.Seq == 0 {
-		p.printf("nothing in common\n")
+		p.Printf("nothing in common\n")
 		return nil
 	}
 	e, err := log.Event(ctx, t.Session, t.Seq)
 	if err != nil {
 		return err
 	}
-	p.printf("common up to %s of %s\n%s %s\n", at(t.Seq), p.paint(bold, clean(t.Session)), p.paint(dim, at(t.Seq)), gist(p, &e))
+	p.Printf("common up to %s of %s\n%s %s\n", at(t.Seq), p.Paint(term.Bold, clean(t.Session)), p.Paint(term.Dim, at(t.Seq)), gist(p, &e))
 	return nil
 }
 
@@ -110,13 +111,13 @@ func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showOptio
 		case s.full || s.raw:
 			err = whole.event(ctx, e)
 		default:
-			p.printf("%s %s\n", p.paint(dim, at(e.Seq)), gist(p, &e))
+			p.Printf("%s %s\n", p.Paint(term.Dim, at(e.Seq)), gist(p, &e))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return whole.stop(p.flush())
+	return whole.stop(p.Flush())
 }
 
 // diffHead is the first line with --json; the events follow.
@@ -158,18 +159,18 @@ type diffRow struct {
 
 func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
 	p := a.printer()
-	if err := p.value(diffHead{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
+	if err := p.Value(diffHead{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
 		return err
 	}
 	for i, side := range []*fork.Side{&d.A, &d.B} {
 		for e, err := range side.Events(ctx) {
 			if err == nil {
-				err = p.value(diffRow{"ab"[i : i+1], newEventRow(&e)})
+				err = p.Value(diffRow{"ab"[i : i+1], newEventRow(&e)})
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
-	return p.flush()
+	return p.Flush()
 }

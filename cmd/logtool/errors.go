@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
@@ -61,7 +62,7 @@ func exitCode(err error) int {
 // empty without an error, and if the reader of the output has closed it.
 func explain(err error) string {
 	switch {
-	case err == nil, pipeClosed(err):
+	case err == nil, term.PipeClosed(err):
 		return ""
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
@@ -103,7 +104,7 @@ func hintFor(err error) string {
 	case errors.As(err, &beginning):
 		return beginning.hint()
 	case errors.As(err, &format) && format.Reason == interop.IsSQLite:
-		return "if it is a log, copy it with logtool convert"
+		return "if it is a log, copy it with logtool store convert"
 	case errors.As(err, &secret):
 		return "take the secret out, or give --secrets mask to store [secret:RULE] in its place"
 	case errors.As(err, &ambiguous):
@@ -116,11 +117,11 @@ func hintFor(err error) string {
 	return hint
 }
 
-const damageHint = "logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool repair"
+const damageHint = "logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool store repair"
 
-const finishHint = "end the process that holds the old bytes, or use the owner of the tables in --store; then run logtool gc: it completes the erasure"
+const finishHint = "end the process that holds the old bytes, or use the owner of the tables in --store; then run logtool store gc: it completes the erasure"
 
-const openHint = "logtool runs lists what is open"
+const openHint = "logtool agent runs lists what is open"
 
 // errorHint is a hint for all errors that match err.
 type errorHint struct {
@@ -140,12 +141,12 @@ func hintIn(hints []errorHint, err error) string {
 
 var hints = []errorHint{
 	{erase.ErrUnfinished, finishHint},
-	{runlog.ErrRunCycle, "logtool optree --alone and logtool export without --tree read one session"},
+	{runlog.ErrRunCycle, "logtool runlog --tree --alone and logtool export without --below read one session"},
 	{eventlog.ErrCycle, "restore one of the sessions from a copy"},
 	{fork.ErrPastHead, "logtool tail shows the newest events"},
 	{fork.ErrNoTurn, "logtool runlog lists the turns"},
-	{fork.ErrNoSnapshot, "logtool snapshots --orphaned lists them"},
-	{projection.ErrSnapshotNotFound, "logtool snapshots --orphaned lists them"},
+	{fork.ErrNoSnapshot, "logtool state list --orphaned lists them"},
+	{projection.ErrSnapshotNotFound, "logtool state list --orphaned lists them"},
 	{fork.ErrInsideAppend, "name the last event of that append, or the one before it"},
 	{fork.ErrOpenTurn, "name an event between two turns, or give --force"},
 	{fork.ErrNoMove, "nothing was changed"},
@@ -180,7 +181,7 @@ var hints = []errorHint{
 var streamHints = []errorHint{
 	{transfer.ErrTreeCut, "the sessions before it are imported; import the whole stream again"},
 	{transfer.ErrTreeMismatch, "export the tree again"},
-	{runlog.ErrRunCycle, "export the sessions without --tree, and import that"},
+	{runlog.ErrRunCycle, "export the sessions without --below, and import that"},
 	{eventlog.ErrConflict, "this store has another history of the session: import it into another store"},
 	{event.ErrVersion, ""},
 	{event.ErrForeign, "export the sessions again, or delete that line"},

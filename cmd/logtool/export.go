@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -25,7 +27,7 @@ import (
 // exportOptions choose the sessions to export and the format.
 type exportOptions struct {
 	all    bool
-	tree   bool
+	below  bool
 	format string
 	path   string // allPaths or activePath; empty for the default of the format
 	file   string
@@ -35,13 +37,13 @@ type exportOptions struct {
 
 func (a *app) exportCommand() *cobra.Command {
 	var x exportOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "export [SESSION...]",
-		Short: "Write sessions: as JSONL for import, for other programs, or as pages to read",
+		Short: "Write sessions as JSONL, for other programs, or as pages to read",
 		Long: `Write sessions with their bodies in one of these formats:
 
   jsonl      the lines of the sessions, the parents of forks first; import reads
-             them and keeps ids, seqs and hashes. With --tree the sessions below
+             them and keeps ids, seqs and hashes. With --below the sessions below
              are in it too: sub-agent runs, forks and copies, at all depths
   openai, responses, anthropic
              the messages that the model sees, in the form of a request to OpenAI's
@@ -58,13 +60,13 @@ active it has only the events of each session's active path, in the form of show
 --json, with the session first: other programs can read this, and import cannot.
 markdown and html leave orphaned events out, and with --path all mark them.
 
-The first line of a --tree lists its sessions and their last events. So import
+The first line of a tree lists its sessions and their last events. So import
 notices a file that was cut: it imports the sessions before the cut, and names the
 session that was cut.
 
 --turn exports some turns of a session, in every format but the jsonl that import
 reads.`,
-		Example: "  logtool export --all --format markdown -o notes/\n  logtool export --tree order-42 | logtool --store other import -",
+		Example: "  logtool export --all --format markdown -o notes/\n  logtool export --below order-42 | logtool --store other import -",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case x.all && len(args) > 0:
@@ -88,13 +90,15 @@ reads.`,
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.export(cmd.Context(), log, args, x) })
 		},
-	}
+	}, traits{section: secMove, verb: "exporting", content: true, args: []argument{sessionArg, more}})
 	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, openai, responses, anthropic, markdown or html")
+	completeFlag(cmd, "format", slices.Sorted(maps.Keys(exportFormats))...)
 	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write to this file, or into this folder, instead of standard output")
 	cmd.Flags().BoolVar(&x.all, "all", false, "export all sessions")
-	cmd.Flags().BoolVar(&x.tree, "tree", false, "with jsonl: export the sessions below too: runs, forks and copies")
+	cmd.Flags().BoolVar(&x.below, "below", false, "with jsonl: export the sessions below too: runs, forks and copies")
 	cmd.Flags().StringVar(&x.path, "path", "", "all, with orphaned events, or active, without them")
-	cmd.Flags().StringVar(&x.model, "model", "", "the target model of a list of messages")
+	completeFlag(cmd, "path", allPaths, activePath)
+	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model of a list of messages")
 	x.turns.flag(cmd)
 	return cmd
 }
@@ -111,8 +115,8 @@ func (x *exportOptions) check() error {
 			return err
 		}
 	}
-	if x.tree && (x.format != "jsonl" || x.path == activePath) {
-		return usagef("--tree is for --format jsonl with all events, which import reads: leave out --tree, or the other flags")
+	if x.below && (x.format != "jsonl" || x.path == activePath) {
+		return usagef("--below is for --format jsonl with all events, which import reads: leave out --below, or the other flags")
 	}
 	if x.turns.text != "" && x.format == "jsonl" && x.path != activePath {
 		return usagef("--turn with --format jsonl needs --path active: import reads whole sessions only")
@@ -174,14 +178,14 @@ func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x ex
 		return err
 	}
 	if x.all {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	f := exportFormats[x.format]
 	folder := isDir(x.file) || strings.HasSuffix(x.file, "/")
 	switch {
 	case f.write == nil && folder:
 		return usagef("--format %s goes to one file: %s is a folder", x.format, x.file)
-	case x.tree:
+	case x.below:
 		return a.output(x.file, func(w io.Writer) error { return a.exportTree(ctx, log, w, sessions) })
 	case f.write == nil:
 		return a.output(x.file, func(w io.Writer) error { return exportLines(ctx, log, w, sessions, x) })

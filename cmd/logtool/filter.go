@@ -39,8 +39,9 @@ func sourceNames() []string { return append(formats.Names(), noSource) }
 func (f *filter) flags(cmd *cobra.Command, what, models string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.since, "since", "", "only "+what+" since this day or time")
-	flags.StringVar(&f.until, "until", "", "only "+what+" until this day or time, the day included")
-	flags.StringVar(&f.source, "source", "", "only sessions imported from this program, for example claude; none is for the others")
+	flags.StringVar(&f.until, "until", "", "only "+what+" until this day or time, included")
+	flags.StringVar(&f.source, "source", "", "only sessions imported from this program; none: the others")
+	completeFlag(cmd, "source", sourceNames()...)
 	flags.StringVar(&f.cwd, "cwd", "", "only sessions that ran in this folder, or below it")
 	flags.StringVar(&f.model, "model", "", "only "+models+" with this text in the name")
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -117,10 +116,10 @@ func TestLinesFitTheTerminal(t *testing.T) {
 		for _, args := range [][]string{
 			{"import", samples, long}, {"import", "--verbose", samples, long}, {"ls"}, {"ls", "--long"}, {"show", "3f0c"},
 			{"show", "hostile-conversation-0"}, {"show", "hostile-conversation-4", "--full"}, {"show", "hostile-conversation-5"},
-			{"show", "--full", "8b21"}, {"history", "hostile-conversation-3"}, {"stats"}, {"stats", "--by", "week"}, {"cost"},
-			{"cost", "8b21", "--turns"}, {"cost", "--by", "model"}, {"cost", "--by", "tree"}, {"tree"}, {"tree", "--long"},
-			{"runlog", "8b21"}, {"optree", "8b21"}, {"optree", "hostile-conversation-2"}, {"runs", "--all"}, {"search", "species"},
-			{"search", "hostile", "--limit", "0"}, {"snapshots", "8b21"}, {"help", "import"}, {"help"},
+			{"show", "--full", "8b21"}, {"history", "hostile-conversation-3"}, {"stats"}, {"stats", "--per", "week"}, {"cost"},
+			{"cost", "8b21", "--turns"}, {"cost", "--per", "model"}, {"cost", "--per", "tree"}, {"tree"}, {"tree", "--long"},
+			{"runlog", "8b21"}, {"runlog", "--tree", "8b21"}, {"runlog", "--tree", "hostile-conversation-2"}, {"agent", "runs", "--all"}, {"search", "species"},
+			{"search", "hostile", "--limit", "0"}, {"state", "list", "8b21"}, {"help", "import"}, {"help"}, {"agent"},
 		} {
 			lines := onScreen(t, width, append([]string{"--store", store}, args...)...)
 			if len(lines) == 0 {
@@ -156,7 +155,7 @@ func TestShortIDsAreUniqueInTheStore(t *testing.T) {
 			t.Fatalf("append: %d", code)
 		}
 	}
-	for _, args := range [][]string{{"cost", "shared-prefix-a", "--source", "none"}, {"cost", "shared-prefix-a", "--by", "tree"}} {
+	for _, args := range [][]string{{"cost", "shared-prefix-a", "--source", "none"}, {"cost", "shared-prefix-a", "--per", "tree"}} {
 		lines := onScreen(t, 80, append([]string{"--store", store}, args...)...)
 		if !strings.HasPrefix(lines[1], "shared-prefix-a ") {
 			t.Errorf("%s prints %q", args, lines)
@@ -169,50 +168,19 @@ func TestOutputEndsTheProgress(t *testing.T) {
 	screen, tty := openTerminal(t, 80)
 	now := time.Unix(1000, 0)
 	a := &app{out: tty, err: tty, now: func() time.Time { return now }, getenv: environment("PAGER=cat TERM=xterm NO_COLOR=1")}
-	a.startProgress(&cobra.Command{Use: "search"})
-	a.progress.begin()
+	a.startProgress("searching")
+	a.progress.Begin()
 	now = now.Add(3 * time.Second)
-	a.progress.draw()
+	a.progress.Draw()
 	p := a.printer()
-	p.printf("found\n")
-	if err := p.flush(); err != nil {
+	p.Printf("found\n")
+	if err := p.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	a.progress.draw()
+	a.progress.Draw()
 	tty.Close()
 	text, _ := io.ReadAll(screen) // a closed terminal is an error
 	if want := "\r\x1b[Ksearching: 3s\r\x1b[Kfound\r\n"; string(text) != want {
 		t.Errorf("the terminal got %q, want %q", text, want)
-	}
-}
-
-// Lines break at spaces, keep their indent, and lose nothing but spaces.
-func TestWrapper(t *testing.T) {
-	for text, want := range map[string]string{
-		"short\n":                        "short\n",
-		"  one two three four\n":         "  one two\n  three four\n",
-		"0123456789abcdef\n":             "0123456789ab\ncdef\n",
-		"\x1b[31mone two three\x1b[0m\n": "\x1b[31mone two\nthree\x1b[0m\n",
-		"名名名名名名名\n":                      "名名名名名名\n名\n",
-		"no end of a line":               "no end of a\nline",
-		"twelve colum\x1b[0m\n":          "twelve colum\x1b[0m\n",
-		"                    deep\n":     "deep\n",
-	} {
-		for size := 1; size <= len(text); size++ {
-			var out strings.Builder
-			w := &wrapper{w: &out, width: 12}
-			for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
-				if _, err := io.WriteString(w, rest[:min(size, len(rest))]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.flush(); err != nil {
-				t.Fatal(err)
-			}
-			if out.String() != want {
-				t.Errorf("%q becomes %q, want %q", text, out.String(), want)
-				break
-			}
-		}
 	}
 }

@@ -1,54 +1,16 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"strconv"
-	"strings"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
-
-// flagError explains a wrong flag and suggests a similar one.
-func flagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		if near := nearFlag(cmd, unknown.GetSpecifiedName()); near != "" {
-			return usagef("%v (did you mean --%s? see %s --help)", err, near, cmd.CommandPath())
-		}
-	}
-	if _, args, _ := strings.Cut(cmd.Use, " "); strings.HasPrefix(args, "TEXT") {
-		return usagef("%v (put -- before a text that begins with -, as in %s -- -x; see %s --help)", err, cmd.CommandPath(), cmd.CommandPath())
-	}
-	return usagef("%v (see %s --help)", err, cmd.CommandPath())
-}
-
-// nearFlag is the flag of a command that name probably means: the flag that has
-// this role in another command, or a flag with a similar name; else empty.
-func nearFlag(cmd *cobra.Command, name string) string {
-	for _, pair := range [][2]string{{"at", "to"}, {"to", "at"}, {"last", "limit"}, {"limit", "last"}} {
-		if rest, ok := strings.CutPrefix(name, pair[0]); ok && cmd.Flags().Lookup(pair[1]+rest) != nil {
-			return pair[1] + rest
-		}
-	}
-	var flags cobra.Command // the flags as its subcommands: cobra finds similar names
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
-		}
-	})
-	for flags.SuggestionsMinimumDistance < min(2, len(name)-1) {
-		flags.SuggestionsMinimumDistance++
-		if near := flags.SuggestionsFor(name); len(near) > 0 {
-			return near[0]
-		}
-	}
-	return ""
-}
 
 // pointFlags are the flags that choose a place in a session.
 type pointFlags struct {
@@ -62,7 +24,7 @@ type pointFlags struct {
 // flags adds --NAME, --NAME-turn, --before and --NAME-snapshot.
 func (x *pointFlags) flags(cmd *cobra.Command, name string) {
 	x.name = name
-	cmd.Flags().StringVar(&x.event, name, "", "the event, by its seq (0 is before all events) or its id")
+	cmd.Flags().StringVar(&x.event, name, "", "the `event`, a seq (0 is before all events) or an id")
 	cmd.Flags().IntVar(&x.turn, name+"-turn", -1, "the end of this turn, counted from 0")
 	cmd.Flags().Lookup(name + "-turn").DefValue = "0" // help shows no default
 	cmd.Flags().BoolVar(&x.before, "before", false, "with --"+name+"-turn: before the turn, not after it")
@@ -145,8 +107,10 @@ const (
 
 // selectFlags adds --path and --type, which select events.
 func selectFlags(cmd *cobra.Command, path *string, types *[]string) {
-	cmd.Flags().StringVar(path, "path", allPaths, "all, which marks orphaned events, or active, which leaves them out")
-	cmd.Flags().StringSliceVar(types, "type", nil, "only events of these types, for example message_added")
+	cmd.Flags().StringVar(path, "path", allPaths, "all, or active: without orphaned events")
+	cmd.Flags().StringSliceVar(types, "type", nil, "only events of this `type`; repeatable")
+	completeFlag(cmd, "path", allPaths, activePath)
+	completeFlag(cmd, "type", typeNames()...)
 }
 
 func checkPath(path string) error {
@@ -156,14 +120,64 @@ func checkPath(path string) error {
 	return nil
 }
 
-// atFlag adds --at, the newest event that a view covers.
-func atFlag(cmd *cobra.Command, seq *int64) {
-	cmd.Flags().Int64Var(seq, "at", 0, "the view at this event, by its seq")
+// atUsage is the help of --at in a view.
+const atUsage = "the view at this `event`, a seq or an id"
+
+// eventFlag is a flag that names an event, by its seq or its id.
+type eventFlag struct {
+	name, text string
+	given      bool
+	point      fork.Point
+	number     int64 // the seq, if the flag has one; 0 for an id
 }
 
-func checkAt(cmd *cobra.Command, seq int64) error {
-	if seq < 0 || seq == 0 && cmd.Flags().Changed("at") {
-		return usagef("--at is the seq of an event, from 1, not %d", seq)
-	}
+func (x *eventFlag) flag(cmd *cobra.Command, name, usage string) {
+	x.name = name
+	cmd.Flags().Var(x, name, usage)
+}
+
+// String, Set and Type implement pflag.Value. Set keeps the text for check.
+func (x *eventFlag) String() string { return x.text }
+func (x *eventFlag) Type() string   { return "event" }
+func (x *eventFlag) Set(text string) error {
+	x.text, x.given = text, true
 	return nil
+}
+
+func (x *eventFlag) isSet() bool { return x.given }
+
+// check parses the flag.
+func (x *eventFlag) check() (err error) {
+	if !x.isSet() {
+		return nil
+	}
+	if x.number, err = strconv.ParseInt(x.text, 10, 64); err == nil {
+		if x.number < 1 {
+			return usagef("--%s is the seq of an event, from 1, or its id, not %d", x.name, x.number)
+		}
+		x.point = fork.AtSeq(x.number)
+		return nil
+	}
+	x.number = 0
+	x.point, err = eventPoint(x.name, x.text)
+	return err
+}
+
+// seq is the seq of the event; 0 without the flag.
+func (x *eventFlag) seq(ctx context.Context, log *eventlog.Log, session string) (int64, error) {
+	if !x.isSet() || x.number > 0 {
+		return x.number, nil
+	}
+	e, err := fork.Resolve(ctx, log, session, x.point)
+	return e.Seq, err
+}
+
+// limitFlag adds --limit.
+func limitFlag(cmd *cobra.Command, limit *int, most int, usage string) {
+	cmd.Flags().IntVarP(limit, "limit", "n", most, usage)
+}
+
+// intoFlag adds --into, another store.
+func intoFlag(cmd *cobra.Command, place *string) {
+	cmd.Flags().StringVar(place, "into", "", "write into this store, written as the `place` of --store")
 }

@@ -14,9 +14,9 @@ func (a *app) forkCommand() *cobra.Command {
 	var at pointFlags
 	var branch branchFlags
 	var opts fork.Options
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "fork SESSION",
-		Short: "Begin a session that continues another one, from its head or an earlier place",
+		Short: "Begin a session that continues another one, at its head or before",
 		Long: `Begin a new session that shares the events of SESSION up to its head, or up to the
 place that --at, --at-turn or --at-snapshot names. Nothing is copied. Neither
 session sees the later events of the other. fork prints the id and the head of the
@@ -39,7 +39,7 @@ without a result are interrupted in the fork.`,
 				return a.fork(cmd.Context(), log, session, point, opts)
 			})
 		},
-	}
+	}, traits{section: secBranch, verb: "copying", args: []argument{sessionArg}})
 	at.flags(cmd, "at")
 	branch.flags(cmd, "the branch")
 	newIDFlag(cmd, &opts.ID)
@@ -67,10 +67,11 @@ func (a *app) fork(ctx context.Context, log *eventlog.Log, parent string, point 
 }
 
 func (a *app) copyCommand() *cobra.Command {
-	var id, to string
-	cmd := &cobra.Command{
-		Use:   "copy SESSION",
-		Short: "Copy all events of a session into a new, independent session",
+	var id, into string
+	cmd := a.command(&cobra.Command{
+		Use:        "copy SESSION",
+		SuggestFor: []string{"clone", "cp", "duplicate"},
+		Short:      "Copy all events of a session into a new, independent session",
 		Long: `Make a new session with all events of SESSION at their seqs, shared and orphaned
 (rewound) events included. Each copied event has a new id and names its original;
 its cost does not count again. Unlike a fork, the copy needs no other session: once
@@ -83,24 +84,24 @@ convert and export keep the ids and hashes of events; copy does not.`,
 			if err := checkNewID(cmd, id); err != nil {
 				return err
 			}
-			return a.copyTo(cmd.Context(), args[0], to, fork.CopyOptions{ID: id})
+			return a.copyTo(cmd.Context(), args[0], into, fork.CopyOptions{ID: id})
 		},
-	}
+	}, traits{section: secBranch, verb: "copying", args: []argument{sessionArg}})
 	newIDFlag(cmd, &id)
-	cmd.Flags().StringVar(&to, "to", "", "make it in this store")
+	intoFlag(cmd, &into)
 	return cmd
 }
 
-// copyTo copies a session within the store, or into the store to. That store is
+// copyTo copies a session within the store, or into the store into. That store is
 // created if it is missing.
-func (a *app) copyTo(ctx context.Context, name, to string, opts fork.CopyOptions) error {
+func (a *app) copyTo(ctx context.Context, name, into string, opts fork.CopyOptions) error {
 	src, err := a.place()
 	if err != nil {
 		return err
 	}
 	dst := src
-	if to != "" {
-		if dst, err = a.placeNamed(to); err != nil {
+	if into != "" {
+		if dst, err = a.placeNamed(into); err != nil {
 			return err
 		}
 	}
@@ -139,9 +140,10 @@ func (a *app) copy(ctx context.Context, log *eventlog.Log, source string, opts f
 func (a *app) rewindCommand() *cobra.Command {
 	var to pointFlags
 	var branch branchFlags
-	cmd := &cobra.Command{
-		Use:   "rewind SESSION",
-		Short: "Go back to an earlier place of a session; logtool recover undoes it",
+	cmd := a.command(&cobra.Command{
+		Use:        "rewind SESSION",
+		SuggestFor: []string{"undo", "reset"},
+		Short:      "Go back to an earlier place of a session; recover undoes it",
 		Long: `Go back to a place of SESSION: the next event continues from there. The events
 after the place are orphaned. They stay in the log, are marked in the output, and
 are no part of the conversation. logtool recover returns to them. If the place is
@@ -161,18 +163,18 @@ inside a turn, its calls without a result count as interrupted.`,
 				return fork.Rewind(cmd.Context(), log, session, point, opts)
 			})
 		},
-	}
+	}, traits{section: secBranch, args: []argument{sessionArg}})
 	to.flags(cmd, "to")
 	branch.flags(cmd, "the orphaned branch")
 	return cmd
 }
 
 func (a *app) recoverCommand() *cobra.Command {
-	var to string
+	var to eventFlag
 	var branch branchFlags
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "recover SESSION",
-		Short: "Return to the events that the newest rewind orphaned, or to any other event",
+		Short: "Return to the events that a rewind orphaned, or to any other event",
 		Long: `Return to the head of SESSION before the newest rewind with events that are still
 orphaned, or to the event that --to names. The newer events are orphaned then, and
 can be recovered in turn. logtool tree SESSION shows all branches.`,
@@ -180,25 +182,24 @@ can be recovered in turn. logtool tree SESSION shows all branches.`,
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, opts := cmd.Context(), fork.RewindOptions{Label: branch.label, Reason: branch.reason}
-			if !cmd.Flags().Changed("to") {
+			if err := to.check(); err != nil {
+				return err
+			}
+			if !to.isSet() {
 				return a.move(ctx, args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
 					return fork.Recover(ctx, log, session, opts)
 				})
 			}
-			point, err := eventPoint("to", to)
-			if err != nil {
-				return err
-			}
 			return a.move(ctx, args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
-				e, err := fork.Resolve(ctx, log, session, point)
+				e, err := fork.Resolve(ctx, log, session, to.point)
 				if err != nil {
 					return fork.Moved{}, fmt.Errorf("recover session %q: %w", session, err)
 				}
 				return fork.RecoverTo(ctx, log, session, e.Seq, opts)
 			})
 		},
-	}
-	cmd.Flags().StringVar(&to, "to", "", "the event to return to, by its seq or its id")
+	}, traits{section: secBranch, args: []argument{sessionArg}})
+	to.flag(cmd, "to", "return to this `event`, a seq or an id")
 	branch.flags(cmd, "the orphaned branch")
 	return cmd
 }

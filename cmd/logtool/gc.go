@@ -18,7 +18,7 @@ import (
 func (a *app) gcCommand() *cobra.Command {
 	var dry, rebuild bool
 	var grace time.Duration
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "gc",
 		Short: "Remove unreferenced blobs, and the leftovers of killed writers",
 		Long: `Remove the blobs (big bodies, images, artifacts) that no event, saved torn tail or
@@ -29,7 +29,7 @@ If a session is damaged, its blobs are unknown and no blob is removed. Writers t
 need a blob wait for gc. A sqlite file does not shrink: its free pages are
 overwritten and used again. gc also updates the search index of a sqlite file;
 --reindex rebuilds it.`,
-		Example: "  logtool gc --grace 1h --dry-run",
+		Example: "  logtool store gc --grace 1h --dry-run",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -47,8 +47,8 @@ overwritten and used again. gc also updates the search index of a sqlite file;
 				return a.index(cmd.Context(), log, rebuild)
 			})
 		},
-	}
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list the garbage, and remove nothing")
+	}, traits{verb: "collecting garbage"})
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the garbage, and remove nothing")
 	cmd.Flags().BoolVar(&rebuild, "reindex", false, "rebuild the search index (sqlite)")
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep younger blobs; 0 keeps none")
 	return cmd
@@ -66,7 +66,7 @@ func (a *app) index(ctx context.Context, log *eventlog.Log, rebuild bool) error 
 		return err
 	}
 	done := map[string]bool{"reindexed": true}
-	return a.answer(done, func(p *printer) { p.printf("the search index was rebuilt\n") })
+	return a.answer(done, func(p *printer) { p.Printf("the search index was rebuilt\n") })
 }
 
 // garbageRow is a blob or a file that gc or redact removed, with --json.
@@ -89,7 +89,7 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 	if grace == 0 {
 		opts.Grace = -1
 	}
-	a.progress.readsAll()
+	a.progress.ReadsAll()
 	garbage, err := erase.Collect(ctx, log, opts)
 	var rows []garbageRow
 	for _, l := range garbage.Leftovers {
@@ -101,21 +101,21 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 	p := a.printer()
 	for _, g := range rows {
 		if a.json {
-			if err := p.value(g); err != nil {
+			if err := p.Value(g); err != nil {
 				return err
 			}
 		} else if dry {
-			p.printf("would remove %s, %s\n", clean(string(g.Blob)+g.Path), size(g.Bytes))
+			p.Printf("would remove %s, %s\n", clean(string(g.Blob)+g.Path), size(g.Bytes))
 		}
 	}
 	sum := gcSum{int64(len(garbage.Blobs)), int64(len(garbage.Leftovers)), garbage.Bytes(), dry}
 	switch {
 	case a.json:
-		_ = p.value(sum) // flush returns the error
+		_ = p.Value(sum) // flush returns the error
 	case err == nil || len(rows) > 0:
-		p.printf("%s\n", sum.text(grace))
+		p.Printf("%s\n", sum.text(grace))
 	}
-	if flushed := p.flush(); err == nil {
+	if flushed := p.Flush(); err == nil {
 		err = flushed
 	}
 	return err

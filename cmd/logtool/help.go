@@ -1,100 +1,138 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 )
 
-const rootHelp = `Import, read, check, extend and move logs of AI conversations.
+const rootHelp = `Import, read, check, extend and move logs of AI conversations. logtool alone lists the
+newest sessions.`
 
---store names the store: a folder (one JSONL file per session), a sqlite file, a
-schema of a PostgreSQL server, or streams of a NATS server. A prefix decides which
-("jsonl:DIR", "sqlite:FILE", "postgres://USER@HOST/DATABASE?schema=NAME",
-"nats://USER@HOST?prefix=NAME"). Without a prefix, an existing file or a name that
-ends in .db, .sqlite or .sqlite3 is sqlite, and anything else is a folder. The
-default is $CONVLOG_STORE, else convlog in $XDG_DATA_HOME (~/.local/share). Put
-passwords into CONVLOG_STORE, PGPASSWORD or ~/.pgpass: other users can see the
-arguments of a command.
-
-Commands take the id of a session, or the beginning of an id if only one session
-has it. The short id of a sub-agent is the short id of its session, a dot, and the
-beginning of the rest. append and rm take full ids only.
-
-Long output goes through $PAGER (less by default) on a terminal.
+// rootNotes end the help of logtool.
+const rootNotes = `SESSION is the id of a session or the beginning of an id. The short id of a sub-agent
+is the short id of its session, a dot, and the beginning of the rest. append, redact
+and rm take full ids only. logtool help COMMAND explains a command, logtool help store
+the places of stores.
 
 Exit codes: 0 done, 1 failed or found damage, 2 wrong usage, 130 interrupted.`
 
-// commandGroups are the commands by what people do with them, in the order of the help.
-var commandGroups = []struct{ title, commands string }{
-	{"Read:", "ls show search tail history runlog optree tree diff cost stats"},
-	{"Bring in and send out:", "import append export convert"},
-	{"Branch:", "fork copy rewind recover"},
-	{"Keep and check:", "verify backup repair retire gc"},
-	{"Erase:", "scan redact rm"},
-	{"Agents:", "runs approve deny answer resolve reconcile abort post token"},
-	{"States:", "state snapshots snapshot replay"},
-	{"Other:", "completion help man version"},
-}
-
-// groupCommands sorts the commands of the help.
-func groupCommands(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	root.SetHelpCommand(helpCommand())
-	root.InitDefaultHelpCmd()
-	for _, g := range commandGroups {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-		for name := range strings.FieldsSeq(g.commands) {
-			for _, cmd := range root.Commands() {
-				if cmd.Name() == name {
-					cmd.GroupID = g.title
-				}
-			}
-		}
-	}
-}
+// helpWidth is the width of the help if the output is no terminal.
+const helpWidth = 80
 
 // helpCommand is help COMMAND. A command that does not exist is wrong usage.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
+func (a *app) helpCommand() *cobra.Command {
+	help := a.command(&cobra.Command{
 		Use:     "help [COMMAND]",
 		Short:   "Explain a command",
-		Example: "  logtool help import",
+		Example: "  logtool help import\n  logtool help store gc",
 		RunE: func(help *cobra.Command, args []string) error {
 			cmd, rest, err := help.Root().Find(args)
-			if err != nil || cmd == nil || len(rest) > 0 {
-				return unknownCommand(help.Root(), args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd, rest)
 			}
 			return cmd.Help()
 		},
-		ValidArgsFunction: func(help *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-			for _, cmd := range help.Root().Commands() {
-				if len(args) == 0 && cmd.IsAvailableCommand() {
-					names = append(names, cobra.CompletionWithDesc(cmd.Name(), cmd.Short))
-				}
+	}, traits{section: secOther})
+	help.ValidArgsFunction = func(help *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		if cmd, rest, err := help.Root().Find(args); err == nil && len(rest) == 0 {
+			for _, sub := range cmd.Commands() {
+				names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	return help
+}
+
+// setHelp makes the help fit the terminal. It uses no template of cobra: text/template would
+// link every method of the program.
+func (a *app) setHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		p := a.printer()
+		p.Printf("%s", fitHelp(a.helpOf(cmd), cmp.Or(p.Width, helpWidth)))
+		_ = p.Flush() // nobody reads the help
+	})
+}
+
+// helpOf is the help of a command.
+func (a *app) helpOf(cmd *cobra.Command) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n\nUsage: %s\n", joinLines(cmd.Long), cmd.UseLine())
+	if cmd.Example != "" {
+		fmt.Fprintf(&text, "\n%s\n", cmd.Example)
+	}
+	if cmd.HasSubCommands() {
+		text.WriteByte('\n')
+		a.listCommands(&text, cmd)
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			flags.AddFlag(f)
+		}
+	})
+	if flags.HasAvailableFlags() {
+		fmt.Fprintf(&text, "\nFlags:\n%s", flags.FlagUsages())
+	}
+	if cmd.HasParent() {
+		text.WriteString("\nEach command has --store, --json and --wait: see logtool help.\n")
+	} else {
+		fmt.Fprintf(&text, "\n%s\n", joinLines(rootNotes))
+	}
+	return text.String()
+}
+
+// listCommands lists the commands below cmd. The commands of logtool are in sections; the
+// last section is one line.
+func (a *app) listCommands(text *strings.Builder, cmd *cobra.Command) {
+	section, other := "", ""
+	for _, sub := range a.listed(cmd) {
+		t := a.traitsOf(sub)
+		if t.section == secOther {
+			other += ", " + sub.Name()
+			continue
+		}
+		if !cmd.HasParent() && t.section != section {
+			section = t.section
+			fmt.Fprintf(text, "%s:\n", section)
+		}
+		fmt.Fprintf(text, "  %-10s  %s\n", sub.Name(), sub.Short)
+	}
+	if other != "" {
+		fmt.Fprintf(text, "%s: %s\n", secOther, strings.TrimPrefix(other, ", "))
 	}
 }
 
-// fitHelp makes the help fit the terminal. It uses no template of cobra: text/template would
-// link every method of the program.
-func (a *app) fitHelp(root *cobra.Command) {
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		p := a.printer()
-		if p.width > 0 {
-			cmd.Long = joinLines(cmd.Long)
+// listed are the commands below cmd, in the order in which they were declared.
+func (a *app) listed(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, sub := range a.declared {
+		if sub.Parent() == cmd {
+			all = append(all, sub)
 		}
-		var text strings.Builder
-		cmd.SetOut(&text)
-		help(cmd, args)
-		for line := range strings.Lines(text.String()) {
-			p.printf("%s\n", hang(strings.TrimSuffix(line, "\n"), p.width))
+	}
+	for _, sub := range cmd.Commands() {
+		if _, declared := a.traits[sub]; !declared {
+			all = append(all, sub) // of cobra
 		}
-		_ = p.flush() // nobody reads the help
-	})
+	}
+	return all
+}
+
+// fitHelp breaks the lines of a help.
+func fitHelp(text string, width int) string {
+	var out strings.Builder
+	lines := term.NewWrapper(&out, width)
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(lines, "%s\n", hang(strings.TrimSuffix(line, "\n"), width))
+	}
+	_ = lines.Flush() // a strings.Builder returns no error
+	return out.String()
 }
 
 // hang breaks a line of a list, as in "  -n, --dry-run   list the files", below its second
@@ -150,16 +188,4 @@ func joinLines(text string) string {
 		inside = plain
 	}
 	return joined.String()
-}
-
-// unknownCommand rejects a word that is not a command.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := "see logtool --help"
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean " + near[0] + "?"
-	}
-	return usagef("unknown command %q (%s)", args[0], hint)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -15,23 +16,31 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
+// everyCommand calls f with each command that logtool declares.
+func everyCommand(f func(a *app, cmd *cobra.Command)) {
+	a := &app{getenv: func(string) string { return "" }}
+	root := a.root()
+	for _, cmd := range append([]*cobra.Command{root}, a.declared...) {
+		f(a, cmd)
+	}
+}
+
 // Each command has an example. The command accepts its flags and arguments.
 func TestExamplesMakeSense(t *testing.T) {
-	root := (&app{}).root()
-	for _, cmd := range root.Commands() {
+	everyCommand(func(_ *app, cmd *cobra.Command) {
 		switch cmd.Name() {
-		case "version", "completion", "help":
-			continue
+		case "logtool", "version", "completion", "help":
+			return
 		}
 		if cmd.Example == "" {
-			t.Errorf("%s has no example", cmd.Name())
+			t.Errorf("%s has no example", cmd.CommandPath())
 		}
 		for line := range strings.Lines(cmd.Example) {
 			for _, words := range commandsOf(line) {
 				checkExample(t, line, words)
 			}
 		}
-	}
+	})
 }
 
 // checkExample finds the command that an example names, and has it read the rest.
@@ -92,42 +101,65 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// Each command is in one group of the help.
-func TestGroupsAreWhole(t *testing.T) {
-	named := map[string]bool{}
-	for _, g := range commandGroups {
-		for name := range strings.FieldsSeq(g.commands) {
-			if named[name] {
-				t.Errorf("%s is in two groups", name)
-			}
-			named[name] = true
+// The help lists each command, those of logtool in a section.
+func TestHelpIsWhole(t *testing.T) {
+	everyCommand(func(a *app, cmd *cobra.Command) {
+		if !cmd.HasParent() {
+			return
 		}
-	}
-	for _, cmd := range (&app{}).root().Commands() {
-		if !named[cmd.Name()] {
-			t.Errorf("%s is in no group", cmd.Name())
+		if a.traitsOf(cmd).section == "" && !cmd.Parent().HasParent() {
+			t.Errorf("%s is in no section", cmd.CommandPath())
 		}
-		delete(named, cmd.Name())
-	}
-	for name := range named {
-		t.Errorf("%s is no command", name)
-	}
+		if !strings.Contains(a.helpOf(cmd.Parent()), "  "+cmd.Name()+" ") && a.traitsOf(cmd).section != secOther {
+			t.Errorf("%s is not in the help of %s", cmd.CommandPath(), cmd.Parent().CommandPath())
+		}
+	})
 }
 
-// No line of help is wider than a terminal.
+// A help has at most 50 lines of 80 columns, and a line for each command.
 func TestHelpFits(t *testing.T) {
-	var all func(cmd *cobra.Command)
-	all = func(cmd *cobra.Command) {
-		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
-			if line = strings.TrimSuffix(line, "\n"); columns(line) > 88 && !strings.HasPrefix(line, "Projections: ") {
-				t.Errorf("%s: %d columns: %s", cmd.Name(), columns(line), line)
+	everyCommand(func(a *app, cmd *cobra.Command) {
+		text := fitHelp(a.helpOf(cmd), 80)
+		if n := strings.Count(text, "\n"); n > 50 {
+			t.Errorf("the help of %s has %d lines", cmd.CommandPath(), n)
+		}
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSuffix(line, "\n"); columns(line) > 80 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), columns(line), line)
 			}
 		}
-		for _, c := range cmd.Commands() {
-			all(c)
+		if n := columns(cmd.Short); n > 66 {
+			t.Errorf("%s: the short help has %d columns", cmd.CommandPath(), n)
+		}
+	})
+}
+
+// Each former name of a command says where the command is now. Other words lead to the command
+// that they mean.
+func TestWrongWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"gc": `"gc" is now "logtool store gc"`, "optree order-42": `"optree" is now "logtool runlog --tree"`, "snapshots": `"snapshots" is now "logtool state list"`,
+		"snapshot": `"snapshot" is now "logtool state snapshot"`, "replay a --until 3": `"replay" is now "logtool state replay"`,
+		"token": `"token" is now "logtool state token"`, "runs": `"runs" is now "logtool agent runs"`, "approve": `"approve" is now "logtool agent approve"`,
+		"deny": `"deny" is now "logtool agent deny"`, "answer": `"answer" is now "logtool agent answer"`, "resolve": `"resolve" is now "logtool agent resolve"`,
+		"reconcile": `"reconcile" is now "logtool agent reconcile"`, "post": `"post" is now "logtool agent post"`, "abort": `"abort" is now "logtool agent abort"`,
+		"repair": `"repair" is now "logtool store repair"`, "--store x gc --reindex": `"gc" is now "logtool store gc"`,
+		"convert a b": `"convert" is now "logtool store convert"`, "backup": `"backup" is now "logtool store backup"`,
+		"retire --idle 90d": `"retire" is now "logtool store retire"`, "scan": `"scan" is now "logtool store scan"`, "help gc": `"gc" is now "logtool store gc"`,
+		"state order-42 --at 7": `"logtool state order-42" is now "logtool state show order-42"`,
+		"grep":                  "did you mean logtool search?", "find x": "did you mean logtool search?", "open": "did you mean logtool show?", "cat": "did you mean logtool show?",
+		"view": "did you mean logtool show?", "delete": "did you mean logtool rm?", "remove": "did you mean logtool rm?", "lst --long": "did you mean logtool ls?",
+		"list": "did you mean logtool ls?", "dir": "did you mean logtool ls?", "log": "did you mean logtool history?", "clone": "did you mean logtool copy?",
+		"undo": "did you mean logtool rewind?", "check": "did you mean logtool verify?", "fsck": "did you mean logtool verify?", "price": "did you mean logtool cost?",
+		"usage": "did you mean logtool cost?", "shwo": "did you mean logtool show?", "verfy": "did you mean logtool verify?", "agent aprove": "did you mean logtool agent approve?",
+		"bakcup": "did you mean logtool store backup?", "frobnicate": "see logtool --help", "store frobnicate": "see logtool store --help",
+	} {
+		var said strings.Builder
+		a := &app{in: strings.NewReader(""), out: io.Discard, err: &said, getenv: func(string) string { return "" }}
+		if code := a.run(t.Context(), strings.Fields(line)); code != 2 || !strings.Contains(said.String(), want) {
+			t.Errorf("logtool %s: exit %d: %s, want %s", line, code, said.String(), want)
 		}
 	}
-	all((&app{}).root())
 }
 
 func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
@@ -147,7 +179,7 @@ func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
 			`the session does not exist (any more): append with --expect new to begin it`},
 		{&eventlog.ConflictError{Session: "a", ID: "X"}, 1, `conflict in session "a": event X exists with other content`},
 		{&eventlog.CorruptError{Path: "a.jsonl", Offset: 5, Seq: 2, Cause: errors.New("torn\x1b[2J")}, 1,
-			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool repair`},
+			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool store repair`},
 		{&event.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
 			"envelope version 2 is newer than 1, the highest this program reads; use a newer logtool"},
 		{&eventlog.UnknownOutcomeError{Session: "a", Head: head, Cause: errors.New("no space")}, 1,

@@ -21,7 +21,7 @@ import (
 type historyOptions struct {
 	format string
 	model  string
-	at     int64
+	at     eventFlag
 	full   bool
 	turns  turnRange
 }
@@ -31,9 +31,10 @@ var historyFormats = []string{"text", "openai", "responses", "anthropic", "json"
 
 func (a *app) historyCommand() *cobra.Command {
 	var x historyOptions
-	cmd := &cobra.Command{
-		Use:   "history SESSION",
-		Short: "Show the messages that the model sees, after rewinds and compactions",
+	cmd := a.command(&cobra.Command{
+		Use:        "history SESSION",
+		SuggestFor: []string{"log"},
+		Short:      "Show the messages that the model sees after rewinds, compactions",
 		Long: `Show the effective history of a session: the messages that a model gets to
 continue it. Orphaned (rewound) events are not in it. A compaction is replaced by
 its summary. Every call is followed by its result, or by a result that says that
@@ -43,7 +44,7 @@ the call was interrupted. --turn prints the messages of some turns.
 (Messages) print system text and messages in the form of a request to the API.
 Add the model, limits and tools yourself. --format json prints the messages in the
 form of the log, one per line.`,
-		Example: "  logtool history order-42 --format anthropic --model claude-sonnet-4-5 > request.json",
+		Example: "  logtool history order-42 --format anthropic --for-model claude-sonnet-4-5 > request.json",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -54,7 +55,7 @@ form of the log, one per line.`,
 			case a.json && x.format == "text":
 				x.format = "json"
 			}
-			if err := checkAt(cmd, x.at); err != nil {
+			if err := x.at.check(); err != nil {
 				return err
 			}
 			if err := x.turns.check(); err != nil {
@@ -64,10 +65,11 @@ form of the log, one per line.`,
 				return a.history(cmd.Context(), log, session, x)
 			})
 		},
-	}
+	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
 	cmd.Flags().StringVar(&x.format, "format", "text", "text, openai, responses, anthropic or json")
-	cmd.Flags().StringVar(&x.model, "model", "", "the target model: reasoning that only another model accepts is left out")
-	atFlag(cmd, &x.at)
+	completeFlag(cmd, "format", historyFormats...)
+	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model: reasoning that only another model accepts is left out")
+	x.at.flag(cmd, "at", atUsage)
 	x.turns.flag(cmd)
 	cmd.Flags().BoolVar(&x.full, "full", false, "fold nothing")
 	return cmd
@@ -85,12 +87,12 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, session string, x 
 	case "json":
 		err = p.historyRows(entries)
 	default:
-		err = p.stream(func(w io.Writer) error { return x.request(ctx, log, w, entries) })
+		err = p.Stream(func(w io.Writer) error { return x.request(ctx, log, w, entries) })
 	}
 	if err != nil {
 		return err
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // history is the messages of a history, which are read one after the other.
@@ -98,7 +100,11 @@ type history = iter.Seq2[projection.Entry, error]
 
 // historyOf returns the messages of a session's history.
 func historyOf(ctx context.Context, log *eventlog.Log, session string, x historyOptions) (history, error) {
-	all := projection.Entries(ctx, log, session, projection.RenderOptions{}, projection.Options{At: x.at})
+	at, err := x.at.seq(ctx, log, session)
+	if err != nil {
+		return nil, err
+	}
+	all := projection.Entries(ctx, log, session, projection.RenderOptions{}, projection.Options{At: at})
 	return x.turns.entries(ctx, log, session, func(yield func(projection.Entry, error) bool) {
 		for e, err := range all {
 			if !yield(e, pastEnd(ctx, log, session, err)) {
@@ -148,7 +154,7 @@ func (p *printer) history(entries history, full bool) error {
 func (p *printer) historyRows(entries history) error {
 	for e, err := range entries {
 		if err == nil {
-			err = p.value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message})
+			err = p.Value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message})
 		}
 		if err != nil {
 			return err

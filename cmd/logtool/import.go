@@ -17,7 +17,7 @@ import (
 
 func (a *app) importCommand() *cobra.Command {
 	var x importRun
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "import [PATH...]",
 		Short: "Import transcripts of other programs, or an export of logtool",
 		Long: `Import transcripts from files, or from folders with all transcripts in them.
@@ -27,60 +27,42 @@ Formats:
   Codex        ~/.codex/sessions
   pi           ~/.pi/agent/sessions
   Gemini CLI   ~/.gemini/tmp/*/chats
-  OpenCode     ~/.local/share/opencode/opencode.db, also while OpenCode runs; the
-               folder storage of older versions; the output of opencode export
-  Cline        tasks of Cline and Roo Code: ~/.cline/data/tasks, and
-               User/globalStorage/saoudrizwan.claude-dev/tasks of an editor
-  OpenHands    ~/.openhands/conversations and ~/.openhands/sessions; output.jsonl
-               of evaluations, trajectories
-  SWE-agent    *.traj; of mini-SWE-agent *.traj.json
-  tau-bench    lists of attempts at tasks, and the results of tau2-bench
-  Inspect      eval logs, packed (*.eval) or in JSON, each sample a session
-  OASST        message trees of Open Assistant, each reply a branch
-  Entire       transcript.jsonl, the compact transcripts of the Entire CLI
-  stream       the output of codex exec --json and of claude --output-format
-               stream-json
-  messages     lists of messages for OpenAI's Chat Completions and Responses and
-               Anthropic's Messages, and responses with or without their requests;
-               ShareGPT's turns: JSON, or lines of JSON
-  jsonl        the output of logtool export, with ids, seqs and hashes verified
-               and kept
+  OpenCode     its database, its older folder, the output of opencode export
+  Cline        tasks of Cline and Roo Code
+  OpenHands    conversations, sessions, output.jsonl of evaluations
+  benchmarks   SWE-agent, tau-bench, Inspect, OASST, Entire
+  stream       the output of codex exec --json, claude --output-format stream-json
+  messages     requests and responses of OpenAI and Anthropic; ShareGPT
+  jsonl        the output of logtool export: ids, seqs and hashes are kept
 
-Without PATH, import lists the folders above that exist, with their files; --known
-imports them. "-" is standard input. import expands quoted patterns ('**/*.jsonl').
-Links in folders are not followed; name them. In folders and patterns, other files
-are skipped. A named file that is not a transcript is rejected; --format tells
-import its format.
+Without PATH, import lists the folders of programs that exist; --known imports them.
+"-" is standard input, and quoted patterns ('**/*.jsonl') are expanded. Links in
+folders are not followed. In folders and patterns, other files are skipped; a named
+file that is not a transcript is rejected.
 
 A second import adds only new records, and nothing of erased ones. The table counts
-the records read, the events written, the records that were present already, the raw
-records, the records skipped because their session has not begun, and the rejected
-records, which are listed by line.
-Files are imported in the order in which they need each other.
-
---follow imports, and then imports what programs write into the files and folders,
-until it is interrupted. It looks for changes twice a second. Files may grow, shrink,
-be replaced and be renamed: each record is imported once.
+records read, events written, records present already, raw, skipped (their session
+has not begun) and rejected.
+--follow then imports what programs write into the files and folders, each record once.
 
 --secrets looks for secrets in the records: warn stores and lists them, mask stores
-[secret:RULE] in their place, refuse stops the import of the file. A second import
-adds nothing, whatever --secrets is. An export of logtool keeps its lines, and is not
-screened.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a record is rejected, 2 wrong usage."},
-		Example:     "  logtool import ~/.claude/projects\n  logtool import --known --follow",
-		Args:        between(0, -1),
+[secret:RULE] in their place, refuse stops the import of the file. An export of
+logtool keeps its lines, and is not screened.`,
+		Example: "  logtool import ~/.claude/projects\n  logtool import --known --follow",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.app, x.args = a, args
 			return x.run(cmd.Context())
 		},
-	}
-	cmd.Flags().StringVar(&x.format, "format", anyFormat, "the format of the files: "+strings.Join(formatNames(), ", "))
+	}, traits{section: secMove, verb: "importing", args: []argument{fileArg, more}, exits: "0 done, 1 failed, or a record is rejected, 2 wrong usage."})
+	cmd.Flags().StringVar(&x.format, "format", anyFormat, "the format of the files: "+anyFormat+", "+ownFormat+", or a program of the list")
+	completeFlag(cmd, "format", formatNames()...)
 	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders of programs that exist")
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the files to import, and import nothing")
-	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events here that are redacted in an export of logtool")
-	cmd.Flags().BoolVarP(&x.follow, "follow", "f", false, "continue to import what programs write, until interrupted")
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the files to import, and import nothing")
+	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events that an export has redacted")
+	cmd.Flags().BoolVarP(&x.follow, "follow", "f", false, "import what programs write, until interrupted")
 	x.screen.flag(cmd)
-	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file, also skipped ones, and every rejected record")
+	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
 	return cmd
 }
 
@@ -108,7 +90,7 @@ type importRun struct {
 }
 
 func (x *importRun) run(ctx context.Context) error {
-	return x.app.progress.run(func() error { return x.find(ctx) })
+	return x.app.progress.Run(func() error { return x.find(ctx) })
 }
 
 // find finds the files and imports them.
@@ -146,7 +128,7 @@ func (x *importRun) find(ctx context.Context) error {
 		return x.preview(in, found)
 	}
 	if x.screen.on() && len(in.own) > 0 {
-		return usagef("%s is an export of logtool, whose lines keep their hashes: import it without --secrets; logtool scan lists its secrets", in.own[0])
+		return usagef("%s is an export of logtool, whose lines keep their hashes: import it without --secrets; logtool store scan lists its secrets", in.own[0])
 	}
 	x.app.screen = &x.screen
 	return x.app.writing(func(log *eventlog.Log) error {
@@ -242,7 +224,7 @@ func importError(table *interop.Table, err error) error {
 	case len(table.Skipped) == 0:
 		return errors.New("nothing to import: there are no files; see logtool import --help")
 	case holdsLog(table.Skipped):
-		return errors.New("nothing to import: this is a log of logtool; name it with --store, or copy it with logtool convert")
+		return errors.New("nothing to import: this is a log of logtool; name it with --store, or copy it with logtool store convert")
 	default:
 		return fmt.Errorf("no transcript of a known format among %s; see logtool import --help", count(len(table.Skipped), "file"))
 	}

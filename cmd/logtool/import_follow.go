@@ -68,7 +68,7 @@ func (x *importRun) watch(in *inputs, formats []interop.Format) (*watch, error) 
 
 // follow imports the files that change, until ctx ends.
 func (w *watch) follow(ctx context.Context, log *eventlog.Log) error {
-	w.run.app.progress.end()
+	w.run.app.progress.End()
 	pause := lookTime
 	for {
 		select {
@@ -116,14 +116,14 @@ func (w *watch) print(rows []interop.Row) error {
 		switch {
 		case row.Events == 0:
 		case w.run.app.json:
-			if err := p.value(newImportRow(row)); err != nil {
+			if err := p.Value(newImportRow(row)); err != nil {
 				return err
 			}
 		default:
-			p.printf("%s\n", p.fit(p.clock(w.run.app.now())+"  +"+count(row.Events, "event")+"  "+clean(row.Path)))
+			p.Printf("%s\n", p.Fit(p.clock(w.run.app.now())+"  +"+count(row.Events, "event")+"  "+clean(row.Path)))
 		}
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // report prints the error that stopped the import of a file, unless it did so before. The

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -88,10 +89,7 @@ func (a *app) printKnown(known []transcriptFolder) error {
 	if len(known) == 0 {
 		return nil
 	}
-	command := "logtool import --known"
-	if a.store != "" {
-		command = "logtool --store " + shellWord(shown(a.store)) + " import --known"
-	}
+	command := a.commandLine("import --known")
 	return printRows(a, known, func(p *printer) {
 		var cells [][]string
 		files := 0
@@ -99,11 +97,11 @@ func (a *app) printKnown(known []transcriptFolder) error {
 			files += place.Files
 			cells = append(cells, []string{clean(place.Folder), place.Format, thousands(place.Files), size(place.Bytes)})
 		}
-		p.table([]string{"FOLDER", "FORMAT", "FILES", "SIZE"}, cells, 2, 3)
+		p.Print(term.Table{Heading: []string{"FOLDER", "FORMAT", "FILES", "SIZE"}, Rows: cells, Right: []int{2, 3}, Ends: []string{"FOLDER"}})
 		if files == 0 {
-			p.printf("\nThere is no transcript in these folders: name another folder or file to import.\n")
+			p.Printf("\nThere is no transcript in these folders: name another folder or file to import.\n")
 			return
 		}
-		p.printf("\nNothing was imported. `%s` imports all of it; name a folder or file to import only that.\n", command)
+		p.Printf("\nNothing was imported. `%s` imports all of it; name a folder or file to import only that.\n", command)
 	})
 }

@@ -50,16 +50,16 @@ func (a *app) printTable(table *interop.Table, verbose bool) error {
 	p := a.printer()
 	if a.json {
 		for i := range table.Rows {
-			if err := p.value(newImportRow(&table.Rows[i])); err != nil {
+			if err := p.Value(newImportRow(&table.Rows[i])); err != nil {
 				return err
 			}
 		}
-		return p.flush()
+		return p.Flush()
 	}
-	if err := withoutOnly(table).Print(p.w, interop.PrintOptions{All: verbose, Width: p.width}); err != nil {
+	if err := withoutOnly(table).Print(p, interop.PrintOptions{All: verbose, Width: p.Width}); err != nil {
 		return err
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // withoutOnly is the table without its only error: explain prints that error.
@@ -106,12 +106,12 @@ func (p *printer) preview(files []interop.Candidate, found *interop.Found) {
 		bytes += file.Bytes
 		cells = append(cells, []string{file.Format, size(file.Bytes), clean(file.Path)})
 	}
-	p.table([]string{"FORMAT", "SIZE", "FILE"}, cells, 1)
-	p.printf("%s, %s: nothing was imported\n", count(len(files), "file"), size(bytes))
+	p.Table([]string{"FORMAT", "SIZE", "FILE"}, cells, 1)
+	p.Printf("%s, %s: nothing was imported\n", count(len(files), "file"), size(bytes))
 	if n := len(found.Skipped); n > 0 {
-		p.printf("%s in folders would be skipped\n", count(n, "other file"))
+		p.Printf("%s in folders would be skipped\n", count(n, "other file"))
 	}
 	if n := len(found.Links); n > 0 {
-		p.printf("%s in folders would not be followed\n", count(n, "link"))
+		p.Printf("%s in folders would not be followed\n", count(n, "link"))
 	}
 }

@@ -24,7 +24,7 @@ func TestKilledRetire(t *testing.T) {
 			k := &killing{t: t, dir: dir, rand: rand.New(rand.NewPCG(seed, 0)), store: place{kind: kind, path: filepath.Join(dir, "log.db")}}
 			heads := fillIdle(t, k.store, 20)
 			archive := place{kind: kindJSONL, path: filepath.Join(dir, "archive")}
-			args := []string{"retire", "--idle", "30d", "--archive", archive.path, "--yes"}
+			args := []string{"store", "retire", "--idle", "30d", "--archive", archive.path, "--yes"}
 			for range *rounds {
 				k.killed(args...)
 				checkHeads(t, heads, k.store, archive)

@@ -49,7 +49,7 @@ func TestKilledCommands(t *testing.T) {
 			for round := range rounds {
 				switch round % 3 {
 				case 0:
-					k.killed("gc", "--grace", "0")
+					k.killed("store", "gc", "--grace", "0")
 				case 1:
 					k.backup(fmt.Sprint("backup", round, filepath.Ext(name)))
 				case 2:
@@ -168,7 +168,7 @@ func (k *killing) backup(name string) {
 	k.mu.Unlock()
 	to := target{place: place{kind: k.store.kind, path: filepath.Join(k.dir, name)}}
 	to.partial = to.path + partialSuffix
-	k.killed("backup", to.place.String())
+	k.killed("store", "backup", to.place.String())
 	if _, err := os.Stat(to.path); err == nil {
 		verifyStore(k.t, to.place)
 		err := to.place.with(forReading, func(l *eventlog.Log) error {
@@ -200,7 +200,7 @@ func (k *killing) check(redacted int) {
 	}
 	verifyStore(k.t, k.store)
 	k.run("redact", "secret", fmt.Sprintf("1-%d", k.acked["secret"].Seq))
-	k.run("gc", "--grace", "0")
+	k.run("store", "gc", "--grace", "0")
 	verifyStore(k.t, k.store)
 	k.wantNoSecret()
 	err := filepath.WalkDir(k.dir, func(path string, d os.DirEntry, err error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -37,10 +38,10 @@ var sorts = []string{sortActivity, sortID, sortEvents, sortCost}
 
 func (a *app) lsCommand() *cobra.Command {
 	var l listing
-	cmd := &cobra.Command{
-		Use:     "ls",
-		Aliases: []string{"list"},
-		Short:   "List the sessions, newest activity first",
+	cmd := a.command(&cobra.Command{
+		Use:        "ls",
+		SuggestFor: []string{"lst", "list", "dir"},
+		Short:      "List the sessions, newest activity first",
 		Long: `List the sessions of the store. ls reads the first and the last events of each.
 TITLE is the newest title in these events, else the beginning of the first user
 message. The label of a fork is shown before its title.
@@ -61,13 +62,14 @@ last activity of a session; --idle 90d is --until 90d.`,
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.ls(cmd.Context(), log, &l) })
 		},
-	}
+	}, traits{section: secRead, verb: "reading", paged: true, content: true})
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.long, "long", "l", false, "read each session: its latest title, turns, messages, tokens, cost, size")
 	flags.StringVar(&l.sort, "sort", sortActivity, "order: activity, events or cost (the most first), or id")
-	flags.IntVar(&l.limit, "limit", 0, "list the first `n` only; 0 lists all")
+	completeFlag(cmd, "sort", sorts...)
+	limitFlag(cmd, &l.limit, 0, "list the first `n` only; 0 lists all")
 	flags.StringVar(&l.text, "text", "", "only sessions with this text in their title, in any case")
-	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `time`, for example 90d")
+	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `age`, for example 90d")
 	l.filter.flags(cmd, "sessions with their last activity", "sessions that used a model (ls reads them)")
 	return cmd
 }
@@ -159,8 +161,8 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 				damaged++
 			}
 			if !x.app.json {
-				t.add(row.cells(p, ids, l.long))
-			} else if err := p.value(row.json()); err != nil {
+				t.Add(row.cells(p, ids, l.long))
+			} else if err := p.Value(row.json()); err != nil {
 				return err
 			}
 			batch[i] = nil
@@ -168,9 +170,9 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 	}
 	x.end()
 	if !x.app.json {
-		p.print(t)
+		p.Print(t)
 	}
-	return cmp.Or(p.flush(), unreadable(damaged))
+	return cmp.Or(p.Flush(), unreadable(damaged))
 }
 
 // mayMatch rejects sessions that need not be read.
@@ -211,16 +213,16 @@ func (l *listing) order(rows []*sessionRow) {
 }
 
 // sessions is the table of ls. On a terminal it has the source and the folder.
-func (p *printer) sessions(long bool) table {
-	t := table{heading: []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, right: []int{1}, keep: "TITLE"}
+func (p *printer) sessions(long bool) term.Table {
+	t := term.Table{Heading: []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, Right: []int{1}, Keep: "TITLE", Whole: []string{"ID", "LAST ACTIVITY"}, Ends: []string{"FOLDER"}}
 	switch {
 	case long:
-		t.heading = []string{"ID", "SOURCE", "EVENTS", "ORPHANED", "TURNS", "MESSAGES", "FORKS", "OUTPUT", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
-		t.right = []int{2, 3, 4, 5, 6, 7, 8, 9}
-		t.drop = []string{"FROM", "SIZE", "ORPHANED", "FORKS", "TURNS", "OUTPUT", "EVENTS", "COST", "MESSAGES", "SOURCE"}
-	case p.terminal:
-		t.heading = []string{"ID", "SOURCE", "FOLDER", "EVENTS", "LAST ACTIVITY", "TITLE"}
-		t.right, t.drop = []int{3}, []string{"EVENTS", "FOLDER", "SOURCE"}
+		t.Heading = []string{"ID", "SOURCE", "EVENTS", "ORPHANED", "TURNS", "MESSAGES", "FORKS", "OUTPUT", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
+		t.Right = []int{2, 3, 4, 5, 6, 7, 8, 9}
+		t.Drop = []string{"FROM", "SIZE", "ORPHANED", "FORKS", "TURNS", "OUTPUT", "EVENTS", "COST", "MESSAGES", "SOURCE"}
+	case p.Terminal:
+		t.Heading = []string{"ID", "SOURCE", "FOLDER", "EVENTS", "LAST ACTIVITY", "TITLE"}
+		t.Right, t.Drop = []int{3}, []string{"EVENTS", "FOLDER", "SOURCE"}
 	}
 	return t
 }
@@ -233,14 +235,14 @@ func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 		title = "unreadable: " + clean(onOneLine(row.err().Error()))
 	}
 	id, source := clean(row.ID), cmp.Or(clean(row.Source), "-")
-	if p.terminal {
+	if p.Terminal {
 		id = clean(abbreviate(row.ID, ids))
 		if row.Kind() == fork.KindFork && row.title() == "" && !row.Missing { // the description names the parent
 			title = strings.Replace(title, clean(row.Parent), clean(abbreviate(row.Parent, ids)), 1)
 		}
 	}
 	switch {
-	case !long && p.terminal:
+	case !long && p.Terminal:
 		return []string{id, source, row.folder(), thousands(row.Events), p.when(row.Last()), title}
 	case !long:
 		return []string{id, thousands(row.Events), p.when(row.Last()), title}

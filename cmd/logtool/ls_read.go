@@ -78,10 +78,10 @@ type reading struct {
 }
 
 // begin makes the progress line count to n sessions, until end.
-func (x *reading) begin(n int) { x.step = x.app.progress.steps(n) }
+func (x *reading) begin(n int) { x.step = x.app.steps(n) }
 
 func (x *reading) end() {
-	x.app.progress.say(nil)
+	x.app.progress.Say(nil)
 	x.step = nil
 }
 

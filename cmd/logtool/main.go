@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 )
 
 func main() { os.Exit(realMain()) }
@@ -18,7 +20,7 @@ func realMain() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	setUpConsole()
+	term.SetUpConsole()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, now: time.Now, setMemory: setMemory}
 	return a.run(ctx, os.Args[1:])
 }

@@ -38,7 +38,7 @@ func TestMemoryOfAReplay(t *testing.T) {
 		}
 		return patches
 	})
-	wantPeak(t, baseMemory+20*mebi, 32*mebi, 0, "--store", dir, "replay", "a")
+	wantPeak(t, baseMemory+20*mebi, 32*mebi, 0, "--store", dir, "state", "replay", "a")
 }
 
 // A page for people needs a few bytes per turn, however many turns there are.
@@ -78,12 +78,12 @@ func TestMemoryOfALongHistory(t *testing.T) {
 		most     int
 		commands []string
 	}{
-		{baseMemory + 8*mebi, []string{"optree a", "runlog a"}},
+		{baseMemory + 8*mebi, []string{"runlog --tree a", "runlog a"}},
 		{baseMemory + 56*mebi, []string{
 			"history a", "history a --json",
 			"export a --format openai", "export a --format responses", "export a --format anthropic",
 		}},
-		{1 << 30, []string{"snapshot a"}},
+		{1 << 30, []string{"state snapshot a"}},
 		{baseMemory + 56*mebi, []string{"history a --json", "export a --format openai"}},
 	} {
 		for _, command := range step.commands {

@@ -139,7 +139,7 @@ func TestMemoryOfADamagedLine(t *testing.T) {
 		exit int
 		args string
 	}{
-		{1, "ls"}, {1, "show a"}, {1, "verify"}, {1, "export a --format jsonl"}, {0, "repair a --as b"}, {0, "show b"},
+		{1, "ls"}, {1, "show a"}, {1, "verify"}, {1, "export a --format jsonl"}, {0, "store repair a --as b"}, {0, "show b"},
 	} {
 		wantPeak(t, 2*baseMemory, 32*mebi, test.exit, append([]string{"--store", store}, strings.Fields(test.args)...)...)
 	}
@@ -174,7 +174,7 @@ func TestMemoryOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	// On a busy machine half of the memory may be garbage.
-	wantPeak(t, 2*(baseMemory+8*messages*length), 16*mebi, 0, "--store", store, "export", "--tree", "s0", "-o", file)
+	wantPeak(t, 2*(baseMemory+8*messages*length), 16*mebi, 0, "--store", store, "export", "--below", "s0", "-o", file)
 	if info, err := os.Stat(file); err != nil || info.Size() < sessions*messages*length {
 		t.Fatal(info, err)
 	}

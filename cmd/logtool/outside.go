@@ -16,14 +16,14 @@ import (
 
 func (a *app) resolveCommand() *cobra.Command {
 	var by, key string
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "resolve SESSION WAIT|TOKEN [VALUE]",
 		Short: "End a wait of an agent, with a value",
 		Long: `End a wait of a session: the agent continues with VALUE, which is JSON, @FILE or a
 text; null without it. WAIT is the id of the wait, the beginning of the id, or its
-name; logtool runs lists the waits. TOKEN is the token that the agent gave away. With
+name; logtool agent runs lists the waits. TOKEN is the token that the agent gave away. With
 --key-file the token must be signed with that key.`,
-		Example: "  logtool resolve order-42 parcel '{\"state\":\"delivered\"}'",
+		Example: "  logtool agent resolve order-42 parcel '{\"state\":\"delivered\"}'",
 		Args:    between(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			value := any(nil)
@@ -47,7 +47,7 @@ name; logtool runs lists the waits. TOKEN is the token that the agent gave away.
 				return a.recorded(session, head, "resolved", err)
 			})
 		},
-	}
+	}, traits{args: []argument{sessionArg, waitArg, textArg}})
 	byFlag(cmd, &by)
 	keyFlag(cmd, &key)
 	return cmd
@@ -96,15 +96,15 @@ type outcomeFlags struct {
 
 func (a *app) reconcileCommand() *cobra.Command {
 	var x outcomeFlags
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "reconcile SESSION KEY",
 		Short: "Record the outcome of an effect that was interrupted",
 		Long: `Record what happened to an effect that began and has no result, and that must not run
-twice. KEY is the key of the effect, or the beginning of the key; logtool runs lists
+twice. KEY is the key of the effect, or the beginning of the key; logtool agent runs lists
 it as outcome. Look first whether the effect happened. Then give its --result (JSON,
 @FILE or a text) or its --error; or --did-not-run, and it runs again. The model gets
 the result of a tool call.`,
-		Example: "  logtool reconcile order-42 3fb2d29b --result 'paid' --reason 'it is on the account'",
+		Example: "  logtool agent reconcile order-42 3fb2d29b --result 'paid' --reason 'it is on the account'",
 		Args:    between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := x.outcome(a, cmd)
@@ -120,7 +120,7 @@ the result of a tool call.`,
 				return a.recorded(session, head, "reconciled", err)
 			})
 		},
-	}
+	}, traits{args: []argument{sessionArg, outcomeArg}})
 	cmd.Flags().StringVar(&x.result, "result", "", "the result of the effect: JSON, @FILE, or a text")
 	cmd.Flags().StringVar(&x.failure, "error", "", "the effect failed with this error")
 	cmd.Flags().BoolVar(&x.notRun, "did-not-run", false, "the effect did not happen: run it again")
@@ -176,13 +176,13 @@ type abortRow struct {
 
 func (a *app) abortCommand() *cobra.Command {
 	var x event.Abort
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "abort SESSION",
 		Short: "Abort the open turn of an agent",
 		Long: `Abort the open turn of a session. A running agent is asked to end the turn. If none
 runs, logtool ends it: reviews and waits close, and the session takes new inputs.
 What the turn did and said stays.`,
-		Example: "  logtool abort order-42 --reason 'wrong order'",
+		Example: "  logtool agent abort order-42 --reason 'wrong order'",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.By = a.user(x.By)
@@ -190,7 +190,7 @@ What the turn did and said stays.`,
 				return a.abort(cmd.Context(), log, session, x)
 			})
 		},
-	}
+	}, traits{args: []argument{sessionArg}})
 	cmd.Flags().StringVar(&x.Reason, "reason", "", "why")
 	byFlag(cmd, &x.By)
 	return cmd
@@ -216,10 +216,10 @@ func (a *app) abort(ctx context.Context, log *eventlog.Log, session string, x ev
 	row := abortRow{Session: session, Before: before, Status: after.Status, Runner: found.Runner}
 	return a.answer(row, func(p *printer) {
 		if row.Runner != "" {
-			p.printf("%s: asked runner %s to end the turn\n", clean(session), clean(row.Runner))
+			p.Printf("%s: asked runner %s to end the turn\n", clean(session), clean(row.Runner))
 			return
 		}
-		p.printf("%s: %s, was %s\n", clean(session), row.Status, before)
+		p.Printf("%s: %s, was %s\n", clean(session), row.Status, before)
 	})
 }
 
@@ -232,7 +232,7 @@ type postRow struct {
 
 func (a *app) postCommand() *cobra.Command {
 	var in flow.Input
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "post SESSION TEXT|-",
 		Short: "Give an agent an input, from any process",
 		Long: `Give a session an input: TEXT, or standard input for "-". The input waits in the log.
@@ -240,7 +240,7 @@ The agent takes it as its next turn. With --steer it goes into the running turn,
 before the next call of the model; if no turn runs, it begins one.
 
 With --id, an input that the session knows already is not stored again.`,
-		Example: "  logtool post order-42 'And the invoice?' --id mail-7",
+		Example: "  logtool agent post order-42 'And the invoice?' --id mail-7",
 		Args:    between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			events, err := a.newEvents(&appendOptions{body: args[1], hasBody: true})
@@ -256,7 +256,7 @@ With --id, an input that the session knows already is not stored again.`,
 				return a.post(cmd.Context(), log, session, in)
 			})
 		},
-	}
+	}, traits{args: []argument{sessionArg, textArg}})
 	cmd.Flags().BoolVar(&in.Steer, "steer", false, "into the running turn, not into a turn of its own")
 	cmd.Flags().StringVar(&in.ID, "id", "", "the id of the input; a generated id by default")
 	return cmd

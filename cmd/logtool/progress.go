@@ -1,181 +1,142 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
+	"iter"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 )
 
-// verbs say what the commands do that may take over a second. All other commands wait
-// for input, or are short.
-var verbs = map[string]string{
-	"backup": "copying", "convert": "copying", "copy": "copying", "cost": "counting", "diff": "comparing", "export": "exporting",
-	"fork": "copying", "gc": "collecting garbage", "history": "reading", "import": "importing", "ls": "reading", "optree": "reading",
-	"redact": "erasing", "repair": "repairing", "replay": "reading", "retire": "retiring", "rm": "removing", "runlog": "reading",
-	"runs": "reading", "scan": "scanning", "search": "searching", "show": "reading", "snapshot": "reading", "snapshots": "reading",
-	"state": "reading", "stats": "counting", "tree": "reading", "verify": "verifying",
-}
-
-// progress is a line on the terminal about a command that takes over a second. It is
-// drawn ten times a second, and ends with the first output on the terminal. All methods
-// may be called concurrently. A nil progress shows nothing.
-type progress struct {
-	w      io.Writer
-	now    func() time.Time
-	width  int // of the terminal in columns; 0 is no limit
-	verb   string
-	shared bool // the output of the command goes to the same terminal
-
-	events, bytes atomic.Int64 // read from the store
-	listed        atomic.Int64 // bytes of all sessions of the store; 0 until they are listed
-
-	mu     sync.Mutex
-	began  time.Time // zero before run
-	meters bool      // a store is metered
-	whole  bool      // the command reads all sessions
-	text   func() string
-	shown  bool
-	ended  bool
-}
-
-// startProgress makes the progress of a command, if the error output is a terminal.
-func (a *app) startProgress(cmd *cobra.Command) {
-	verb := verbs[cmd.Name()]
-	if verb == "" || !isTerminal(a.err) || a.getenv("TERM") == "dumb" {
-		return
-	}
-	a.progress = &progress{w: a.err, now: a.now, width: a.columns(a.err), verb: verb, shared: isTerminal(a.out)}
-}
-
-// run draws the line while f runs. Within another run it only runs f.
-func (p *progress) run(f func() error) error {
-	if p == nil || !p.begin() {
-		return f()
-	}
-	done := make(chan struct{})
-	var drawer sync.WaitGroup
-	drawer.Go(func() {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				p.draw()
-			}
-		}
-	})
-	defer func() {
-		close(done)
-		drawer.Wait()
-		p.end()
-	}()
-	return f()
-}
-
-func (p *progress) begin() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.began.IsZero() {
-		return false
-	}
-	p.began = p.now()
-	return true
-}
-
-// readsAll says that the command reads all sessions: the line has the size of the store.
-func (p *progress) readsAll() {
-	if p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.whole = true
+// startProgress makes the progress of a command, if the error output is a terminal. An empty
+// verb makes none.
+func (a *app) startProgress(verb string) {
+	if verb != "" && term.IsTerminal(a.err) && a.getenv("TERM") != "dumb" {
+		a.progress = term.NewProgress(a.err, a.now, a.columns(a.err), verb)
 	}
 }
 
-// say sets the text of the line after the verb. The function is called while the command
-// works.
-func (p *progress) say(text func() string) {
-	if p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.text = text
-	}
-}
-
-// steps makes the line count sessions. Call step after each of them.
-func (p *progress) steps(all int) (step func()) {
+// steps makes the progress line count sessions. Call step after each of them.
+func (a *app) steps(all int) (step func()) {
 	var done atomic.Int64
-	p.say(func() string { return thousands(done.Load()) + " of " + count(all, "session") })
+	a.progress.Say(func() string { return thousands(done.Load()) + " of " + count(all, "session") })
 	return func() { done.Add(1) }
 }
 
-// end removes the line for good, before other output.
-func (p *progress) end() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended = true; p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
-		p.shown = false
-	}
+// meteredStore counts the events that a command reads from a store.
+type meteredStore struct {
+	eventlog.Store
+	events, bytes atomic.Int64 // read
+	listed        atomic.Int64 // bytes of all sessions of the store; 0 until they are listed
 }
 
-// draw replaces the line.
-func (p *progress) draw() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if took := p.now().Sub(p.began); !p.ended && took > time.Second {
-		line := p.line(took)
-		if p.width > 0 {
-			line = firstColumns(line, p.width-1)
+// metered counts the reads of the store that the command opens first.
+func metered(store eventlog.Store, p *term.Progress) eventlog.Store {
+	m := &meteredStore{Store: store}
+	if !p.Meter(m.text) {
+		return store
+	}
+	return m
+}
+
+// text is the events and bytes read so far; of all bytes, if the command reads all sessions.
+func (m *meteredStore) text(whole bool) string {
+	events, bytes, all := m.events.Load(), m.bytes.Load(), m.listed.Load()
+	switch {
+	case events == 0:
+		return ""
+	case whole && bytes <= all:
+		return count(events, "event") + " read, " + size(bytes) + " of " + size(all)
+	}
+	return count(events, "event") + " read, " + size(bytes)
+}
+
+// Unwrap returns the store, for its abilities.
+func (m *meteredStore) Unwrap() eventlog.Store { return m.Store }
+
+func (m *meteredStore) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range m.Store.Read(ctx, session, r) {
+			if err == nil {
+				m.events.Add(1)
+				m.bytes.Add(int64(len(e.Line())))
+			}
+			if !yield(e, err) {
+				return
+			}
 		}
-		fmt.Fprint(p.w, "\r\x1b[K"+line)
-		p.shown = true
 	}
 }
 
-// line is the verb with the text of say, else with what was read, else with the time.
-func (p *progress) line(took time.Duration) string {
-	text := took.Truncate(time.Second).String()
-	if p.text != nil {
-		text = p.text()
-	} else if events, bytes, all := p.events.Load(), p.bytes.Load(), p.listed.Load(); events > 0 {
-		text = count(events, "event") + " read, " + size(bytes)
-		if p.whole && bytes <= all {
-			text += " of " + size(all)
+func (m *meteredStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		all := int64(0)
+		for info, err := range m.Store.Sessions(ctx) {
+			all += info.Bytes
+			if !yield(info, err) {
+				return
+			}
 		}
+		m.listed.Store(all)
 	}
-	return p.verb + ": " + text
 }
 
-// endsProgress is a writer that ends the progress before the first output.
-type endsProgress struct {
-	io.Writer
-	progress *progress
+// importBar is the progress of an import. Its methods may be called concurrently.
+type importBar struct {
+	now   func() time.Time
+	began time.Time
+	files int   // to import
+	all   int64 // bytes to import
+	width int   // of the terminal in columns; 0 is no limit
+
+	mu     sync.Mutex
+	done   int
+	read   int64
+	events int64
 }
 
-func (w endsProgress) Write(text []byte) (int, error) {
-	w.progress.end()
-	return w.Writer.Write(text)
+func newImportBar(a *app, found *interop.Found) *importBar {
+	b := &importBar{now: a.now, began: a.now(), files: len(found.Files()), all: found.Bytes(), width: a.columns(a.err)}
+	a.progress.Say(b.line)
+	return b
 }
 
-// display is the output of a command. On the terminal of the progress, it ends the progress.
-func (a *app) display() io.Writer {
-	if a.progress != nil && a.progress.shared {
-		return endsProgress{a.out, a.progress}
+// file counts a file.
+func (b *importBar) file(row interop.Row) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done++
+	b.events += int64(row.Events)
+}
+
+// bytes counts bytes read.
+func (b *importBar) bytes(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read += n
+}
+
+func (b *importBar) line() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	width := 24
+	if b.width > 0 {
+		width = max(0, min(width, b.width-60))
 	}
-	return a.out
-}
-
-// note prints a line on the error output.
-func (a *app) note(format string, args ...any) {
-	a.progress.end()
-	fmt.Fprintf(a.err, format+"\n", args...)
+	share := 1.0
+	if b.all > 0 {
+		share = min(float64(b.read)/float64(b.all), 1)
+	}
+	full := int(share * float64(width))
+	rate := int64(float64(b.read) / max(b.now().Sub(b.began).Seconds(), 0.001))
+	bar := strings.Repeat("█", full) + strings.Repeat("░", width-full)
+	return fmt.Sprintf("%s %3.0f%%  %s of %s  %s  %s/s", bar,
+		100*share, thousands(b.done), count(b.files, "file"), count(b.events, "event"), size(rate))
 }

@@ -1,87 +1,60 @@
 package main
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/store/memory"
 )
 
-// The line appears after a second, says what the command has read, fits the terminal, and
-// is removed at the end.
-func TestProgress(t *testing.T) {
+// The line says what the command has read from its first store.
+func TestMeteredStore(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(1000, 0)
-	p := &progress{w: &out, now: func() time.Time { return now }, width: 33, verb: "reading"}
+	p := term.NewProgress(&out, func() time.Time { return now }, 0, "reading")
 	drawn := func(want string) {
 		t.Helper()
 		out.Reset()
-		if p.draw(); out.String() != want {
+		if p.Draw(); out.String() != "\r\x1b[Kreading: "+want {
 			t.Errorf("drew %q, want %q", out.String(), want)
 		}
 	}
-	log := eventlog.Open(p.metered(memory.New()))
+	log := eventlog.Open(metered(memory.New(), p))
 	if _, err := log.Append(t.Context(), "a", eventlog.New(), event.UserMessage(strings.Repeat("x", 2000))); err != nil {
 		t.Fatal(err)
 	}
-	p.begin()
-	drawn("")
-	now = now.Add(2500 * time.Millisecond)
-	drawn("\r\x1b[Kreading: 2s")
-	for range log.Sessions(t.Context()) {
-	}
-	for _, err := range log.Read(t.Context(), "a", eventlog.All()) {
-		if err != nil {
-			t.Fatal(err)
+	err := p.Run(func() error {
+		now = now.Add(2500 * time.Millisecond)
+		drawn("2s")
+		for range log.Sessions(t.Context()) {
 		}
+		for _, err := range log.Read(t.Context(), "a", eventlog.All()) {
+			if err != nil {
+				return err
+			}
+		}
+		drawn("1 event read, 2.3 KiB")
+		p.ReadsAll()
+		drawn("1 event read, 2.3 KiB of 2.3 KiB")
+		(&app{progress: p}).steps(7)()
+		drawn("1 of 7 sessions")
+		p.Say(nil)
+		drawn("1 event read, 2.3 KiB of 2.3 KiB")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	drawn("\r\x1b[Kreading: 1 event read, 2.3 KiB")
-	p.readsAll()
-	drawn("\r\x1b[Kreading: 1 event read, 2.3 KiB o")
-	step := p.steps(7)
-	step()
-	drawn("\r\x1b[Kreading: 1 of 7 sessions")
-	out.Reset()
-	if p.end(); out.String() != "\r\x1b[K" {
-		t.Errorf("the end writes %q", out.String())
+	if other := memory.New(); metered(other, p) != eventlog.Store(other) {
+		t.Error("a second store is metered too")
 	}
-	drawn("")
-	if p.begin() {
-		t.Error("a second store begins the line again")
-	}
-}
-
-// A command without a terminal has no progress, and all methods work.
-func TestNoProgress(t *testing.T) {
-	var p *progress
-	p.readsAll()
-	p.steps(1)()
-	p.end()
-	store := memory.New()
-	ran := false
-	if err := p.run(func() error { ran = true; return nil }); err != nil || !ran || p.metered(store) != eventlog.Store(store) {
-		t.Errorf("ran %t, %v", ran, err)
-	}
-}
-
-// Each verb belongs to a command, and each command has one, or waits for input, or is short.
-func TestCommandsWithProgress(t *testing.T) {
-	short := strings.Fields("abort answer append approve completion deny help man post reconcile recover resolve rewind tail token version")
-	names := slices.AppendSeq(short, maps.Keys(verbs))
-	var commands []string
-	for _, cmd := range (&app{}).root().Commands() {
-		commands = append(commands, cmd.Name())
-	}
-	slices.Sort(names)
-	slices.Sort(commands)
-	if !slices.Equal(names, commands) {
-		t.Errorf("the commands are %v\nverbs and short commands are %v", commands, names)
+	if store := memory.New(); metered(store, nil) != eventlog.Store(store) {
+		t.Error("a store without a progress is metered")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -18,8 +19,8 @@ import (
 
 func (a *app) redactCommand() *cobra.Command {
 	r := redactRun{app: a}
-	cmd := &cobra.Command{
-		Use:   "redact SESSION SEQ... | --match TEXT [SESSION...] | --raw [SESSION...] | --from STORE",
+	cmd := a.command(&cobra.Command{
+		Use:   "redact SESSION SEQ... | --match TEXT [SESSION...] | --bodies [SESSION...] | --repeat STORE",
 		Short: "Erase the content of events for good; the chain still verifies",
 		Long: `Erase data, metadata and unshared bodies of events. SEQ is a number or a range like
 5-9. The place, type, hash and structure of each event remain. Some events are erased
@@ -31,28 +32,27 @@ members that search does not read, in names, in bodies, with JSON's escapes, in 
 It searches the named sessions or all sessions, ignores case as search does, and then
 looks for the text in the store's files. It reports the places that no redaction erases.
 
-With --raw, redact erases the bodies of requests to models and of their answers, and
+With --bodies, redact erases the bodies of requests to models and of their answers, and
 nothing along with them: steps, usage and snapshots stay. --older keeps newer bodies.
 
-With --from, redact repeats the redactions of another store: of a store that this one
+With --repeat, redact repeats the redactions of another store: of a store that this one
 was copied from, or of a copy.
 
 redact does not ask. It lists the erased events, and the events that may repeat the
 content and were not touched. Full session ids are required. Try --dry-run first.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 failed, nothing found, or the text is left, 2 wrong usage."},
 		Example: `  logtool redact order-42 7 12-14 --reason 'a password' --dry-run
   logtool redact --match 'hunter2' --dry-run
-  logtool redact --raw --older 30d
-  logtool --store backup.db redact --from log`,
+  logtool redact --bodies --older 30d
+  logtool --store backup.db redact --repeat log`,
 		Args: between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.command(cmd, args) },
-	}
+	}, traits{section: secErase, verb: "erasing", args: []argument{sessionArg, seqArg, more}, exits: "0 done, 1 failed, nothing found, or the text is left, 2 wrong usage."})
 	cmd.Flags().StringVar(&r.reason, "reason", "", "why, for the event that records the redaction")
-	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "list the events, and erase nothing")
+	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the events, and erase nothing")
 	cmd.Flags().StringArrayVar(&r.texts, "match", nil, "erase all events that have this text; may be repeated")
-	cmd.Flags().BoolVar(&r.raw, "raw", false, "erase the bodies of requests and answers")
-	cmd.Flags().StringVar(&r.older, "older", "", "with --raw: erase bodies of this age only, for example 30d")
-	cmd.Flags().StringVar(&r.from, "from", "", "repeat the redactions of this store")
+	cmd.Flags().BoolVar(&r.raw, "bodies", false, "erase the bodies of requests and answers")
+	cmd.Flags().StringVar(&r.older, "older", "", "with --bodies: erase bodies of this `age` only, for example 30d")
+	cmd.Flags().StringVar(&r.from, "repeat", "", "repeat the redactions of this store, written as the `place` of --store")
 	cmd.Flags().StringVar(&r.expression, "regexp", "", "erase all events that match this regular expression")
 	return cmd
 }
@@ -79,7 +79,7 @@ func (r *redactRun) command(cmd *cobra.Command, args []string) error {
 		return r.app.with(m, func(log *eventlog.Log) error { return r.bodies(cmd.Context(), log, before, args) })
 	}
 	if r.older != "" {
-		return usagef("--older is for --raw")
+		return usagef("--older is for --bodies")
 	}
 	if r.from != "" {
 		return r.repeat(cmd.Context(), m, args)
@@ -143,8 +143,8 @@ type redactRun struct {
 	dry        bool
 	texts      []string // of --match
 	expression string   // of --regexp
-	from       string   // of --from
-	raw        bool     // of --raw
+	from       string   // of --repeat
+	raw        bool     // of --bodies
 	older      string   // of --older
 }
 
@@ -173,7 +173,7 @@ func (r *redactRun) bodies(ctx context.Context, log *eventlog.Log, before time.T
 // repeat repeats the redactions of another store.
 func (r *redactRun) repeat(ctx context.Context, m mode, args []string) error {
 	if len(args) > 0 {
-		return usagef("--from takes no sessions: it repeats all redactions of the store")
+		return usagef("--repeat takes no sessions: it repeats all redactions of the store")
 	}
 	at, err := r.app.placeNamed(r.from)
 	if err != nil {
@@ -207,11 +207,11 @@ func (r *redactRun) print(done *erase.Redaction, failed error) error {
 	}
 	var err error
 	if r.app.json {
-		err = r.value(newRedactionRow(done, r.dry))
+		err = r.Value(newRedactionRow(done, r.dry))
 	} else {
 		r.report(done)
 	}
-	return cmp.Or(redactError(failed), errors.Join(err, r.flush()))
+	return cmp.Or(redactError(failed), errors.Join(err, r.Flush()))
 }
 
 // redactError adds a hint to a failed redaction.
@@ -231,32 +231,32 @@ func (r *redactRun) report(done *erase.Redaction) {
 		erased, sum = "would erase", "to erase"
 	}
 	for _, e := range done.Erased {
-		r.printf("%s %s\n", erased, reference(e))
+		r.Printf("%s %s\n", erased, reference(e))
 	}
 	for _, b := range done.Blobs {
-		r.printf("%s blob %s, %s\n", erased, b.Blob, size(b.Bytes))
+		r.Printf("%s blob %s, %s\n", erased, b.Blob, size(b.Bytes))
 	}
 	for _, t := range done.TornTails {
-		r.printf("%s %s of session %s\n", erased, tailText(t), clean(t.Session))
+		r.Printf("%s %s of session %s\n", erased, tailText(t), clean(t.Session))
 	}
 	for _, seq := range done.Already {
-		r.printf("event %d is redacted already\n", seq)
+		r.Printf("event %d is redacted already\n", seq)
 	}
 	for _, e := range done.Untouched {
-		r.printf("%s %s: it may repeat the content; redact it too if it does\n", r.paint(yellow, "not touched:"), reference(e))
+		r.Printf("%s %s: it may repeat the content; redact it too if it does\n", r.Paint(term.Yellow, "not touched:"), reference(e))
 	}
 	for _, session := range done.Unread {
-		r.printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.paint(yellow, "not touched:"), clean(session))
+		r.Printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.Paint(term.Yellow, "not touched:"), clean(session))
 	}
 	for _, kept := range done.Retained {
-		r.printf("%s %s: %s\n", r.paint(yellow, "not touched:"), kept.Where, kept.Remedy)
+		r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "not touched:"), kept.Where, kept.Remedy)
 	}
 	events, blobs := int64(len(done.Erased)), int64(len(done.Blobs))
 	text := amounts(amount{events, "event"}, amount{blobs, "blob"}) + " " + sum
 	if events+blobs > 0 {
 		text += ". " + beyond
 	}
-	r.printf("%s\n", text)
+	r.Printf("%s\n", text)
 }
 
 // beyond names the copies that no redaction reaches.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -28,7 +29,7 @@ func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search
 		return err
 	}
 	if len(sessions) == 0 {
-		r.app.progress.readsAll()
+		r.app.progress.ReadsAll()
 	}
 	done, failed := erase.Match(ctx, log, pattern, sessions, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
 	if failed != nil && len(done.Erased) == 0 {
@@ -37,11 +38,11 @@ func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search
 	nothing := len(done.Places)+len(done.Left)+len(done.Files) == 0
 	switch {
 	case r.app.json:
-		err = r.value(newMatchedRow(&done, r.dry))
+		err = r.Value(newMatchedRow(&done, r.dry))
 	case !nothing:
 		r.matched(&done)
 	}
-	err = errors.Join(err, r.flush())
+	err = errors.Join(err, r.Flush())
 	switch {
 	case failed != nil:
 		return redactError(failed)
@@ -62,14 +63,14 @@ var (
 
 func (r *redactRun) matched(done *erase.Matched) {
 	for _, p := range done.Places {
-		r.printf("found in %s\n", placeText(p))
+		r.Printf("found in %s\n", placeText(p))
 	}
 	r.report(&done.Redaction)
 	for _, p := range done.Left {
-		r.printf("%s %s: redaction keeps the headers, the structure of events and lost events\n", r.paint(yellow, "left in"), placeText(p))
+		r.Printf("%s %s: redaction keeps the headers, the structure of events and lost events\n", r.Paint(term.Yellow, "left in"), placeText(p))
 	}
 	for _, f := range done.Files {
-		r.printf("%s the file %s, at byte %d\n", r.paint(yellow, "left in"), clean(f.Path), f.Offset)
+		r.Printf("%s the file %s, at byte %d\n", r.Paint(term.Yellow, "left in"), clean(f.Path), f.Offset)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/transcript"
 )
@@ -47,7 +48,7 @@ func (r *renderer) entry(x *transcript.Entry) error {
 	default:
 		r.other(x)
 	}
-	_, err := r.w.Write(nil)
+	_, err := r.Write(nil)
 	return err
 }
 
@@ -57,11 +58,11 @@ func (r *renderer) finish() {
 		return
 	}
 	r.gap(false)
-	r.printf("%s", r.paint(dim, r.raw.String()))
+	r.Printf("%s", r.Paint(term.Dim, r.raw.String()))
 	if r.raw.orphaned {
-		r.printf("%s%s", r.paint(dim, " · "), r.paint(yellow, orphanedMark))
+		r.Printf("%s%s", r.Paint(term.Dim, " · "), r.Paint(term.Yellow, orphanedMark))
 	}
-	r.printf("\n")
+	r.Printf("\n")
 	r.raw = run{}
 }
 
@@ -107,7 +108,7 @@ func (x *run) String() string {
 // gap prints an empty line before and after each message.
 func (r *renderer) gap(message bool) {
 	if r.begun && (message || r.spaced) {
-		r.printf("\n")
+		r.Printf("\n")
 	}
 	r.begun, r.spaced = true, message
 }
@@ -120,7 +121,7 @@ func (r *renderer) turn(x *transcript.Entry) {
 	if turn, ok, err := event.Decode[event.TurnStart](e); ok && err == nil {
 		name = fmt.Sprintf("turn %d", turn.Index)
 	}
-	r.printf("%s %s%s\n", r.paint(bold, "── "+name+" ──"), r.paint(dim, fmt.Sprintf("#%d %s", e.Seq, r.clock(e.Timestamp))), r.marks(x))
+	r.Printf("%s %s%s\n", r.Paint(term.Bold, "── "+name+" ──"), r.Paint(term.Dim, fmt.Sprintf("#%d %s", e.Seq, r.clock(e.Timestamp))), r.marks(x))
 }
 
 func (r *renderer) message(x *transcript.Entry) {
@@ -154,18 +155,18 @@ func (r *renderer) heading(x *transcript.Entry, name string, about []string) {
 	}
 	text := name
 	if x.Event.Seq > 0 {
-		text = r.paint(dim, seqsFrom(x.Event.Seq, x.Last)) + " " + name
+		text = r.Paint(term.Dim, seqsFrom(x.Event.Seq, x.Last)) + " " + name
 	}
 	for _, word := range about {
-		text += r.paint(dim, " · "+word)
+		text += r.Paint(term.Dim, " · "+word)
 	}
-	r.printf("%s%s\n", text, r.marks(x))
+	r.Printf("%s%s\n", text, r.marks(x))
 }
 
 // marks are the unusual properties of an event.
 func (r *renderer) marks(x *transcript.Entry) (text string) {
 	for _, mark := range x.Marks() {
-		text += r.paint(dim, " · ") + r.paint(yellow, clean(mark))
+		text += r.Paint(term.Dim, " · ") + r.Paint(term.Yellow, clean(mark))
 	}
 	return text
 }
@@ -173,21 +174,21 @@ func (r *renderer) marks(x *transcript.Entry) (text string) {
 // speaker is the role of a message, in colour.
 func (p *printer) speaker(e *event.Event, role event.Role) string {
 	if e.IsContext() {
-		return p.paint(yellow, transcript.ContextSpeaker)
+		return p.Paint(term.Yellow, transcript.ContextSpeaker)
 	}
-	return p.paint(roleStyle(role), string(role))
+	return p.Paint(roleStyle(role), string(role))
 }
 
-func roleStyle(role event.Role) style {
+func roleStyle(role event.Role) term.Style {
 	switch role {
 	case event.User:
-		return green
+		return term.Green
 	case event.Assistant:
-		return blue
+		return term.Blue
 	case event.Tool:
-		return cyan
+		return term.Cyan
 	}
-	return yellow
+	return term.Yellow
 }
 
 // other prints an event that is not a message: one line, and a folded text below.
@@ -199,11 +200,11 @@ func (r *renderer) other(x *transcript.Entry) {
 		about = append(about, detail)
 	}
 	r.heading(x, clean(string(x.Event.Type)), about)
-	r.block(text, indent, foldMessage/4, dim)
+	r.block(text, indent, foldMessage/4, term.Dim)
 }
 
 // block prints text, folded after most lines.
-func (r *renderer) block(text, indent string, most int, s style) {
+func (r *renderer) block(text, indent string, most int, s term.Style) {
 	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if text == "" {
 		return
@@ -214,10 +215,10 @@ func (r *renderer) block(text, indent string, most int, s style) {
 		shown = lines[:most]
 	}
 	for _, line := range shown {
-		r.printf("%s%s\n", indent, r.paint(s, r.clip(line)))
+		r.Printf("%s%s\n", indent, r.Paint(s, r.clip(line)))
 	}
 	if hidden := len(lines) - len(shown); hidden > 0 {
-		r.printf("%s%s\n", indent, r.paint(dim, "… "+count(hidden, "more line")))
+		r.Printf("%s%s\n", indent, r.Paint(term.Dim, "… "+count(hidden, "more line")))
 	}
 }
 
@@ -253,19 +254,19 @@ func (r *renderer) part(p *event.Part, results map[string]transcript.Result, in 
 	case event.ToolResultPart, event.ServerToolResultPart:
 		r.result(p, "of "+clean(strings.TrimSpace(p.Name+" "+p.CallID)), in)
 	case event.ImagePart, event.AudioPart, event.DocumentPart:
-		r.printf("%s%s\n", in, r.paint(dim, body(p)))
+		r.Printf("%s%s\n", in, r.Paint(term.Dim, body(p)))
 	default:
-		r.printf("%s%s\n", in, r.paint(dim, "["+clean(string(p.Type)+" "+p.Kind)+"] "+brief(string(p.Value)+string(p.Raw), 100)))
+		r.Printf("%s%s\n", in, r.Paint(term.Dim, "["+clean(string(p.Type)+" "+p.Kind)+"] "+brief(string(p.Value)+string(p.Raw), 100)))
 	}
 }
 
 func (r *renderer) reasoning(p *event.Part, in string) {
 	if strings.TrimSpace(p.Text) == "" {
-		r.printf("%s%s\n", in, r.paint(dim, "(reasoning withheld)"))
+		r.Printf("%s%s\n", in, r.Paint(term.Dim, "(reasoning withheld)"))
 		return
 	}
-	r.printf("%s%s\n", in, r.paint(dim, "(reasoning)"))
-	r.block(p.Text, in, foldReasoning, dim)
+	r.Printf("%s%s\n", in, r.Paint(term.Dim, "(reasoning)"))
+	r.block(p.Text, in, foldReasoning, term.Dim)
 }
 
 // body describes an image, a sound or a document.
@@ -289,7 +290,7 @@ func body(p *event.Part) string {
 func (r *renderer) call(p *event.Part, in string) {
 	arguments := transcript.Arguments(p.Arguments)
 	line := oneLine(arguments)
-	r.printf("%s%s %s%s\n", in, r.paint(cyan, "→"), r.paint(bold, clean(p.Name)), line)
+	r.Printf("%s%s %s%s\n", in, r.Paint(term.Cyan, "→"), r.Paint(term.Bold, clean(p.Name)), line)
 	if line != "" || len(arguments) == 0 {
 		return
 	}
@@ -327,11 +328,11 @@ func (r *renderer) result(p *event.Part, from, in string) {
 	case p.IsError:
 		mark = "← error"
 	}
-	s := cyan
+	s := term.Cyan
 	if p.IsError {
-		s = red
+		s = term.Red
 	}
-	r.printf("%s%s %s\n", in, r.paint(s, mark), r.paint(dim, from))
+	r.Printf("%s%s %s\n", in, r.Paint(s, mark), r.Paint(term.Dim, from))
 	for i := range p.Content {
 		if c := &p.Content[i]; c.Type == event.TextPart {
 			r.block(c.Text, in+indent, foldResult, "")

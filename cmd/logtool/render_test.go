@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/terminal"
 )
@@ -18,7 +18,7 @@ import (
 func shows(t *testing.T, most int, full, colour bool, payloads ...event.Payload) string {
 	t.Helper()
 	var out strings.Builder
-	p := &printer{w: bufio.NewWriter(&out), colour: colour}
+	p := &printer{Printer: term.NewPrinter(&out, term.Options{Colour: colour})}
 	r := &renderer{printer: p, full: full}
 	s := &eventPrinter{printer: p, renderer: r, transcript: joiner(r, most)}
 	for i, payload := range payloads {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/repair"
@@ -15,9 +16,9 @@ import (
 
 func (a *app) repairCommand() *cobra.Command {
 	r := repairRun{app: a}
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "repair [SESSION...]",
-		Short: "Salvage the readable events of damaged sessions; truncate torn tails",
+		Short: "Salvage readable events of damaged sessions; truncate torn tails",
 		Long: `Repair the sessions named, or all damaged sessions. The torn tail of an interrupted
 write is truncated, in the same way as by the next append, and saved in a file beside
 the session. Of a damaged session, every readable event is copied to a new session
@@ -29,15 +30,14 @@ With --into it goes to another store, under its own id.
 
 A second repair finishes an interrupted one; after a complete repair it changes
 nothing.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a defect remains, 2 wrong usage."},
-		Example:     "  logtool --store damaged.db repair --into rescued.db",
-		Args:        between(0, -1),
-		RunE:        func(cmd *cobra.Command, args []string) error { return r.open(cmd.Context(), args) },
-	}
-	cmd.Flags().StringVar(&r.as, "as", "", "the id of the new session")
-	cmd.Flags().StringVar(&r.into, "into", "", "another store to write to, written like --store")
+		Example: "  logtool --store damaged.db store repair --into rescued.db",
+		Args:    between(0, -1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return r.open(cmd.Context(), args) },
+	}, traits{verb: "repairing", args: []argument{sessionArg, more}, exits: "0 done, 1 failed, or a defect remains, 2 wrong usage."})
+	newIDFlag(cmd, &r.as)
+	intoFlag(cmd, &r.into)
 	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "replace the damaged session, and keep a copy")
-	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "list the repairs, and change nothing")
+	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the repairs, and change nothing")
 	return cmd
 }
 
@@ -113,7 +113,7 @@ func (r *repairRun) run(ctx context.Context, log *eventlog.Log, args []string) e
 	if err != nil {
 		return err
 	}
-	step := r.progress.steps(len(sessions))
+	step := r.steps(len(sessions))
 	var failed []error
 	for _, session := range sessions {
 		done, err := repair.Session(ctx, log, session, r.opts)
@@ -154,18 +154,18 @@ func (r *repairRun) report(session string, done repair.Report, err error, named 
 	r.sum.add(done, err)
 	switch {
 	case r.json:
-		return r.value(newRepairRow(session, &done, r.dry, err))
+		return r.Value(newRepairRow(session, &done, r.dry, err))
 	case err != nil:
-		r.printf("%s %s: %s\n", r.paint(red, "failed"), clean(session), clean(err.Error()))
+		r.Printf("%s %s: %s\n", r.Paint(term.Red, "failed"), clean(session), clean(err.Error()))
 	case done.Action == repair.Salvage:
 		r.salvaged(&done)
 	case done.Action == repair.Cut:
 		r.cut(&done)
 	case len(done.Unmended) > 0:
-		r.printf("%s: its lines are sound, and no repair is possible for the rest\n", clean(session))
+		r.Printf("%s: its lines are sound, and no repair is possible for the rest\n", clean(session))
 		r.unmended(&done)
 	case named:
-		r.printf("%s: sound\n", clean(session))
+		r.Printf("%s: sound\n", clean(session))
 	}
 	return nil
 }
@@ -189,37 +189,37 @@ func (s *repairSum) add(done repair.Report, err error) {
 
 func (r *repairRun) cut(done *repair.Report) {
 	if r.dry {
-		r.printf("%s: would cut off a torn tail of %s at byte %d\n", clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset)
+		r.Printf("%s: would cut off a torn tail of %s at byte %d\n", clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset)
 		return
 	}
-	r.printf("%s: cut off a torn tail of %s at byte %d, saved to %s\n",
+	r.Printf("%s: cut off a torn tail of %s at byte %d, saved to %s\n",
 		clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset, clean(done.Saved))
 }
 
 func (r *repairRun) salvaged(done *repair.Report) {
-	r.printf("%s: %s kept, %s lost, %s\n", clean(done.Session), count(done.Kept, "event"), thousands(lostIn(done)), r.where(done))
+	r.Printf("%s: %s kept, %s lost, %s\n", clean(done.Session), count(done.Kept, "event"), thousands(lostIn(done)), r.where(done))
 	for _, l := range done.Lost {
-		r.printf("  lost %s%s: %s\n", seqsText(l.From, l.To), byteRange(l.Offset, l.Bytes), clean(l.Reason))
+		r.Printf("  lost %s%s: %s\n", seqsText(l.From, l.To), byteRange(l.Offset, l.Bytes), clean(l.Reason))
 	}
 	for _, i := range done.Ignored {
-		r.printf("  left out %s of %s%s: %s\n", seqsText(i.From, i.To), clean(i.Session), byteRange(i.Offset, i.Bytes), clean(i.Reason))
+		r.Printf("  left out %s of %s%s: %s\n", seqsText(i.From, i.To), clean(i.Session), byteRange(i.Offset, i.Bytes), clean(i.Reason))
 	}
 	if t := done.Torn; t.Bytes > 0 {
-		r.printf("  left out a torn tail%s\n", byteRange(t.Offset, t.Bytes))
+		r.Printf("  left out a torn tail%s\n", byteRange(t.Offset, t.Bytes))
 	}
 	r.unmended(done)
 	if done.Copy != "" {
-		r.printf("  the damaged session is kept in %s\n", clean(done.Copy))
+		r.Printf("  the damaged session is kept in %s\n", clean(done.Copy))
 	}
 	if !r.dry && !r.inPlace && r.into == "" {
-		r.printf("  continue with %s; %s does not change until you remove it\n", clean(done.As), clean(done.Session))
+		r.Printf("  continue with %s; %s does not change until you remove it\n", clean(done.As), clean(done.Session))
 	}
 }
 
 // unmended lists the defects that remain.
 func (r *repairRun) unmended(done *repair.Report) {
 	for _, d := range done.Unmended {
-		r.printf("  %s event %d: %s: %s\n", r.paint(yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
+		r.Printf("  %s event %d: %s: %s\n", r.Paint(term.Yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
 	}
 }
 
@@ -265,7 +265,7 @@ func byteRange(offset, bytes int64) string {
 
 func (r *repairRun) total() error {
 	if r.json {
-		return errors.Join(r.value(r.sum), r.flush())
+		return errors.Join(r.Value(r.sum), r.Flush())
 	}
 	var parts []string
 	salvaged, cut := "salvaged", "cut"
@@ -281,9 +281,9 @@ func (r *repairRun) total() error {
 		}
 	}
 	if r.sum.Sessions != 1 {
-		r.printf("%s: %s\n", count(r.sum.Sessions, "session"), strings.Join(parts, ", "))
+		r.Printf("%s: %s\n", count(r.sum.Sessions, "session"), strings.Join(parts, ", "))
 	}
-	return r.flush()
+	return r.Flush()
 }
 
 // repairRow is a session with --json.

@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
@@ -17,9 +18,9 @@ import (
 )
 
 func (a *app) replayCommand() *cobra.Command {
-	var until pointFlags
+	var to pointFlags
 	var x stateOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "replay SESSION",
 		Short: "Step through the states of a session, event by event",
 		Long: `Print each event of a session with what it changed in the states: the length of the
@@ -28,23 +29,23 @@ The states at an event are the states that state --at prints. A rewind goes back
 the states at its target. In a fork, the events that it shares with its parent come
 first.
 
---until, --until-turn and --until-snapshot end there, and print the state as state
+--to, --to-turn and --to-snapshot end there, and print the state as state
 --at does. With --json each event is an object, with the values before and after
 it; the state is the last line.`,
-		Example: "  logtool replay order-42\n  logtool replay order-42 --until-turn 2 --projection history",
+		Example: "  logtool state replay order-42\n  logtool state replay order-42 --to-turn 2 --projection history",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(x.projection)
 			if err != nil {
 				return err
 			}
-			point, err := until.point(cmd)
+			point, err := to.point(cmd)
 			if err != nil {
 				return err
 			}
-			ends := until.count(cmd) > 0
+			ends := to.count(cmd) > 0
 			if !ends && cmd.Flags().Changed("projection") {
-				return usagef("--projection is the state at the end: give --until, --until-turn or --until-snapshot too")
+				return usagef("--projection is the state at the end: give --to, --to-turn or --to-snapshot too")
 			}
 			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
 				if !ends {
@@ -55,7 +56,7 @@ it; the state is the last line.`,
 					return pastEnd(cmd.Context(), log, session, err)
 				}
 				if last.Seq == 0 {
-					return usagef("--until: no event is before the first one")
+					return usagef("--to: no event is before the first one")
 				}
 				if err := a.replay(cmd.Context(), log, session, last.Seq); err != nil {
 					return err
@@ -64,9 +65,9 @@ it; the state is the last line.`,
 				return a.state(cmd.Context(), log, session, set, x)
 			})
 		},
-	}
-	until.flags(cmd, "until")
-	cmd.Flags().StringVar(&x.projection, "projection", projection.Session().Name, "the projection whose state is printed at the end")
+	}, traits{verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
+	to.flags(cmd, "to")
+	projectionFlag(cmd, &x.projection, "the projection whose state is printed at the end")
 	return cmd
 }
 
@@ -78,17 +79,17 @@ func (a *app) replay(ctx context.Context, log *eventlog.Log, session string, thr
 		if err == nil {
 			row := r.step(&s)
 			if a.json {
-				err = p.value(row)
+				err = p.Value(row)
 			} else {
 				err = p.step(row)
 			}
 		}
 		if err != nil {
-			_ = p.flush() // err came first
+			_ = p.Flush() // err came first
 			return pastEnd(ctx, log, session, err)
 		}
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // stepRow is an event of replay with --json.
@@ -97,8 +98,8 @@ type stepRow struct {
 	ID      ulid.ULID             `json:"id"`
 	Type    event.Type            `json:"type"`
 	Role    event.Role            `json:"role,omitzero"` // of a message
-	Time    time.Time             `json:"timestamp"`
-	Session string                `json:"session_id"`
+	Time    time.Time             `json:"time"`
+	Session string                `json:"session"`
 	Changes map[string]valueRange `json:"changes"`
 	Patch   *patchRow             `json:"patch,omitzero"`
 	ChildID string                `json:"child_id,omitzero"` // of child_state in Changes
@@ -309,8 +310,8 @@ func (p *printer) step(row stepRow) error {
 	}
 	changes := strings.Join(row.lines, " · ")
 	if changes == "" {
-		changes = p.paint(dim, "no change")
+		changes = p.Paint(term.Dim, "no change")
 	}
-	_, err := fmt.Fprintf(p.w, "%s %s  %s\n", p.paint(dim, at(row.Seq)), name, changes)
+	_, err := fmt.Fprintf(p, "%s %s  %s\n", p.Paint(term.Dim, at(row.Seq)), name, changes)
 	return err
 }

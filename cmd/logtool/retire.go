@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/retire"
 )
@@ -22,7 +23,7 @@ type retireOptions struct {
 
 func (a *app) retireCommand() *cobra.Command {
 	var x retireOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "retire --idle AGE",
 		Short: "Archive and remove the sessions that nobody has used for a time",
 		Long: `List the sessions whose newest event is older than AGE (90d, 12w, 36h). With --yes,
@@ -36,8 +37,8 @@ session is removed. DIR may be the archive of an earlier retirement.
 
 A session stays if one of its forks stays, if it is damaged, or if it is used
 meanwhile; retire lists it with the reason. Run an interrupted retire again: it
-continues. logtool gc then removes the bodies that no other session needs.`,
-		Example: "  logtool retire --idle 90d --archive ~/logs-archive --yes",
+continues. logtool store gc then removes the bodies that no other session needs.`,
+		Example: "  logtool store retire --idle 90d --archive ~/logs-archive --yes",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			before, err := x.before(a.now())
@@ -46,11 +47,11 @@ continues. logtool gc then removes the bodies that no other session needs.`,
 			}
 			return a.retire(cmd.Context(), before, x)
 		},
-	}
-	cmd.Flags().StringVar(&x.idle, "idle", "", "the age of the newest event, for example 90d")
+	}, traits{verb: "retiring"})
+	cmd.Flags().StringVar(&x.idle, "idle", "", "the `age` of the newest event, for example 90d")
 	cmd.Flags().StringVar(&x.archive, "archive", "", "copy the sessions to this folder before they are removed")
 	cmd.Flags().BoolVarP(&x.yes, "yes", "y", false, "archive and remove; without it, retire only lists")
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the sessions, and change nothing (the default)")
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the sessions, and change nothing (the default)")
 	return cmd
 }
 
@@ -83,7 +84,7 @@ func (a *app) retire(ctx context.Context, before time.Time, x retireOptions) err
 	if !x.yes {
 		m = forReading
 	}
-	return src.with(m, func(log *eventlog.Log) error { return errors.Join(r.run(ctx, log, before), r.flush()) })
+	return src.with(m, func(log *eventlog.Log) error { return errors.Join(r.run(ctx, log, before), r.Flush()) })
 }
 
 // archivePlace is the folder of an archive. It rejects the store itself.
@@ -130,7 +131,7 @@ func (r *retireRun) steps(log *eventlog.Log, plan *retire.Plan) (steps []func(co
 			func(context.Context) error {
 				path, err := plan.WriteManifest(r.archive.path, r.app.now())
 				if err == nil && !r.app.json {
-					r.printf("archived %s in %s, as %s says\n", count(len(plan.Sessions), "session"), clean(r.archive.path), clean(path))
+					r.Printf("archived %s in %s, as %s says\n", count(len(plan.Sessions), "session"), clean(r.archive.path), clean(path))
 				}
 				return err
 			})
@@ -169,17 +170,17 @@ func (r *retireRun) list(plan *retire.Plan) error {
 	for _, row := range rows {
 		switch {
 		case r.app.json:
-			if err := r.value(row); err != nil {
+			if err := r.Value(row); err != nil {
 				return err
 			}
 		case row.Kept != "":
-			r.printf("%s %s: %s\n", r.paint(yellow, "stays"), clean(row.Session), clean(row.Kept))
+			r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "stays"), clean(row.Session), clean(row.Kept))
 		default:
-			r.printf("%s %s: %s, %s, last used %s\n", verb, clean(row.Session), count(row.Events, "event"), size(row.Bytes), r.when(row.Last))
+			r.Printf("%s %s: %s, %s, last used %s\n", verb, clean(row.Session), count(row.Events, "event"), size(row.Bytes), r.when(row.Last))
 		}
 	}
 	if !r.app.json {
-		r.printf("%s, %s, %s %s%s\n", count(len(gone), "session"), count(events, "event"), size(bytes), r.sum(), r.hint(len(gone)))
+		r.Printf("%s, %s, %s %s%s\n", count(len(gone), "session"), count(events, "event"), size(bytes), r.sum(), r.hint(len(gone)))
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (r *retireRun) hint(gone int) string {
 	case gone == 0:
 		return ""
 	case r.options.yes:
-		return "; logtool gc removes the bodies that no other session needs"
+		return "; logtool store gc removes the bodies that no other session needs"
 	case r.options.archive == "":
 		return "; --yes removes them, and --archive DIR keeps copies"
 	}

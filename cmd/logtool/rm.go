@@ -15,12 +15,13 @@ import (
 
 func (a *app) rmCommand() *cobra.Command {
 	var x rmOptions
-	cmd := &cobra.Command{
-		Use:   "rm SESSION...",
-		Short: "Remove sessions for good; refused while forks need them",
+	cmd := a.command(&cobra.Command{
+		Use:        "rm SESSION...",
+		SuggestFor: []string{"delete", "remove"},
+		Short:      "Remove sessions for good; refused while forks need them",
 		Long: `Remove sessions with all their events, for good and without a question. Full ids are
 required. A session with forks is rejected, with the names of the forks: remove the
-forks first, or copy them (logtool copy), which makes them independent. logtool gc
+forks first, or copy them (logtool copy), which makes them independent. logtool store gc
 then removes the bodies that no other session needs.
 
 A damaged session is removed like any other. If the parent of a damaged session
@@ -30,8 +31,8 @@ cannot be read, that session may be a fork, and nothing is removed without --for
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changing(func(log *eventlog.Log) error { return a.rm(cmd.Context(), log, args, x) })
 		},
-	}
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the sessions, and remove nothing")
+	}, traits{section: secErase, verb: "removing", args: []argument{sessionArg, more}})
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the sessions, and remove nothing")
 	cmd.Flags().BoolVar(&x.force, "force", false, "remove possible parents of damaged sessions too")
 	return cmd
 }
@@ -68,7 +69,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 				return err
 			}
 		}
-		return p.flush()
+		return p.Flush()
 	}
 	ordered := make([]string, len(order))
 	for i, n := range order {
@@ -77,13 +78,13 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 	// Possible forks were checked above.
 	err = erase.RemoveEach(ctx, log, ordered, func(id string) error { return a.removed(p, forest.Node(id), false) },
 		erase.RemoveOptions{DespiteUnreadable: true})
-	return errors.Join(err, p.flush())
+	return errors.Join(err, p.Flush())
 }
 
 func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	events, bytes := n.Info.Events(), n.Info.Bytes
 	if a.json {
-		return p.value(removalRow{n.ID, events, bytes, dry})
+		return p.Value(removalRow{n.ID, events, bytes, dry})
 	}
 	verb := "removed"
 	if dry {
@@ -93,7 +94,7 @@ func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	if n.Info.Err != nil {
 		content = "damaged"
 	}
-	p.printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
+	p.Printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
 	return nil
 }
 

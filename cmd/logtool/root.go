@@ -1,15 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -23,9 +24,12 @@ type app struct {
 	now    func() time.Time
 	// setMemory bounds the memory of the program; nil does not.
 	setMemory func(sessions int)
-	pager     *pager // shows the output; nil without a pager
+	pager     *term.Pager // shows the output; nil without a pager
 
-	progress *progress // of the command; nil for none
+	args     []string                  // the command line
+	traits   map[*cobra.Command]traits // of the commands
+	declared []*cobra.Command          // all of them, in the order of the help
+	progress *term.Progress            // of the command; nil for none
 
 	store  string        // --store
 	json   bool          // --json
@@ -36,6 +40,7 @@ type app struct {
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.args = args
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.in)
@@ -60,12 +65,18 @@ func (a *app) complain(err error) {
 }
 
 func (a *app) root() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
-		Use:           "logtool",
-		Short:         "Import, read, check, extend and move logs of AI conversations",
-		Long:          rootHelp,
-		Args:          unknownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "logtool [COMMAND]",
+		Short: "Import, read, check, extend and move logs of AI conversations",
+		Long:  rootHelp,
+		Args:  unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.version()
+			}
+			return a.start(cmd.Context())
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -73,52 +84,31 @@ func (a *app) root() *cobra.Command {
 		if err := a.checkGlobal(cmd); err != nil {
 			return err
 		}
-		a.startProgress(cmd)
+		a.startProgress(a.traitsOf(cmd).verb)
 		return a.page(cmd)
 	}
-	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().StringVar(&a.store, "store", "", "the store: DIR, FILE.db, jsonl:DIR, sqlite:FILE, postgres://… or nats://…")
+	root.SetFlagErrorFunc(a.flagError)
+	root.PersistentFlags().StringVar(&a.store, "store", "", "the `place` of the store; see logtool help store")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
-	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for a process that has locked the store; 0 is for ever")
-	content := []*cobra.Command{
-		a.lsCommand(), a.showCommand(), a.tailCommand(), a.searchCommand(), a.exportCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
-		a.snapshotsCommand(), a.stateCommand(), a.replayCommand(), a.costCommand(), a.statsCommand(), a.optreeCommand(), a.runlogCommand(),
-	}
-	a.maskFlag(content...)
-	root.AddCommand(content...)
-	root.AddCommand(
-		a.importCommand(), a.verifyCommand(), a.appendCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
-		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(), a.scanCommand(), a.retireCommand(),
-		a.runsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.resolveCommand(), a.reconcileCommand(),
-		a.abortCommand(), a.postCommand(), a.tokenCommand(),
-		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.snapshotCommand(),
-	)
-	groupCommands(root)
-	a.fitHelp(root)
-	for _, cmd := range root.Commands() {
-		cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nExit codes: " + cmp.Or(cmd.Annotations[exitCodes], "0 done, 1 failed, 2 wrong usage.")
-	}
-	a.complete(root)
+	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "wait so long for a locked store; 0: for ever")
+	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.AddCommand(a.commands()...)
+	root.SetHelpCommand(a.helpCommand())
+	root.InitDefaultHelpCmd()
+	a.declareCompletion(root)
+	a.setHelp(root)
 	return root
 }
 
-// exitCodes is the annotation of a command with its own exit codes.
-const exitCodes = "exit codes"
-
 // checkGlobal rejects global flags that a command would have to ignore.
 func (a *app) checkGlobal(cmd *cobra.Command) error {
-	name := cmd.Name()
-	if parent := cmd.Parent(); parent != nil && parent.Name() == "completion" {
-		name = parent.Name()
-	}
 	switch {
 	case a.wait < 0:
 		return usagef("--wait is not negative; 0 is for ever")
-	case a.json && (name == "man" || name == "completion"):
-		return usagef("%s prints no JSON: leave out --json", name)
-	case a.store != "" && name == "convert":
-		return usagef("convert takes both stores as arguments: leave out --store, as in logtool convert %s OTHER", shellWord(shown(a.store)))
+	case a.json && a.traitsOf(cmd).noJSON:
+		return usagef("%s prints no JSON: leave out --json", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "))
+	case a.store != "" && argumentAt(a.traitsOf(cmd).args, 1) == storeArg:
+		return usagef("%s takes both stores as arguments: leave out --store, as in %s %s OTHER", cmd.Name(), cmd.CommandPath(), shellWord(shown(a.store)))
 	}
 	return nil
 }
@@ -171,7 +161,7 @@ const finishTime = 3 * time.Second
 // with runs f on the log at a place. A command that writes first tries to finish an
 // interrupted erasure.
 func (at place) with(m mode, f func(*eventlog.Log) error) error {
-	return at.progress.run(func() error { return at.run(m, f) })
+	return at.progress.Run(func() error { return at.run(m, f) })
 }
 
 func (at place) run(m mode, f func(*eventlog.Log) error) error {

@@ -111,7 +111,7 @@ type origin struct {
 
 // listedSession is a sessionRow with --json.
 type listedSession struct {
-	ID      string `json:"id"`
+	ID      string `json:"session"`
 	origin  `json:",inline"`
 	Title   string    `json:"title,omitzero"`
 	Events  int64     `json:"events"`

@@ -12,51 +12,77 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
 )
 
-func (a *app) optreeCommand() *cobra.Command {
-	var file string
-	var opts runlog.Options
-	cmd := &cobra.Command{
-		Use:   "optree SESSION",
-		Short: "Show the turns, model calls, tools and sub-agent runs of a session as a tree",
-		Long: `Show the operations of a session as a tree: its turns, the model calls and tool
-calls of each turn with their durations, and the runs of sub-agents. Orphaned
-(rewound) turns are marked.
+// runlogOptions choose the form of a run.
+type runlogOptions struct {
+	runlog.Options
+	file     string // --output
+	tree     bool   // --tree
+	orphaned bool   // --orphaned
+}
 
--o writes the op tree file: gzip-compressed JSON with every request and response
-(plain JSON if the name does not end in .gz). --json prints the tree.`,
-		Example: "  logtool optree order-42 -o order-42.json.gz",
+func (a *app) runlogCommand() *cobra.Command {
+	var x runlogOptions
+	cmd := a.command(&cobra.Command{
+		Use:   "runlog SESSION",
+		Short: "List the turns of a session: input, tool calls, output, cost",
+		Long: `List the turns of a session with their input, tool calls, output and cost, for
+evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
+writes the same to a file, indented.
+
+--tree shows the operations as a tree: the turns, the model calls and tool calls of
+each turn with their durations, and the runs of sub-agents. Orphaned (rewound) turns
+are marked. With -o it writes the op tree file: gzip-compressed JSON with every
+request and response (plain JSON if the name does not end in .gz).`,
+		Example: "  logtool runlog order-42 --orphaned -o order-42.json\n  logtool runlog order-42 --tree -o order-42.json.gz",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Outline = file == "" && !a.json
-			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				switch {
-				case file != "":
-					return a.output(file, func(w io.Writer) error {
-						return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
-					})
-				case a.json:
-					return a.answer(run.OpTree(), nil)
-				}
-				p := a.printer()
-				p.run(run, "")
-				return p.flush()
-			})
+			if x.tree && x.orphaned {
+				return usagef("--tree has orphaned turns, and marks them: leave out --orphaned")
+			}
+			x.Outline = x.file == "" && !a.json
+			return a.loadRun(cmd.Context(), args[0], x.Options, func(run *runlog.Run) error { return a.runlog(run, &x) })
 		},
-	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write the op tree file")
-	runFlags(cmd, &opts)
+	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
+	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write JSON to this file")
+	cmd.Flags().BoolVar(&x.tree, "tree", false, "show the operations as a tree")
+	cmd.Flags().BoolVar(&x.orphaned, "orphaned", false, "list orphaned turns too")
+	cmd.Flags().BoolVar(&x.NoChildren, "alone", false, "without the sessions of sub-agents")
+	cmd.Flags().BoolVar(&x.Own, "own", false, "without the events that a fork shares with its parent")
 	return cmd
 }
 
-func runFlags(cmd *cobra.Command, opts *runlog.Options) {
-	cmd.Flags().BoolVar(&opts.NoChildren, "alone", false, "without the sessions of sub-agents")
-	cmd.Flags().BoolVar(&opts.Own, "own", false, "without the events that a fork shares with its parent")
+// runlog prints a run, or writes it to the file of --output.
+func (a *app) runlog(run *runlog.Run, x *runlogOptions) error {
+	if x.tree {
+		if x.file == "" {
+			return a.answerTree(run)
+		}
+		return a.output(x.file, func(w io.Writer) error {
+			return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(x.file, ".gz")})
+		})
+	}
+	turns := run.Log(x.orphaned)
+	if x.file == "" {
+		return a.answer(turns, func(p *printer) { p.runLog(turns) })
+	}
+	return a.output(x.file, turns.WriteJSON)
+}
+
+// answerTree prints the operations of a run as a tree.
+func (a *app) answerTree(run *runlog.Run) error {
+	if a.json {
+		return a.answer(run.OpTree(), nil)
+	}
+	p := a.printer()
+	p.run(run, "")
+	return p.Flush()
 }
 
 func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f func(*runlog.Run) error) error {
@@ -71,7 +97,7 @@ func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f f
 
 // run prints a run; in is the indentation.
 func (p *printer) run(r *runlog.Run, in string) {
-	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
+	p.Printf("%s%s  %s\n", in, p.Paint(term.Bold, clean(r.Session)), p.Paint(term.Dim, runAbout(r)))
 	for _, t := range r.Turns {
 		p.runTurn(t, in+indent)
 	}
@@ -107,15 +133,15 @@ func runAbout(r *runlog.Run) string {
 func unpriced(n int) string { return count(n, "answer") + " unpriced" }
 
 func (p *printer) runTurn(t *runlog.Turn, in string) {
-	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
+	words := []string{fmt.Sprintf("turn %d", t.Index), p.Paint(term.Dim, at(t.From))}
 	if input := inputOf(t.Input, 80); input != "" {
 		words = append(words, input)
 	}
-	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
+	words = append(words, p.Paint(term.Dim, strings.Join(turnAbout(t), " · ")))
 	if t.Orphaned {
-		words = append(words, p.paint(yellow, orphanedMark))
+		words = append(words, p.Paint(term.Yellow, orphanedMark))
 	}
-	p.printf("%s%s\n", in, strings.Join(words, "  "))
+	p.Printf("%s%s\n", in, strings.Join(words, "  "))
 	p.effectLines(nil, nil, t.Pauses, in+indent)
 	for _, op := range t.Ops {
 		p.op(op, in+indent)
@@ -160,20 +186,20 @@ func duration(started, ended time.Time) string {
 }
 
 func (p *printer) op(op *runlog.Op, in string) {
-	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
+	words := []string{string(op.Kind), clean(op.Name), p.Paint(term.Dim, at(op.Seq)), p.Paint(opStyle(op.Status), string(op.Status))}
 	if !op.Ended.IsZero() {
-		words = append(words, p.paint(dim, duration(op.Started, op.Ended)))
+		words = append(words, p.Paint(term.Dim, duration(op.Started, op.Ended)))
 	}
 	if op.Error != "" {
-		words = append(words, p.paint(red, brief(op.Error, 80)))
+		words = append(words, p.Paint(term.Red, brief(op.Error, 80)))
 	}
 	if op.Orphaned {
-		words = append(words, p.paint(yellow, orphanedMark))
+		words = append(words, p.Paint(term.Yellow, orphanedMark))
 	}
 	if op.By != "" {
 		words = append(words, "recorded"+decided("", op.By, op.Reason, nil))
 	}
-	p.printf("%s%s\n", in, strings.Join(words, " "))
+	p.Printf("%s%s\n", in, strings.Join(words, " "))
 	p.effectLines(op.Reviews, op.Attempts, op.Pauses, in+indent)
 	for _, c := range op.Children {
 		p.childOp(c, in+indent)
@@ -202,7 +228,7 @@ func (p *printer) effectLines(reviews []runlog.Review, attempts []runlog.Attempt
 	}
 	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(x.seq, y.seq) })
 	for _, l := range lines {
-		p.printf("%s%s\n", in, p.paint(dim, l.text))
+		p.Printf("%s%s\n", in, p.Paint(term.Dim, l.text))
 	}
 }
 
@@ -231,43 +257,14 @@ func attemptLine(x *runlog.Attempt) string {
 	return text + "failed: " + brief(x.Error, 80)
 }
 
-func opStyle(s runlog.OpStatus) style {
+func opStyle(s runlog.OpStatus) term.Style {
 	switch s {
 	case runlog.OpFailed:
-		return red
+		return term.Red
 	case runlog.OpOpen:
-		return yellow
+		return term.Yellow
 	}
-	return green
-}
-
-func (a *app) runlogCommand() *cobra.Command {
-	var file string
-	var orphaned bool
-	var opts runlog.Options
-	cmd := &cobra.Command{
-		Use:   "runlog SESSION",
-		Short: "List the turns of a session: input, tool calls, output, cost",
-		Long: `List the turns of a session with their input, tool calls, output and cost, for
-evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
-writes the same to a file, indented.`,
-		Example: "  logtool runlog order-42 --orphaned -o order-42.json",
-		Args:    between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Outline = file == "" && !a.json
-			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
-				runs := run.Log(orphaned)
-				if file == "" {
-					return a.answer(runs, func(p *printer) { p.runLog(runs) })
-				}
-				return a.output(file, runs.WriteJSON)
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write JSON to this file")
-	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned turns too")
-	runFlags(cmd, &opts)
-	return cmd
+	return term.Green
 }
 
 func (p *printer) runLog(l *runlog.Log) {
@@ -275,7 +272,7 @@ func (p *printer) runLog(l *runlog.Log) {
 	for i := range l.Turns {
 		cells = append(cells, turnCells(&l.Turns[i]))
 	}
-	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
+	p.Table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
 	line := count(len(l.Turns), "turn") + ", cost " + price(l.TotalCost)
 	if l.Unpriced > 0 {
 		line += ", " + unpriced(l.Unpriced)
@@ -286,7 +283,7 @@ func (p *printer) runLog(l *runlog.Log) {
 			line += ", " + unpriced(l.TreeUnpriced)
 		}
 	}
-	p.printf("%s\n", line)
+	p.Printf("%s\n", line)
 }
 
 func turnCells(t *runlog.LogTurn) []string {
@@ -317,16 +314,16 @@ func (p *printer) childOp(c *runlog.ChildOp, in string) {
 	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), childState(c)}
 	switch {
 	case c.Missing:
-		words = append(words, p.paint(yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
+		words = append(words, p.Paint(term.Yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
 	case c.Inherited:
-		words = append(words, p.paint(dim, "inherited"))
+		words = append(words, p.Paint(term.Dim, "inherited"))
 	case c.Elsewhere:
-		words = append(words, p.paint(dim, clean(c.SessionID)+" is shown elsewhere"))
+		words = append(words, p.Paint(term.Dim, clean(c.SessionID)+" is shown elsewhere"))
 	}
 	if text := cmp.Or(c.Error, c.Summary, c.Task); text != "" {
-		words = append(words, p.paint(dim, brief(text, 80)))
+		words = append(words, p.Paint(term.Dim, brief(text, 80)))
 	}
-	p.printf("%s%s\n", in, strings.Join(words, " · "))
+	p.Printf("%s%s\n", in, strings.Join(words, " · "))
 	if c.Run != nil {
 		p.run(c.Run, in+indent)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
@@ -31,7 +32,7 @@ func statusNames() (names []string) {
 func (a *app) runsCommand() *cobra.Command {
 	var only []string
 	var all bool
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "runs [SESSION...]",
 		Short: "List what agents do in the sessions, and what they wait for",
 		Long: `List the sessions that agents of package flow ran, and the sessions with inputs for
@@ -42,13 +43,13 @@ for the agent to start), waiting (for a signal or a time), expired (the turn is 
 and has no runner; the agent continues it when it starts), failed, aborted or finished.
 RUNNER is the living process that has the session, also between two turns. WAITS FOR
 lists open reviews, waits, effects and inputs, with the beginnings of ids:
-  review TOOL ID    logtool approve, deny or answer
-  wait NAME ID      logtool resolve
-  outcome NAME ID   the effect began and has no result: logtool reconcile
+  review TOOL ID    logtool agent approve, deny or answer
+  wait NAME ID      logtool agent resolve
+  outcome NAME ID   the effect began and has no result: logtool agent reconcile
   retry NAME        the next attempt after an error
   input ID          no turn has begun with this input yet
   the agent to start`,
-		Example: "  logtool runs --status hibernated,waiting",
+		Example: "  logtool agent runs --status hibernated,waiting",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, s := range only {
@@ -58,8 +59,9 @@ lists open reviews, waits, effects and inputs, with the beginnings of ids:
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.runs(cmd.Context(), log, args, only, all) })
 		},
-	}
-	cmd.Flags().StringSliceVar(&only, "status", nil, "only sessions with one of these statuses")
+	}, traits{verb: "reading", args: []argument{sessionArg, more}})
+	cmd.Flags().StringSliceVar(&only, "status", nil, "only sessions with this `status`; repeatable")
+	completeFlag(cmd, "status", statusNames()...)
 	cmd.Flags().BoolVar(&all, "all", false, "also sessions that no agent ran")
 	return cmd
 }
@@ -177,7 +179,7 @@ func (a *app) runs(ctx context.Context, log *eventlog.Log, names []string, only 
 		rows = slices.DeleteFunc(rows, func(r *runRow) bool { return r.Error == "" && !slices.Contains(only, string(r.Status)) })
 	}
 	if len(rows) == 0 && found > 0 {
-		return fmt.Errorf("none of %s fits; logtool runs lists them", count(found, "session"))
+		return fmt.Errorf("none of %s fits; logtool agent runs lists them", count(found, "session"))
 	}
 	if found == 0 {
 		a.note("no agent ran in a session of this store; --all lists the other sessions")
@@ -237,7 +239,7 @@ func (p *printer) runs(rows []*runRow) {
 		cells = append(cells, []string{clean(row.Session), cmp.Or(string(row.Status), "-"), cmp.Or(clean(row.Agent), "-"),
 			cmp.Or(clean(row.Runner), "-"), p.when(row.Since), cmp.Or(open, "-")})
 	}
-	p.table([]string{"SESSION", "STATUS", "AGENT", "RUNNER", "SINCE", "WAITS FOR"}, cells)
+	p.Print(term.Table{Heading: []string{sessionHeading, "STATUS", "AGENT", "RUNNER", "SINCE", "WAITS FOR"}, Rows: cells, Whole: []string{sessionHeading}})
 }
 
 // waitsFor describes what a session waits for, in one line.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/secrets"
@@ -16,9 +17,9 @@ import (
 
 func (a *app) scanCommand() *cobra.Command {
 	var rules bool
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "scan [SESSION...]",
-		Short: "List the secrets in a log: API keys, tokens, private keys, passwords",
+		Short: "List the secrets in a log: API keys, tokens, keys, passwords",
 		Long: `List the secrets in all sessions, or in the sessions named: the session, the seq,
 the type of the event, the member and the rule, and never the secret. scan reads the
 own events of a session, orphaned ones too, and the bodies of text that they refer
@@ -28,15 +29,14 @@ saved.
 A rule knows the form of a secret; --rules lists the rules. A secret of another form
 is not found. Change a secret that was found, then erase it with the command that
 scan prints.`,
-		Annotations: map[string]string{exitCodes: "0 no secret found, 1 secrets found, or failed, 2 wrong usage."},
-		Example:     "  logtool scan order-42 --json",
+		Example: "  logtool store scan order-42 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rules {
 				return a.printRules(args)
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.scan(cmd.Context(), log, args) })
 		},
-	}
+	}, traits{verb: "scanning", args: []argument{sessionArg, more}, exits: "0 no secret found, 1 secrets found, or failed, 2 wrong usage."})
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules and their source, and read no session")
 	return cmd
 }
@@ -58,7 +58,7 @@ func (a *app) scan(ctx context.Context, log *eventlog.Log, args []string) error 
 		return err
 	}
 	if len(sessions) == 0 {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	x := scanned{printer: a.printer(), seqs: map[string][]int64{}}
 	var failed []error
@@ -72,14 +72,14 @@ func (a *app) scan(ctx context.Context, log *eventlog.Log, args []string) error 
 			x.place(f)
 			continue
 		}
-		if err := x.value(secretRow{f.Session, f.Seq, f.Type, f.Member, f.Rule, f.Unmasked}); err != nil {
+		if err := x.Value(secretRow{f.Session, f.Seq, f.Type, f.Member, f.Rule, f.Unmasked}); err != nil {
 			return err
 		}
 	}
 	if !a.json && (x.found > 0 || len(failed) == 0) {
 		x.advise()
 	}
-	failed = append(failed, x.flush(), x.err())
+	failed = append(failed, x.Flush(), x.err())
 	return errors.Join(failed...)
 }
 
@@ -108,19 +108,19 @@ func (x *scanned) place(f secrets.Located) {
 	if f.Unmasked {
 		note = "  (redact keeps this member: remove the session)"
 	}
-	x.printf("%s  #%d %s  %s  %s%s\n", clean(f.Session), f.Seq, clean(string(f.Type)), clean(f.Member), x.paint(yellow, f.Rule), note)
+	x.Printf("%s  #%d %s  %s  %s%s\n", clean(f.Session), f.Seq, clean(string(f.Type)), clean(f.Member), x.Paint(term.Yellow, f.Rule), note)
 }
 
 // advise prints the commands that erase the secrets.
 func (x *scanned) advise() {
 	if x.found == 0 {
-		x.printf("no secret found\n")
+		x.Printf("no secret found\n")
 		return
 	}
-	x.printf("\n")
+	x.Printf("\n")
 	for _, session := range x.sessions {
 		if seqs := x.seqs[session]; len(seqs) > 0 {
-			x.printf("erase: logtool redact %s %s\n", shellWord(session), ranges(seqs))
+			x.Printf("erase: logtool redact %s %s\n", shellWord(session), ranges(seqs))
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (a *app) printRules(args []string) error {
 		cells = append(cells, []string{r.Name, r.Finds})
 	}
 	return printRows(a, rows, func(p *printer) {
-		p.table([]string{"RULE", "FINDS"}, cells)
-		p.printf("\n%s of %s, compared with %s\n", count(len(rows), "rule"), secrets.RulesDate, secrets.RulesSource)
+		p.Table([]string{"RULE", "FINDS"}, cells)
+		p.Printf("\n%s of %s, compared with %s\n", count(len(rows), "rule"), secrets.RulesDate, secrets.RulesSource)
 	})
 }

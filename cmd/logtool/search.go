@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/search"
@@ -31,17 +32,17 @@ type searchOptions struct {
 
 func (a *app) searchCommand() *cobra.Command {
 	var s searchOptions
-	cmd := &cobra.Command{
-		Use:   "search TEXT [SESSION]",
-		Short: "Find text in one session or in all sessions",
+	cmd := a.command(&cobra.Command{
+		Use:        "search TEXT [SESSION]",
+		SuggestFor: []string{"grep", "find"},
+		Short:      "Find text in one session or in all sessions",
 		Long: `Find the events whose text contains all words of TEXT, in any case, also inside
 longer words. A "phrase in double quotes" is one word with spaces. No other
 character is special: C++, store.go, *.txt and 检索 are words.
 
-search reads messages, reasoning, tool calls with their arguments, results, titles
-and summaries. The session with the latest activity comes first, and its newest
-hits come first. Of a fork, only its own events are searched, unless SESSION names
-the fork. Orphaned (rewound) events are marked; --path active leaves them out.
+search reads messages, reasoning, tool calls, results, titles and summaries. Newest
+sessions and hits come first. Of a fork, only its own events are searched, unless
+SESSION names the fork. Orphaned (rewound) events are marked; --path active leaves them out.
 
 --role selects messages, without the texts that programs wrote in the user's name:
 these have the role context. --tool selects calls of a tool and their results, and
@@ -49,12 +50,10 @@ these have the role context. --tool selects calls of a tool and their results, a
 
 ` + whenHelp + `
 
-With --everything, search lists every stored place of TEXT as one phrase: also members
-that no view shows, names of members, JSON and base64 inside of strings, metadata and
-bodies. logtool redact --match erases these places.`,
-		Annotations: map[string]string{exitCodes: "0 done, 1 nothing found, or a session cannot be read, 2 wrong usage."},
-		Example:     "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d",
-		Args:        between(1, 2),
+--everything lists every stored place of TEXT as one phrase, also where no view shows
+it: names of members, base64, metadata, bodies. logtool redact --match erases these places.`,
+		Example: "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d",
+		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.text = args[0]
 			if len(args) > 1 {
@@ -70,13 +69,13 @@ bodies. logtool redact --match erases these places.`,
 				return a.search(cmd.Context(), log, s)
 			})
 		},
-	}
+	}, traits{section: secRead, verb: "searching", paged: true, content: true, args: []argument{textArg, sessionArg}, exits: "0 done, 1 nothing found, or a session cannot be read, 2 wrong usage."})
 	selectFlags(cmd, &s.path, &s.types)
 	s.filter.flags(cmd, "events", "sessions that used a model")
 	s.hitFilter.flags(cmd)
-	cmd.Flags().IntVar(&s.limit, "limit", 50, "print this many hits; 0 prints all")
-	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "print this many hits of each session, unless SESSION is given; 0 prints all")
-	cmd.Flags().BoolVar(&s.everything, "everything", false, "list every stored place of TEXT, also where no view shows it")
+	limitFlag(cmd, &s.limit, 50, "print the first `n` hits; 0 prints all")
+	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "print `n` hits of each session; 0 prints all")
+	cmd.Flags().BoolVar(&s.everything, "everything", false, "list every stored place of TEXT")
 	cmd.Flags().IntVar(&s.context, "context", 60, "characters to print before and after a match")
 	return cmd
 }
@@ -125,7 +124,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		}
 		s.session = session
 	} else {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	query := s.query()
 	if s.narrows() {
@@ -151,7 +150,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		}
 	}
 	out.end()
-	if err := errors.Join(append(failed, out.flush())...); err != nil {
+	if err := errors.Join(append(failed, out.Flush())...); err != nil {
 		return err
 	}
 	if out.shown == 0 {
@@ -237,7 +236,7 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 	}
 	p.here, p.shown = p.here+1, p.shown+1
 	if p.json {
-		return true, p.value(newHitRow(hit, p.title, orphaned))
+		return true, p.Value(newHitRow(hit, p.title, orphaned))
 	}
 	p.line(hit, orphaned)
 	return true, nil
@@ -266,22 +265,22 @@ func (p *hitPrinter) heading(hit search.Hit) {
 		return
 	}
 	if p.shown > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 	}
 	name := clean(hit.Session)
 	if p.title == "" {
-		p.printf("%s\n", p.paint(bold, name))
+		p.Printf("%s\n", p.Paint(term.Bold, name))
 		return
 	}
-	p.printf("%s  %s\n", p.paint(bold, brief(p.title, titleColumns)), p.paint(dim, name))
+	p.Printf("%s  %s\n", p.Paint(term.Bold, brief(p.title, titleColumns)), p.Paint(term.Dim, name))
 }
 
 func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 	mark := ""
 	if orphaned {
-		mark = " · " + p.paint(yellow, orphanedMark)
+		mark = " · " + p.Paint(term.Yellow, orphanedMark)
 	}
-	p.printf("  %s %s · %s%s\n    %s\n", p.paint(dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
+	p.Printf("  %s %s · %s%s\n    %s\n", p.Paint(term.Dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
 }
 
 // source is the role of a message, else the type of the event.
@@ -308,7 +307,7 @@ func (p *hitPrinter) marked(s search.Snippet) string {
 	}
 	at := 0
 	for _, m := range s.Matches {
-		text.WriteString(clean(s.Text[at:m.From]) + p.paint(red, clean(s.Text[m.From:m.To])))
+		text.WriteString(clean(s.Text[at:m.From]) + p.Paint(term.Red, clean(s.Text[m.From:m.To])))
 		at = m.To
 	}
 	text.WriteString(clean(s.Text[at:]))
@@ -321,21 +320,21 @@ func (p *hitPrinter) marked(s search.Snippet) string {
 // end prints how to find more hits of the session, if it has more.
 func (p *hitPrinter) end() {
 	if p.more && !p.json && p.limit > 0 && p.shown == p.limit {
-		p.printf("\n%s\n", p.paint(dim, "there is more: --limit 0 shows all"))
+		p.Printf("\n%s\n", p.Paint(term.Dim, "there is more: --limit 0 shows all"))
 	} else if p.more && !p.json {
-		p.printf("  %s\n", p.paint(dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
+		p.Printf("  %s\n", p.Paint(term.Dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
 	}
 	p.more = false
 }
 
 // hitRow is a hit with --json.
 type hitRow struct {
-	Session   string     `json:"session_id"`
+	Session   string     `json:"session"`
 	Title     string     `json:"title,omitzero"`
 	Seq       int64      `json:"seq"`
 	Type      event.Type `json:"type"`
 	Role      event.Role `json:"role,omitzero"`
-	Timestamp time.Time  `json:"timestamp"`
+	Timestamp time.Time  `json:"time"`
 	Orphaned  bool       `json:"orphaned,omitzero"`
 	Text      string     `json:"text"`
 	// Matches are the ranges of the matches in Text, in bytes.

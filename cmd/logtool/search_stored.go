@@ -21,7 +21,7 @@ func (a *app) searchStored(ctx context.Context, log *eventlog.Log, s searchOptio
 			return err
 		}
 	} else {
-		a.progress.readsAll()
+		a.progress.ReadsAll()
 	}
 	p := a.printer()
 	var failed []error
@@ -35,7 +35,7 @@ func (a *app) searchStored(ctx context.Context, log *eventlog.Log, s searchOptio
 			continue
 		}
 		if shown++; s.limit > 0 && shown > s.limit {
-			p.printf("there are more: --limit 0 prints all\n")
+			p.Printf("there are more: --limit 0 prints all\n")
 			break
 		}
 		if err := a.printPlace(p, place); err != nil {
@@ -43,7 +43,7 @@ func (a *app) searchStored(ctx context.Context, log *eventlog.Log, s searchOptio
 			break
 		}
 	}
-	if err := errors.Join(append(failed, p.flush())...); err != nil {
+	if err := errors.Join(append(failed, p.Flush())...); err != nil {
 		return err
 	}
 	if shown == 0 {
@@ -54,9 +54,9 @@ func (a *app) searchStored(ctx context.Context, log *eventlog.Log, s searchOptio
 
 func (a *app) printPlace(p *printer, place search.Place) error {
 	if a.json {
-		return p.value(placeRows([]search.Place{place})[0])
+		return p.Value(placeRows([]search.Place{place})[0])
 	}
-	p.printf("%s\n", placeText(place))
+	p.Printf("%s\n", placeText(place))
 	return nil
 }
 

@@ -29,6 +29,7 @@ var roleNames = []string{string(event.User), string(event.Assistant), string(eve
 
 func (h *hitFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.role, "role", "", "only messages of this role: "+strings.Join(roleNames, ", "))
+	completeFlag(cmd, "role", roleNames...)
 	cmd.Flags().StringVar(&h.tool, "tool", "", "only calls of the tool with this name, and their results")
 	cmd.Flags().BoolVar(&h.failed, "failed", false, "only results of tools that are errors")
 }

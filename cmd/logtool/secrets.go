@@ -32,7 +32,7 @@ const (
 )
 
 func (x *screening) flag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&x.action, "secrets", secretsIgnore, "what to do with secrets: ignore, warn, mask or refuse")
+	cmd.Flags().StringVar(&x.action, "secrets", secretsIgnore, "secrets: ignore, warn, mask or refuse")
 }
 
 func (x *screening) check() error {
@@ -96,16 +96,14 @@ func (x *screening) report(a *app) {
 		a.note("%s more", thousands(n))
 	}
 	if x.stored > 0 {
-		a.note("%s stored; logtool scan lists them with their seqs", count(x.stored, "secret"))
+		a.note("%s stored; logtool store scan lists them with their seqs", count(x.stored, "secret"))
 	}
 }
 
-// maskFlag adds --mask-secrets to the commands that print content. All of them read the
-// log through place.openStore, which masks.
-func (a *app) maskFlag(commands ...*cobra.Command) {
-	for _, cmd := range commands {
-		cmd.Flags().BoolVar(&a.mask, "mask-secrets", false, "show [secret:RULE] in the place of secrets")
-	}
+// maskFlag adds --mask-secrets to a command that prints content. It reads the log through
+// place.openStore, which masks.
+func (a *app) maskFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.mask, "mask-secrets", false, "show [secret:RULE] in the place of secrets")
 }
 
 // openStore opens the store at a place, with masks if the place asks for them.
@@ -123,7 +121,7 @@ func (at place) openStore(m mode) (store eventlog.Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	store = at.progress.metered(store)
+	store = metered(store, at.progress)
 	if at.mask {
 		return secrets.View(store, secrets.Default()), nil
 	}

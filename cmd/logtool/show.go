@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -40,8 +41,10 @@ func (a *app) checkShow(s showOptions) error {
 
 // selection chooses the events that are printed.
 type selection struct {
-	from, to int64
-	last     int
+	first    eventFlag // --from
+	last     eventFlag // --to
+	from, to int64     // their seqs, or those of the turns; 0 is no bound
+	limit    int
 	types    []string
 	path     string // allPaths or activePath
 	turns    turnRange
@@ -50,9 +53,10 @@ type selection struct {
 func (a *app) showCommand() *cobra.Command {
 	var s showOptions
 	var sel selection
-	cmd := &cobra.Command{
-		Use:   "show SESSION",
-		Short: "Show a session: messages, and tool calls with their results",
+	cmd := a.command(&cobra.Command{
+		Use:        "show SESSION",
+		SuggestFor: []string{"open", "cat", "view"},
+		Short:      "Show a session: messages, and tool calls with their results",
 		Long: `Show the events of a session in order. A fork is shown with the events that it
 shares with its parents. Results are shown under their calls. Long output is
 folded, with a count of the hidden lines. Orphaned (rewound) events are marked;
@@ -74,24 +78,28 @@ and its bodies.`,
 				return a.show(cmd.Context(), log, session, sel, s)
 			})
 		},
-	}
+	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
 	s.flags(cmd)
-	cmd.Flags().Int64Var(&sel.from, "from", 0, "begin at this seq")
-	cmd.Flags().Int64Var(&sel.to, "to", 0, "end at this seq")
+	sel.first.flag(cmd, "from", "begin at this `event`, a seq or an id")
+	sel.last.flag(cmd, "to", "end at this `event`, a seq or an id")
 	sel.turns.flag(cmd)
-	cmd.Flags().IntVar(&sel.last, "last", 0, "only the newest N of the selected events")
+	limitFlag(cmd, &sel.limit, 0, "show the newest `n` of the selected events; 0 shows all")
 	selectFlags(cmd, &sel.path, &sel.types)
 	return cmd
 }
 
 func (sel *selection) check() error {
 	switch {
-	case sel.from < 0 || sel.to < 0 || sel.last < 0:
-		return usagef("--from, --to and --last are not negative")
-	case sel.to > 0 && sel.from > sel.to:
-		return usagef("--from %d is after --to %d", sel.from, sel.to)
-	case sel.turns.text != "" && (sel.from > 0 || sel.to > 0):
+	case sel.limit < 0:
+		return usagef("--limit is a number of events, not %d", sel.limit)
+	case sel.turns.text != "" && (sel.first.isSet() || sel.last.isSet()):
 		return usagef("--turn has a first and a last event: leave out --from and --to")
+	}
+	if err := cmp.Or(sel.first.check(), sel.last.check()); err != nil {
+		return err
+	}
+	if first, last := sel.first.number, sel.last.number; last > 0 && first > last {
+		return usagef("--from %d is after --to %d", first, last)
 	}
 	if err := sel.turns.check(); err != nil {
 		return err
@@ -99,13 +107,15 @@ func (sel *selection) check() error {
 	return checkPath(sel.path)
 }
 
-// find sets from and to to the events of the turns, if --turn names some.
-func (sel *selection) find(ctx context.Context, log *eventlog.Log, session string) error {
-	if sel.turns.text == "" {
-		return nil
+// find sets from and to to the events that --from and --to name, or to those of the turns.
+func (sel *selection) find(ctx context.Context, log *eventlog.Log, session string) (err error) {
+	if sel.turns.text != "" {
+		sel.from, sel.to, err = sel.turns.seqs(ctx, log, session)
+		return err
 	}
-	var err error
-	sel.from, sel.to, err = sel.turns.seqs(ctx, log, session)
+	if sel.from, err = sel.first.seq(ctx, log, session); err == nil {
+		sel.to, err = sel.last.seq(ctx, log, session)
+	}
 	return err
 }
 
@@ -172,10 +182,10 @@ func (sel *selection) events(ctx context.Context, log *eventlog.Log, session str
 	if sel.path == activePath {
 		r = eventlog.From(sel.from).OnPath() // the path of the head, also before --to
 	}
-	if sel.last == 0 {
+	if sel.limit == 0 {
 		return sel.filter(log.Read(ctx, session, r))
 	}
-	return newest(sel.last, sel.filter(log.Read(ctx, session, r.Backward())))
+	return newest(sel.limit, sel.filter(log.Read(ctx, session, r.Backward())))
 }
 
 // filter passes the events with a selected seq and type.
@@ -249,7 +259,7 @@ func joiner(r *renderer, hold int) *transcript.Joiner {
 
 func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 	if p.raw {
-		return p.printer.raw(e.Line())
+		return p.printer.Raw(e.Line())
 	}
 	orphaned, err := p.marker.orphaned(ctx, &e)
 	if err != nil {
@@ -258,7 +268,7 @@ func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 	if p.json {
 		row := newEventRow(&e)
 		row.Orphaned = orphaned
-		return p.value(row)
+		return p.Value(row)
 	}
 	x := (*transcript.Entry)(nil)
 	if p.effects == nil {
@@ -290,7 +300,7 @@ func (p *eventPrinter) unfinished() error {
 func (p *eventPrinter) stop(err error) error {
 	waiting := p.transcript.Flush()
 	p.renderer.finish()
-	for _, next := range []error{waiting, p.flush(), p.markError} {
+	for _, next := range []error{waiting, p.Flush(), p.markError} {
 		if err == nil {
 			err = next
 		}
@@ -354,9 +364,9 @@ func (m *pathMarker) read(ctx context.Context, from int64) error {
 type eventRow struct {
 	Seq       int64          `json:"seq"`
 	ID        string         `json:"id"`
-	Session   string         `json:"session_id"`
+	Session   string         `json:"session"`
 	Type      event.Type     `json:"type"`
-	Timestamp time.Time      `json:"timestamp"`
+	Timestamp time.Time      `json:"time"`
 	Cost      event.Cost     `json:"cost,omitzero"`
 	Hash      string         `json:"hash"`
 	Metadata  jsontext.Value `json:"metadata,omitzero"`

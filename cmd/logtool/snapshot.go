@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -37,10 +38,16 @@ func setNames() string { return strings.Join(setList(), ", ") }
 
 func setList() []string { return append([]string{projection.Session().Name}, projection.Names()...) }
 
+// projectionFlag adds --projection.
+func projectionFlag(cmd *cobra.Command, name *string, usage string) {
+	cmd.Flags().StringVar(name, "projection", projection.Session().Name, usage)
+	completeFlag(cmd, "projection", setList()...)
+}
+
 func (a *app) snapshotCommand() *cobra.Command {
 	var name string
 	var r projection.Request
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "snapshot SESSION",
 		Short: "Append a snapshot, so that views read fewer events",
 		Long: `Append a snapshot of a projection with its whole state. A view then reads the
@@ -49,7 +56,7 @@ depends on a snapshot. The default, session, has everything that a resumed sessi
 needs.
 
 Projections: ` + setNames() + `.`,
-		Example: "  logtool snapshot order-42 --projection history --reason 'before the upgrade'",
+		Example: "  logtool state snapshot order-42 --projection history --reason 'before the upgrade'",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(name)
@@ -60,8 +67,8 @@ Projections: ` + setNames() + `.`,
 				return a.snapshot(cmd.Context(), log, session, set, r)
 			})
 		},
-	}
-	cmd.Flags().StringVar(&name, "projection", projection.Session().Name, "the projection to take a snapshot of")
+	}, traits{verb: "reading", args: []argument{sessionArg}})
+	projectionFlag(cmd, &name, "the projection to take a snapshot of")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why")
 	cmd.Flags().BoolVar(&r.Durable, "durable", false, "return only when the snapshot is on disk")
 	return cmd
@@ -98,20 +105,20 @@ func (a *app) snapshot(ctx context.Context, log *eventlog.Log, session string, s
 
 func (a *app) snapshotsCommand() *cobra.Command {
 	var orphaned bool
-	cmd := &cobra.Command{
-		Use:   "snapshots SESSION",
+	cmd := a.command(&cobra.Command{
+		Use:   "list SESSION",
 		Short: "List the snapshots of a session, oldest first",
 		Long: `List the snapshots on the active path. --orphaned lists the orphaned (rewound)
 snapshots too. A mark has no state: it names a place and the digest of the state
 there. logtool rewind and fork accept the id of a snapshot.`,
-		Example: "  logtool snapshots order-42 --orphaned",
+		Example: "  logtool state list order-42 --orphaned",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
 				return a.snapshots(cmd.Context(), log, session, orphaned)
 			})
 		},
-	}
+	}, traits{verb: "reading", content: true, args: []argument{sessionArg}})
 	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned snapshots too")
 	return cmd
 }
@@ -132,7 +139,7 @@ type snapshotRow struct {
 	Mark       bool         `json:"mark,omitzero"`
 	Redacted   bool         `json:"redacted,omitzero"`
 	Orphaned   bool         `json:"orphaned,omitzero"`
-	Timestamp  time.Time    `json:"timestamp"`
+	Timestamp  time.Time    `json:"time"`
 }
 
 func newSnapshotRow(x *projection.Snapshotted) snapshotRow {
@@ -154,15 +161,16 @@ func (a *app) snapshots(ctx context.Context, log *eventlog.Log, session string, 
 	}
 	slices.Reverse(rows)
 	return printRows(a, rows, func(p *printer) {
-		if len(rows) == 0 && p.terminal {
-			p.printf("no snapshots\n")
+		if len(rows) == 0 && p.Terminal {
+			p.Printf("no snapshots\n")
 			return
 		}
 		var cells [][]string
 		for i := range rows {
 			cells = append(cells, rows[i].cells(p))
 		}
-		p.table([]string{"SEQ", "PROJECTION", "INDEX", "TURN", "TRIGGER", "COVERS", "STATE", "TIME", "ID"}, cells, 0, 2, 3, 5)
+		p.Print(term.Table{Heading: []string{"SEQ", "PROJECTION", "INDEX", "TURN", "TRIGGER", "COVERS", "STATE", "TIME", "ID"}, Rows: cells,
+			Right: []int{0, 2, 3, 5}, Whole: []string{"ID"}})
 	})
 }
 

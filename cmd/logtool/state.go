@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/projection"
@@ -20,36 +21,41 @@ import (
 type stateOptions struct {
 	projection string
 	options    projection.Options
+	at         eventFlag
 	explain    bool
 }
 
 func (a *app) stateCommand() *cobra.Command {
 	var x stateOptions
-	cmd := &cobra.Command{
-		Use:   "state SESSION",
+	cmd := a.command(&cobra.Command{
+		Use:   "show SESSION",
 		Short: "Print the state of a projection, or explain how it was loaded",
 		Long: `Print the state of a projection as JSON. state reads the newest snapshot and the
 events after it. --explain prints the snapshot that was used, the snapshots that
 could not be used and why, the number of events read, and the active branch.
 
 Projections: ` + setNames() + `.`,
-		Example: "  logtool state order-42 --projection history --at 12",
+		Example: "  logtool state show order-42 --projection history --at 12",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(x.projection)
 			if err != nil {
 				return err
 			}
-			if err := checkAt(cmd, x.options.At); err != nil {
+			if err := x.at.check(); err != nil {
 				return err
 			}
 			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
+				var err error
+				if x.options.At, err = x.at.seq(cmd.Context(), log, session); err != nil {
+					return err
+				}
 				return a.state(cmd.Context(), log, session, set, x)
 			})
 		},
-	}
-	cmd.Flags().StringVar(&x.projection, "projection", projection.Session().Name, "the projection")
-	atFlag(cmd, &x.options.At)
+	}, traits{verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
+	projectionFlag(cmd, &x.projection, "the projection")
+	x.at.flag(cmd, "at", atUsage)
 	cmd.Flags().BoolVar(&x.options.Replay, "replay", false, "use no snapshot, read everything")
 	cmd.Flags().BoolVar(&x.explain, "explain", false, "explain how the state was loaded")
 	return cmd
@@ -73,10 +79,10 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, session string, set 
 		return err
 	}
 	p := a.printer()
-	if err := p.raw(state); err != nil {
+	if err := p.Raw(state); err != nil {
 		return err
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // pastEnd adds the seq of the last event to an error about a missing event.
@@ -173,18 +179,18 @@ func (a *app) explainState(ctx context.Context, log *eventlog.Log, l *projection
 }
 
 func (p *printer) explain(x *explainRow, name string) {
-	p.printf("%s of %s at %s\n", clean(name), clean(x.Session), at(x.Seq))
+	p.Printf("%s of %s at %s\n", clean(name), clean(x.Session), at(x.Seq))
 	for _, line := range x.from() {
-		p.printf("  %s\n", line)
+		p.Printf("  %s\n", line)
 	}
 	for _, s := range x.Passed {
-		p.printf("  %s snapshot %s of %s: %s\n", p.paint(yellow, "passed over"), at(s.Seq), clean(s.Projection), clean(s.Reason))
+		p.Printf("  %s snapshot %s of %s: %s\n", p.Paint(term.Yellow, "passed over"), at(s.Seq), clean(s.Projection), clean(s.Reason))
 	}
 	read := count(x.Events, "event") + ", " + size(x.Bytes)
 	if x.Bodies > 0 {
 		read += ", and " + size(x.Bodies) + " of snapshots kept elsewhere"
 	}
-	p.printf("  read %s\n  %s\n", read, x.Branch)
+	p.Printf("  read %s\n  %s\n", read, x.Branch)
 }
 
 // from names the snapshots that the states began from, one line for each snapshot.

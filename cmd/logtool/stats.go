@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/runlog"
 )
@@ -16,35 +17,35 @@ import (
 func (a *app) statsCommand() *cobra.Command {
 	var days int
 	var c countFlags
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "stats [SESSION...]",
-		Short: "Count sessions, messages, calls, tokens and costs: by source, model, tool and day",
+		Short: "Count sessions, messages, calls, tokens, costs by model, tool, day",
 		Long: `Count the events of the store, or of the sessions named, by source (the program
 that a session was imported from), by model, by tool and by day of your time zone
 (set TZ for another). Orphaned (rewound) events count too. Events that a fork shares
 with its parent, or that a copy copied, count once. Bars compare the calls of tools,
-and the messages of days. --by prints one table; by tree, a session counts in the
+and the messages of days. --per prints one table; by tree, a session counts in the
 tree of its first ancestor. --model selects the sessions that used a model, and
 counts the tokens and costs of that model only.
 
 ` + pricesHelp + `
 
 ` + whenHelp,
-		Example: "  logtool stats --days 7\n  logtool stats --by folder --since 2026-03-01",
+		Example: "  logtool stats --days 7\n  logtool stats --per folder --since 2026-03-01",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if days < 0 {
 				return usagef("--days is a number of days, not %d", days)
 			}
 			if cmd.Flags().Changed("days") && (a.json || c.by != "") {
-				return usagef("--json and --by have all days: leave out --days")
+				return usagef("--json and --per have all days: leave out --days")
 			}
 			if err := c.check(a.now()); err != nil {
 				return err
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.stats(cmd.Context(), log, args, days, &c) })
 		},
-	}
+	}, traits{section: secRead, verb: "counting", paged: true, content: true, args: []argument{sessionArg, more}})
 	cmd.Flags().IntVar(&days, "days", 30, "print the last `n` days with events; 0 prints all")
 	c.flags(cmd)
 	return cmd
@@ -74,15 +75,15 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 func (p *printer) stats(s *runlog.Stats, days int) {
 	p.tallies("SOURCE", append(sources(s), group{"all", s.Total}))
 	if len(s.ByModel) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 		p.spends("MODEL", modelRows(s))
 	}
 	if len(s.ByTool) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 		p.tools(s.ByTool)
 	}
 	if len(s.ByDay) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 		p.days(s.ByDay, days)
 	}
 }
@@ -105,11 +106,11 @@ var tallyHeading = []string{"SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT",
 var tallyDrop = []string{"", "EVENTS", "CALLS", "OUTPUT", "SESSIONS", "MESSAGES"}
 
 func (p *printer) tallies(heading string, rows []group) {
-	t := table{heading: append([]string{heading}, tallyHeading...), right: []int{1, 2, 3, 4, 5, 6}, drop: tallyDrop}
+	t := term.Table{Heading: append([]string{heading}, tallyHeading...), Right: []int{1, 2, 3, 4, 5, 6}, Drop: tallyDrop, Whole: []string{treeHeading}}
 	for _, r := range rows {
-		t.rows = append(t.rows, append([]string{r.Name}, tallyCells(r.Tally)...))
+		t.Rows = append(t.Rows, append([]string{r.Name}, tallyCells(r.Tally)...))
 	}
-	p.print(t)
+	p.Print(t)
 }
 
 func tallyCells(t runlog.Tally) []string {
@@ -137,9 +138,9 @@ func (p *printer) tools(tools map[string]runlog.ToolTally) {
 	for _, name := range names {
 		t := tools[name]
 		cells = append(cells, []string{cmp.Or(brief(name, 40), "no tool named"), thousands(t.Calls), thousands(t.Failed),
-			thousands(t.Sessions), p.paint(cyan, bar(t.Calls, most))})
+			thousands(t.Sessions), p.Paint(term.Cyan, bar(t.Calls, most))})
 	}
-	p.print(table{heading: []string{"TOOL", "CALLS", "FAILED", "SESSIONS", ""}, rows: cells, right: []int{1, 2, 3}, drop: []string{""}})
+	p.Print(term.Table{Heading: []string{"TOOL", "CALLS", "FAILED", "SESSIONS", ""}, Rows: cells, Right: []int{1, 2, 3}, Drop: []string{""}})
 }
 
 // days prints the newest days, oldest first.
@@ -157,11 +158,11 @@ func (p *printer) days(days map[string]runlog.Tally, n int) {
 	var cells [][]string
 	for _, name := range names {
 		t := days[name]
-		cells = append(cells, append(append([]string{name}, tallyCells(t)...), p.paint(cyan, bar(t.Messages, most))))
+		cells = append(cells, append(append([]string{name}, tallyCells(t)...), p.Paint(term.Cyan, bar(t.Messages, most))))
 	}
-	p.print(table{heading: slices.Concat([]string{"DAY"}, tallyHeading, []string{""}), rows: cells, right: []int{1, 2, 3, 4, 5, 6}, drop: tallyDrop})
+	p.Print(term.Table{Heading: slices.Concat([]string{"DAY"}, tallyHeading, []string{""}), Rows: cells, Right: []int{1, 2, 3, 4, 5, 6}, Drop: tallyDrop})
 	if earlier > 0 {
-		p.printf("%s earlier: --days 0 shows all\n", count(earlier, "day"))
+		p.Printf("%s earlier: --days 0 shows all\n", count(earlier, "day"))
 	}
 }
 

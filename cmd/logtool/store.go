@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jetstream"
 	"github.com/convlog/convlog/store/postgres"
@@ -28,7 +29,7 @@ type place struct {
 	// screen screens appends for secrets; nil does not.
 	screen *screening
 	// progress shows the progress of the command; nil shows none.
-	progress *progress
+	progress *term.Progress
 }
 
 const (

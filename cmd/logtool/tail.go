@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/transcript"
@@ -16,9 +17,9 @@ func (a *app) tailCommand() *cobra.Command {
 	var follow bool
 	var last int
 	var s showOptions
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "tail SESSION...",
-		Short: "Show the newest events of sessions, and with -f new events as they come",
+		Short: "Show the newest events of sessions, and with -f new ones",
 		Long: `Show the newest events of sessions. -f then shows the events that any process
 appends, as they come. With several sessions, a line with the name of the session
 comes before its events.`,
@@ -26,16 +27,16 @@ comes before its events.`,
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last < 0 {
-				return usagef("-n is a number of events, not %d", last)
+				return usagef("--limit is a number of events, not %d", last)
 			}
 			if err := a.checkShow(s); err != nil {
 				return err
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.tail(cmd.Context(), log, args, last, follow, s) })
 		},
-	}
+	}, traits{section: secRead, content: true, args: []argument{sessionArg, more}})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show new events of any process, until interrupted")
-	cmd.Flags().IntVarP(&last, "last", "n", 10, "how many events of each session to begin with")
+	limitFlag(cmd, &last, 10, "begin with the newest `n` events of each session; 0 with none")
 	s.flags(cmd)
 	return cmd
 }
@@ -109,10 +110,10 @@ func (t *tail) heading(x *tailSession) {
 		return
 	}
 	if t.printed != nil {
-		x.out.printf("\n")
+		x.out.Printf("\n")
 	}
 	t.printed = x
-	x.out.printf("%s\n", x.out.paint(bold, "==> "+clean(x.id)+" <=="))
+	x.out.Printf("%s\n", x.out.Paint(term.Bold, "==> "+clean(x.id)+" <=="))
 	x.out.renderer.begun = false
 }
 

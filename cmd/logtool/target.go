@@ -38,7 +38,7 @@ func newTarget(src place, text string) (backupTarget, error) {
 	case kindPostgres:
 		return newServerTarget(src, at)
 	case kindJetStream:
-		return nil, usagef("a backup does not go to JetStream: copy the log with logtool convert")
+		return nil, usagef("a backup does not go to JetStream: copy the log with logtool store convert")
 	}
 	return newFileTarget(src, at)
 }

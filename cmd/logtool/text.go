@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop"
 )
@@ -101,27 +102,10 @@ func clean(text string) string { return terminal.Clean(text) }
 const titleColumns = 60
 
 // onOneLine joins the lines of a text.
-func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func onOneLine(text string) string { return term.OneLine(text) }
 
 // brief joins text to one line, cleans it and shortens it to n columns.
-func brief(text string, n int) string {
-	text = clean(onOneLine(text))
-	if columns(text) <= n {
-		return text
-	}
-	return strings.TrimRight(firstColumns(text, n-1), " ") + "…"
-}
-
-// firstColumns is the beginning of a line, in at most n columns.
-func firstColumns(line string, n int) string {
-	width := 0
-	for i, r := range line {
-		if width += terminal.RuneColumns(r); width > n {
-			return line[:i]
-		}
-	}
-	return line
-}
+func brief(text string, n int) string { return term.Brief(text, n) }
 
 // columns is the width of a line of text on a terminal.
 func columns(text string) int { return terminal.Columns(text) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -30,9 +30,9 @@ func TestBriefCutsByColumns(t *testing.T) {
 
 func TestWideCellsAlign(t *testing.T) {
 	var b strings.Builder
-	p := &printer{w: bufio.NewWriter(&b)}
-	p.table([]string{"A", "B"}, [][]string{{"検索", "1"}, {"abcd", "2"}})
-	if err := p.flush(); err != nil {
+	p := &printer{Printer: term.NewPrinter(&b, term.Options{})}
+	p.Table([]string{"A", "B"}, [][]string{{"検索", "1"}, {"abcd", "2"}})
+	if err := p.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	if want := "A     B\n検索  1\nabcd  2\n"; b.String() != want {
@@ -105,12 +105,12 @@ func TestJSONOnATerminal(t *testing.T) {
 	const text = "{\n  \"a\": \"é\u009b2J\x7f\u202e\"\n}"
 	for terminal, want := range map[bool]string{true: "{\n  \"a\": \"é\\u009b2J\\u007f\\u202e\"\n}\n", false: text + "\n"} {
 		var out strings.Builder
-		p := &printer{w: bufio.NewWriter(&out), terminal: terminal}
-		if err := errors.Join(p.raw([]byte(text)), p.flush()); err != nil || out.String() != want {
+		p := &printer{Printer: term.NewPrinter(&out, term.Options{Terminal: terminal})}
+		if err := errors.Join(p.Raw([]byte(text)), p.Flush()); err != nil || out.String() != want {
 			t.Errorf("got %q, want %q, %v", out.String(), want, err)
 		}
 		out.Reset()
-		if err := errors.Join(p.value("\u009b"), p.flush()); err != nil || strings.Contains(out.String(), "\u009b") == terminal {
+		if err := errors.Join(p.Value("\u009b"), p.Flush()); err != nil || strings.Contains(out.String(), "\u009b") == terminal {
 			t.Errorf("got %q, %v", out.String(), err)
 		}
 	}
@@ -124,14 +124,14 @@ func TestOutputOnATerminal(t *testing.T) {
 		var out strings.Builder
 		a := &app{out: &out, getenv: func(string) string { return "" }, now: time.Now}
 		if onTerminal {
-			a.pager = &pager{}
+			a.pager = &term.Pager{}
 		}
 		if err := a.printTable(table, true); err != nil {
 			t.Fatal(err)
 		}
 		p := a.printer()
-		p.printf("%s %s\n", evil, p.paint(bold, "bold")) // a forgotten clean
-		if err := p.flush(); err != nil {
+		p.Printf("%s %s\n", evil, p.Paint(term.Bold, "bold")) // a forgotten clean
+		if err := p.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		if onTerminal != strings.Contains(out.String(), "\x1b[1mbold\x1b[0m") {
@@ -169,9 +169,9 @@ func TestBrief(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	p := &printer{w: bufio.NewWriter(&out)}
-	p.table([]string{"ID", "N", "TITLE"}, [][]string{{"é", "1", "x"}, {"long", "1,000", ""}, {strings.Repeat("i", 81), "7", "y"}}, 1)
-	if err := p.flush(); err != nil {
+	p := &printer{Printer: term.NewPrinter(&out, term.Options{})}
+	p.Table([]string{"ID", "N", "TITLE"}, [][]string{{"é", "1", "x"}, {"long", "1,000", ""}, {strings.Repeat("i", 81), "7", "y"}}, 1)
+	if err := p.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	want := "ID        N  TITLE\né         1  x\nlong  1,000\n" + strings.Repeat("i", 81) + "      7  y\n"

@@ -15,7 +15,7 @@ import (
 
 func (a *app) tokenCommand() *cobra.Command {
 	var key, show string
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "token SESSION [SNAPSHOT]",
 		Short: "Print a token for a snapshot of a session, or explain a token",
 		Long: `Print a token that names a snapshot of a session; the newest one without SNAPSHOT. A
@@ -23,7 +23,7 @@ program continues the session there, with flow.FromToken. --key-file signs the t
 with the bytes of a file, at least 32: nobody without the key can make such a token.
 
 --show prints what a token names. With --key-file it checks the signature too.`,
-		Example: "  logtool token order-42 --key-file token.key\n  logtool token --show convlog:snapshot:v1:eyJzZXNzaW9uIjoiYSIsInNuYXBzaG90IjoiYiJ9",
+		Example: "  logtool state token order-42 --key-file token.key\n  logtool state token --show convlog:snapshot:v1:eyJzZXNzaW9uIjoiYSIsInNuYXBzaG90IjoiYiJ9",
 		Args:    between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			secret, err := readKey(key)
@@ -42,7 +42,7 @@ with the bytes of a file, at least 32: nobody without the key can make such a to
 				return a.makeToken(cmd.Context(), log, session, args[1:], secret)
 			})
 		},
-	}
+	}, traits{args: []argument{sessionArg, snapshotArg}})
 	cmd.Flags().StringVar(&show, "show", "", "print what this token names")
 	keyFlag(cmd, &key)
 	return cmd
@@ -88,7 +88,7 @@ func (a *app) makeToken(ctx context.Context, log *eventlog.Log, session string, 
 		return err
 	}
 	row := tokenRow{Token: token, Kind: "snapshot", Session: session, Snapshot: snapshot, Signed: len(key) > 0}
-	return a.answer(row, func(p *printer) { _ = p.raw([]byte(token)) }) // flush returns the error
+	return a.answer(row, func(p *printer) { _ = p.Raw([]byte(token)) }) // flush returns the error
 }
 
 // findSnapshot is the id of the named snapshot, else of the newest one on the path.
@@ -121,7 +121,7 @@ func (a *app) showToken(token string, key []byte) error {
 		row.Session, row.Snapshot, what = ref.Session, ref.Snapshot, ref.Snapshot
 	}
 	return a.answer(row, func(p *printer) {
-		p.printf("%s %s of session %s, %s\n", row.Kind, clean(what), clean(row.Session), row.signature())
+		p.Printf("%s %s of session %s, %s\n", row.Kind, clean(what), clean(row.Session), row.signature())
 	})
 }
 

@@ -11,17 +11,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/runlog"
 )
 
+// treeFormats are the values of tree's --format.
+var treeFormats = []string{"text", "dot", "mermaid", "json"}
+
 func (a *app) treeCommand() *cobra.Command {
 	var format string
 	var long bool
-	cmd := &cobra.Command{
+	cmd := a.command(&cobra.Command{
 		Use:   "tree [SESSION]",
-		Short: "Draw how sessions descend from each other, and the branches that rewinds orphaned",
+		Short: "Draw the descent of sessions, and the branches rewinds orphaned",
 		Long: `Draw the sessions of the store. The forks, the copies and the sub-agent runs of a
 session are drawn below it, at the events that they come from. With SESSION, only
 its tree is drawn, with the branches that rewinds orphaned. --long draws these
@@ -31,7 +35,7 @@ branches for the whole store, and reads every session.
 		Example: "  logtool tree --long --format dot | dot -Tsvg > tree.svg",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"text", "dot", "mermaid", "json"}, format) {
+			if !slices.Contains(treeFormats, format) {
 				return usagef("--format is text, dot, mermaid or json, not %q", format)
 			}
 			if a.json && cmd.Flags().Changed("format") && format != "json" {
@@ -42,8 +46,9 @@ branches for the whole store, and reads every session.
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.tree(cmd.Context(), log, args, long, format) })
 		},
-	}
+	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
+	completeFlag(cmd, "format", treeFormats...)
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "draw the orphaned branches of every session")
 	return cmd
 }
@@ -55,7 +60,7 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		return err
 	}
 	g := drawing{reading: reading{app: a, log: log}, printer: a.printer()}
-	if g.terminal {
+	if g.Terminal {
 		for _, n := range forest.All() {
 			g.ids = append(g.ids, n.ID)
 		}
@@ -76,10 +81,10 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		g.catalog = a.catalog(log, anySummary())
 		defer g.catalog.Flush(ctx)
 		if len(args) == 0 {
-			a.progress.readsAll()
+			a.progress.ReadsAll()
 		}
 	}
-	return cmp.Or(g.trees(ctx, roots, format), g.flush())
+	return cmp.Or(g.trees(ctx, roots, format), g.Flush())
 }
 
 // drawing draws trees.
@@ -296,8 +301,8 @@ func (g *drawing) format(name string) treeFormat {
 	}
 	drawn := false
 	end := func() {
-		if !drawn && g.terminal {
-			g.printf("no sessions\n")
+		if !drawn && g.Terminal {
+			g.Printf("no sessions\n")
 		}
 	}
 	return treeFormat{nothing, end, func(t *treeNode) error {
@@ -310,10 +315,10 @@ func (g *drawing) format(name string) treeFormat {
 // node draws a node after its connector. The lines of its children begin with in.
 func (g *drawing) node(p *printer, t *treeNode, connector, in string) {
 	head, about := g.line(p, t)
-	if p.width > 0 {
-		about = brief(about, max(leastColumn, p.width-columns(connector)-visible(head)-2))
+	if p.Width > 0 {
+		about = brief(about, max(term.LeastColumn, p.Width-columns(connector)-term.Visible(head)-2))
 	}
-	p.printf("%s%s  %s\n", p.paint(dim, connector), head, p.paint(dim, about))
+	p.Printf("%s%s  %s\n", p.Paint(term.Dim, connector), head, p.Paint(term.Dim, about))
 	for i, d := range t.children {
 		next, more := "├─", "│  "
 		if i == len(t.children)-1 {
@@ -329,19 +334,19 @@ func (g *drawing) node(p *printer, t *treeNode, connector, in string) {
 // line names a node and describes it. On a terminal, ids are short.
 func (g *drawing) line(p *printer, t *treeNode) (head, about string) {
 	if b := t.branch; b != nil {
-		return p.paint(dim, at(t.at)) + " " + p.paint(yellow, "orphaned "+t.seqs()),
+		return p.Paint(term.Dim, at(t.at)) + " " + p.Paint(term.Yellow, "orphaned "+t.seqs()),
 			fmt.Sprintf("left by the rewind %s%s", at(b.Left), quoted(b.Label, b.Reason))
 	}
 	id := t.node.ID
-	if p.terminal {
+	if p.Terminal {
 		id = abbreviate(id, g.ids)
 	}
 	head = clean(id)
 	if t.node.ID == g.marked {
-		head = p.paint(bold, head) + " ◄"
+		head = p.Paint(term.Bold, head) + " ◄"
 	}
 	if t.node.Up != nil && (t.at > 0 || t.node.Kind == fork.KindFork) {
-		head = p.paint(dim, at(t.at)) + " " + head
+		head = p.Paint(term.Dim, at(t.at)) + " " + head
 	}
 	return head, t.summary()
 }

@@ -50,7 +50,7 @@ func (t *treeNode) json(p *printer, depth int) error {
 		row.Branches = append(row.Branches, branchRow{Base: b.Base, Tip: b.Tip, Seqs: pairs(b.Own), Orphaned: b.Counted,
 			Left: b.Left, Label: b.Label, Reason: b.Reason})
 	})
-	if err := p.value(row); err != nil {
+	if err := p.Value(row); err != nil {
 		return err
 	}
 	for _, d := range below {
@@ -127,16 +127,16 @@ func (g *drawing) dot() treeFormat {
 	}
 	x := graph{
 		node: func(id int, t *treeNode, label string) {
-			p.printf("  n%d [label=\"%s\"%s];\n", id, quote(label), style(t, g.marked))
+			p.Printf("  n%d [label=\"%s\"%s];\n", id, quote(label), style(t, g.marked))
 		},
 		edge: func(from, to int, t *treeNode, label string) {
-			p.printf("  n%d -> n%d [label=\"%s\"%s];\n", from, to, quote(label), style(t, ""))
+			p.Printf("  n%d -> n%d [label=\"%s\"%s];\n", from, to, quote(label), style(t, ""))
 		},
 	}
 	begin := func() {
-		p.printf("digraph sessions {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
+		p.Printf("digraph sessions {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
 	}
-	return treeFormat{begin, func() { p.printf("}\n") }, x.draw}
+	return treeFormat{begin, func() { p.Printf("}\n") }, x.draw}
 }
 
 func (g *drawing) mermaid() treeFormat {
@@ -148,7 +148,7 @@ func (g *drawing) mermaid() treeFormat {
 	var orphaned []string
 	x := graph{
 		node: func(id int, t *treeNode, label string) {
-			p.printf("  n%d[%s]\n", id, quote(label))
+			p.Printf("  n%d[%s]\n", id, quote(label))
 			if t.branch != nil {
 				orphaned = append(orphaned, fmt.Sprintf("n%d", id))
 			}
@@ -158,13 +158,13 @@ func (g *drawing) mermaid() treeFormat {
 			if t.branch != nil {
 				arrow = "-.->"
 			}
-			p.printf("  n%d %s|%s| n%d\n", from, arrow, quote(label), to)
+			p.Printf("  n%d %s|%s| n%d\n", from, arrow, quote(label), to)
 		},
 	}
 	end := func() {
 		if len(orphaned) > 0 {
-			p.printf("  classDef orphaned stroke-dasharray: 5 5\n  class %s orphaned\n", strings.Join(orphaned, ","))
+			p.Printf("  classDef orphaned stroke-dasharray: 5 5\n  class %s orphaned\n", strings.Join(orphaned, ","))
 		}
 	}
-	return treeFormat{func() { p.printf("flowchart LR\n") }, end, x.draw}
+	return treeFormat{func() { p.Printf("flowchart LR\n") }, end, x.draw}
 }

@@ -18,9 +18,10 @@ import (
 
 func (a *app) verifyCommand() *cobra.Command {
 	var heads []string
-	cmd := &cobra.Command{
-		Use:   "verify [SESSION...]",
-		Short: "Check every checksum, hash, blob, parent and snapshot; exit 1 on damage",
+	cmd := a.command(&cobra.Command{
+		Use:        "verify [SESSION...]",
+		SuggestFor: []string{"check", "fsck"},
+		Short:      "Check checksums, hashes, blobs, parents, snapshots; exit 1: damage",
 		Long: `Check all sessions and the store, or only the sessions named: every checksum, link
 of the hash chain, seq, payload and blob, the rules of conversation, the parents of
 forks, and the snapshots against a replay. verify lists all defects with their
@@ -33,9 +34,8 @@ tails.
 A session that was rolled back to an earlier state, or made anew with other events,
 is consistent by itself. --head compares the session with a SEQ:HASH that append
 printed and that you kept elsewhere; a head that is missing is damage.`,
-		Annotations: map[string]string{exitCodes: "0 no damage, 1 damage found or failed, 2 wrong usage."},
-		Example:     "  logtool verify order-42 --json\n  logtool verify order-42 --head 7:$HASH",
-		Args:        between(0, -1),
+		Example: "  logtool verify order-42 --json\n  logtool verify order-42 --head 7:$HASH",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			known, err := parseHeads(heads)
 			if err != nil {
@@ -46,7 +46,7 @@ printed and that you kept elsewhere; a head that is missing is damage.`,
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args, known) })
 		},
-	}
+	}, traits{section: secMore, verb: "verifying", args: []argument{sessionArg, more}, exits: "0 no damage, 1 damage found or failed, 2 wrong usage."})
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a SEQ:HASH that the session once had; repeatable")
 	return cmd
 }
@@ -195,7 +195,7 @@ func (v *verifyRun) run(ctx context.Context) error {
 			return err
 		}
 	}
-	v.app.progress.say(v.line)
+	v.app.progress.Say(v.line)
 	for _, result := range results {
 		one := <-result
 		v.done.Add(1)
@@ -304,7 +304,7 @@ func (all *verifySum) advice() string {
 	case all.history:
 		return "another history has replaced the session: restore it from a copy that has the heads"
 	}
-	return "restore the damaged sessions from a copy, or salvage the readable events with logtool repair"
+	return "restore the damaged sessions from a copy, or salvage the readable events with logtool store repair"
 }
 
 func (all *verifySum) found() string {

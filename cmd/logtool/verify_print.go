@@ -6,25 +6,26 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
 func (p *printer) verified(v verifyRow, asJSON bool) error {
 	if asJSON {
-		return p.value(v)
+		return p.Value(v)
 	}
 	for _, d := range v.Defects {
-		p.printf("%s %s\n", p.paint(red, "damaged"), clean(d.String()))
+		p.Printf("%s %s\n", p.Paint(term.Red, "damaged"), clean(d.String()))
 	}
 	if v.MoreDefects > 0 {
-		p.printf("%s session %q: %s more\n", p.paint(red, "damaged"), v.Session, count(v.MoreDefects, "defect"))
+		p.Printf("%s session %q: %s more\n", p.Paint(term.Red, "damaged"), v.Session, count(v.MoreDefects, "defect"))
 	}
 	for _, note := range summarize(v.Notes) {
-		p.printf("%s %s: %s\n", p.paint(yellow, "note"), clean(v.Session), clean(note))
+		p.Printf("%s %s: %s\n", p.Paint(term.Yellow, "note"), clean(v.Session), clean(note))
 	}
 	if v.MoreNotes > 0 {
-		p.printf("%s %s: %s more\n", p.paint(yellow, "note"), clean(v.Session), count(v.MoreNotes, "note"))
+		p.Printf("%s %s: %s more\n", p.Paint(term.Yellow, "note"), clean(v.Session), count(v.MoreNotes, "note"))
 	}
 	return nil
 }
@@ -91,13 +92,13 @@ func tornNote(notes []eventlog.Defect) string {
 
 func (p *printer) verdict(all verifySum, asJSON bool) error {
 	if asJSON {
-		_ = p.value(all) // flush returns the error
-		return p.flush()
+		_ = p.Value(all) // flush returns the error
+		return p.Flush()
 	}
-	found := p.paint(green, "no damage")
+	found := p.Paint(term.Green, "no damage")
 	if all.Defects > 0 {
-		found = p.paint(red, all.found())
+		found = p.Paint(term.Red, all.found())
 	}
-	p.printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
-	return p.flush()
+	p.Printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
+	return p.Flush()
 }

@@ -31,7 +31,7 @@ func text(c flow.Chunk) string {
 func question(h *flow.Hibernated) string {
 	var b strings.Builder
 	for _, r := range h.Reviews {
-		fmt.Fprintf(&b, "  %s waits for a person, in another terminal:\n    logtool --store %s approve %s\n", r.Name, *dir, h.Ref.Session)
+		fmt.Fprintf(&b, "  %s waits for a person, in another terminal:\n    logtool --store %s agent approve %s\n", r.Name, *dir, h.Ref.Session)
 	}
 	return b.String()
 }
@@ -40,7 +40,7 @@ func question(h *flow.Hibernated) string {
 func advice(err error) error {
 	switch {
 	case errors.Is(err, flow.ErrIncompleteEffect):
-		return fmt.Errorf("%w\nlook whether the bank has the refund, and record it with the KEY that logtool --store %[2]s runs lists:\n  logtool --store %[2]s reconcile %[3]s KEY --result paid (or --did-not-run)", err, *dir, *session)
+		return fmt.Errorf("%w\nlook whether the bank has the refund, and record it with the KEY that logtool --store %[2]s agent runs lists:\n  logtool --store %[2]s agent reconcile %[3]s KEY --result paid (or --did-not-run)", err, *dir, *session)
 	case errors.Is(err, flow.ErrAlreadyRunning):
 		return fmt.Errorf("%w\nend the other process first", err)
 	}

@@ -36,7 +36,7 @@ func add(ctx context.Context, l *eventlog.Log, session string, e event.Event) st
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, eventlog.ErrLocked):
 			return "wait: another process holds the session"
 		case errors.As(err, &corrupt):
-			return fmt.Sprintf("run logtool repair %s: %v", corrupt.Session, err)
+			return fmt.Sprintf("run logtool store repair %s: %v", corrupt.Session, err)
 		case errors.Is(err, eventlog.ErrConflict):
 			return "the id of the event belongs to another event"
 		case errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrLineage):

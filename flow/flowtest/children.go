@@ -92,7 +92,7 @@ func (p *player) checkChild(ctx context.Context, c *childRun) error {
 	}
 	_, err := p.tape.log.Head(ctx, c.ChildSessionID)
 	if errors.Is(err, eventlog.ErrNotFound) {
-		return fmt.Errorf("%w: the recording does not have child session %q of agent %q: export it too (logtool export --tree), or leave the agent out of Options.Children",
+		return fmt.Errorf("%w: the recording does not have child session %q of agent %q: export it too (logtool export --below), or leave the agent out of Options.Children",
 			ErrNotServed, c.ChildSessionID, c.Agent)
 	}
 	return err

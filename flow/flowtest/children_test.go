@@ -123,7 +123,7 @@ func TestARecordingWithoutItsChild(t *testing.T) {
 		}
 	}
 	_, err = flowtest.Run(t.Context(), top, log, session, flowtest.Options{Children: []flowtest.Child{flowtest.ChildOf(child)}})
-	if !errors.Is(err, flowtest.ErrNotServed) || !strings.Contains(err.Error(), "logtool export --tree") {
+	if !errors.Is(err, flowtest.ErrNotServed) || !strings.Contains(err.Error(), "logtool export --below") {
 		t.Error(err)
 	}
 	if r, err := flowtest.Run(t.Context(), top, log, session); err != nil || len(r.Skipped) != 1 {

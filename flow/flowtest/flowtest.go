@@ -71,7 +71,7 @@ type Result struct {
 
 // Replay runs an agent against the recording in a file: an export of a session
 // (transfer.Export, logtool export), with its children (transfer.ExportTree, logtool export
-// --tree) if Options.Children has their agents. Of several sessions it replays the last one
+// --below) if Options.Children has their agents. Of several sessions it replays the last one
 // that is not the session of a child. Replay reports a test error at the first divergence. It ends the test if the recording is
 // unreadable, or cannot be replayed. The agent's Log is not used. Replay uses the first of
 // several Options.

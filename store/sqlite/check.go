@@ -119,7 +119,7 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 		}
 	}
 	if missing > 0 {
-		found = append(found, s.fileDefect("index", fmt.Sprintf("the text index lacks the text of %d of %d checked events: searches miss events; rebuild the index with logtool gc --reindex", missing, looked)))
+		found = append(found, s.fileDefect("index", fmt.Sprintf("the text index lacks the text of %d of %d checked events: searches miss events; rebuild the index with logtool store gc --reindex", missing, looked)))
 	}
 	return found, nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package term
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUpConsole does nothing: a terminal of Unix needs no setting.
-func setUpConsole() {}
+// SetUpConsole does nothing: a terminal of Unix needs no setting.
+func SetUpConsole() {}
 
 // consoleWidth is the width of a terminal in columns; 0 if fd is no terminal.
 func consoleWidth(fd int) int {
@@ -20,5 +20,5 @@ func consoleWidth(fd int) int {
 	return int(size.Col)
 }
 
-// pipeClosed reports whether err is of a write to a pipe without a reader.
-func pipeClosed(err error) bool { return errors.Is(err, unix.EPIPE) }
+// PipeClosed reports whether err is of a write to a pipe without a reader.
+func PipeClosed(err error) bool { return errors.Is(err, unix.EPIPE) }

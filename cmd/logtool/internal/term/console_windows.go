@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// setUpConsole makes the console interpret escape sequences, such as those of colours.
-func setUpConsole() {
+// SetUpConsole makes the console interpret escape sequences, such as those of colours.
+func SetUpConsole() {
 	for _, output := range []windows.Handle{windows.Stdout, windows.Stderr} {
 		var mode uint32
 		if windows.GetConsoleMode(output, &mode) == nil {
@@ -26,7 +26,7 @@ func consoleWidth(fd int) int {
 	return int(info.Window.Right-info.Window.Left) + 1
 }
 
-// pipeClosed reports whether err is of a write to a pipe without a reader.
-func pipeClosed(err error) bool {
+// PipeClosed reports whether err is of a write to a pipe without a reader.
+func PipeClosed(err error) bool {
 	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA) || errors.Is(err, syscall.EPIPE)
 }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -8,19 +8,22 @@ import (
 	"github.com/convlog/convlog/internal/terminal"
 )
 
-// wrapper is a writer that breaks lines for a terminal: at spaces, and inside of a word that
-// is wider than a line. The rest of a line is indented as the line. Call flush at the end.
-type wrapper struct {
+// Wrapper is a writer that breaks lines for a terminal: at spaces, and inside of a word that
+// is wider than a line. The rest of a line is indented as the line. Call Flush at the end.
+type Wrapper struct {
 	w     io.Writer
 	width int
 	off   bool   // lines pass whole: JSON is never broken
 	rest  []byte // the start of a line
 }
 
+// NewWrapper returns a wrapper for lines of width columns.
+func NewWrapper(w io.Writer, width int) *Wrapper { return &Wrapper{w: w, width: width} }
+
 // Write implements io.Writer.
-func (x *wrapper) Write(p []byte) (int, error) {
+func (x *Wrapper) Write(p []byte) (int, error) {
 	if x.off {
-		if err := x.flush(); err != nil {
+		if err := x.Flush(); err != nil {
 			return 0, err
 		}
 		return x.w.Write(p)
@@ -43,8 +46,8 @@ func (x *wrapper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes the line that has no end yet.
-func (x *wrapper) flush() error {
+// Flush writes the line that has no end yet.
+func (x *Wrapper) Flush() error {
 	if len(x.rest) == 0 {
 		return nil
 	}
@@ -54,7 +57,7 @@ func (x *wrapper) flush() error {
 }
 
 // wrap appends a line, broken.
-func (x *wrapper) wrap(out, line []byte) []byte {
+func (x *Wrapper) wrap(out, line []byte) []byte {
 	indent := line[:len(line)-len(bytes.TrimLeft(line, " "))]
 	if len(indent) > x.width/2 && x.fits(line) < len(line) {
 		line, indent = line[len(indent):], nil
@@ -76,7 +79,7 @@ func (x *wrapper) wrap(out, line []byte) []byte {
 
 // fits is how many bytes of a line fit: up to a space if there is one. The codes of colours
 // have no width.
-func (x *wrapper) fits(line []byte) int {
+func (x *Wrapper) fits(line []byte) int {
 	width, space, text := 0, 0, false
 	for i := 0; i < len(line); {
 		if n := colourCode(line[i:]); n > 0 {
@@ -112,8 +115,8 @@ func colourCode(text []byte) int {
 	return bytes.IndexByte(text, 'm') + 1
 }
 
-// visible is the width of a line of text. The codes of colours have no width.
-func visible(text string) (n int) {
+// Visible is the width of a line of text. The codes of colours have no width.
+func Visible(text string) (n int) {
 	for len(text) > 0 {
 		if skip := colourCode([]byte(text)); skip > 0 {
 			text = text[skip:]
