@@ -22,6 +22,7 @@ import (
 func TestKilledMatch(t *testing.T) {
 	for kind, name := range map[string]string{kindJSONL: "log", kindSQLite: "s.db"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			full := t.TempDir()
 			confideEverywhere(t, place{kind: kind, path: filepath.Join(full, name)})
 			var want []string

@@ -18,6 +18,7 @@ import (
 func TestKilledRetire(t *testing.T) {
 	for _, kind := range []string{kindJSONL, kindSQLite} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)

@@ -16,10 +16,11 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-var rounds = flag.Int("kill.rounds", 12, "how many commands TestKilledCommands kills in each store")
+var rounds = flag.Int("kill.rounds", testsize.Pick(3, 6, 12), "how many commands TestKilledCommands kills in each store")
 
 // killing is a store with writers and killed commands.
 type killing struct {
@@ -40,6 +41,7 @@ func TestKilledCommands(t *testing.T) {
 	rounds := *rounds
 	for kind, name := range map[string]string{kindJSONL: "log", kindSQLite: "s.db"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			k := newKilling(t, kind, name, rounds)
 			stop := make(chan struct{})
 			var writers sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/pgtest"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
@@ -27,12 +28,18 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script, each about one task of a
 // user. -update rewrites the expected output.
-func TestScripts(t *testing.T) { runScripts(t, filepath.Join("testdata", "script"), "") }
+func TestScripts(t *testing.T) { runScripts(t, filepath.Join("testdata", "script")) }
 
-// TestAgentScripts runs the scripts about agents on both stores.
+// TestAgentScripts runs the scripts about agents on both stores; the smaller forms run each
+// script on one of them.
 func TestAgentScripts(t *testing.T) {
-	for _, store := range []string{"log", "log.db"} {
-		t.Run(store, func(t *testing.T) { runScripts(t, filepath.Join("testdata", "script", "agent"), store) })
+	all := scripts(t, filepath.Join("testdata", "script", "agent"), 1)
+	half := len(all) / 2
+	for store, some := range map[string][]string{
+		"log":    testsize.Pick(all[:1], all[:half], all),
+		"log.db": testsize.Pick(all[half:half+1], all[half:], all),
+	} {
+		t.Run(store, func(t *testing.T) { runFiles(t, some, store) })
 	}
 }
 
@@ -62,7 +69,7 @@ func TestPostgresScripts(t *testing.T) {
 			}
 		})
 	}
-	runScripts(t, filepath.Join("testdata", "script", "postgres"), "", variables...)
+	runScripts(t, filepath.Join("testdata", "script", "postgres"), variables...)
 }
 
 // TestServerScripts runs the scripts about servers that refuse a user or a log. User
@@ -82,7 +89,7 @@ func TestServerScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runScripts(t, filepath.Join("testdata", "script", "server"), "", "SERVER="+at.Host, "OPTIONS=sslmode=disable&assume_synced=true")
+	runScripts(t, filepath.Join("testdata", "script", "server"), "SERVER="+at.Host, "OPTIONS=sslmode=disable&assume_synced=true")
 }
 
 // TestJetStreamScripts runs the scripts about a store on a server of NATS, $URL. $LOCKED asks
@@ -111,12 +118,31 @@ func TestJetStreamScripts(t *testing.T) {
 			variables = append(variables, "URL="+url)
 		}
 	}
-	runScripts(t, filepath.Join("testdata", "script", "jetstream"), "", variables...)
+	runScripts(t, filepath.Join("testdata", "script", "jetstream"), variables...)
 }
 
-func runScripts(t *testing.T, dir, store string, variables ...string) {
+// scripts are one of each n scripts of a folder.
+func scripts(t *testing.T, dir string, n int) (files []string) {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no script in %s: %v", dir, err)
+	}
+	for i := 0; i < len(all); i += n {
+		files = append(files, all[i])
+	}
+	return files
+}
+
+// runScripts runs the scripts of a folder; the short form runs one of four.
+func runScripts(t *testing.T, dir string, variables ...string) {
+	t.Helper()
+	runFiles(t, scripts(t, dir, testsize.Pick(4, 1, 1)), "", variables...)
+}
+
+func runFiles(t *testing.T, files []string, store string, variables ...string) {
 	testscript.Run(t, testscript.Params{
-		Dir:           dir,
+		Files:         files,
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))

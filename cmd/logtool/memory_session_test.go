@@ -10,47 +10,51 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// fill appends batches of events to session a of a new store, and returns the store's
-// path.
-func fill(t *testing.T, batches int, batch func(i int) []event.Event) string {
+// growingSession returns two stores with a session a: one of less batches, and one of four
+// times as many.
+func growingSession(t *testing.T, less int, batch func(i int) []event.Event) growing {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
-	log := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
-	for i := range batches {
-		if _, err := log.Append(t.Context(), "a", eventlog.Any(), batch(i)...); err != nil {
+	return newGrowing(t, less, 4*less, func(t *testing.T, dir string, batches int) {
+		log := eventlog.Open(jsonl.New(filepath.Join(dir, "store"), jsonl.Options{Sync: jsonl.Never}))
+		for i := range batches {
+			if _, err := log.Append(t.Context(), "a", eventlog.Any(), batch(i)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	})
 }
 
 // A replay needs memory for the states only, however many events there are.
 func TestMemoryOfAReplay(t *testing.T) {
-	dir := fill(t, 50, func(int) (patches []event.Event) {
+	t.Parallel()
+	g := growingSession(t, testsize.Pick(5, 5, 13), func(int) (patches []event.Event) {
 		for i := range 2_000 {
 			patches = append(patches, event.New(event.CustomPatch{Patch: fmt.Appendf(nil, `[{"op":"add","path":"","value":%d}]`, i)}))
 		}
 		return patches
 	})
-	wantPeak(t, baseMemory+20*mebi, 32*mebi, 0, "--store", dir, "state", "replay", "a")
+	g.want(t, 8*mebi, 0, "--store store state replay a")
 }
 
 // A page for people needs a few bytes per turn, however many turns there are.
 func TestMemoryOfManyTurns(t *testing.T) {
-	dir := fill(t, 100, func(int) (turns []event.Event) {
+	t.Parallel()
+	less := testsize.Pick(3, 3, 25) // batches of 2,000 turns
+	g := growingSession(t, less, func(int) (turns []event.Event) {
 		for range 2_000 {
 			turns = append(turns, event.UserMessage("a"), event.AssistantMessage("b"))
 		}
 		return turns
 	})
 	for _, command := range []string{"show a", "export a --format markdown"} {
-		wantPeak(t, baseMemory+8*mebi, 20*mebi, 0, append([]string{"--store", dir}, strings.Fields(command)...)...)
+		g.want(t, 3*less*2_000*40, 0, "--store store "+command)
 	}
 }
 
@@ -71,23 +75,24 @@ func longCalls(i int) []event.Event {
 }
 
 // A history needs memory for a part of its messages, also from a snapshot. The tree of a
-// session needs none for them.
+// session needs none for them. The smaller session has about as much as a history keeps.
 func TestMemoryOfALongHistory(t *testing.T) {
-	dir := fill(t, 80, longCalls)
-	for _, step := range []struct {
-		most     int
-		commands []string
-	}{
-		{baseMemory + 8*mebi, []string{"runlog --tree a", "runlog a"}},
-		{baseMemory + 56*mebi, []string{
-			"history a", "history a --json",
-			"export a --format openai", "export a --format responses", "export a --format anthropic",
-		}},
-		{1 << 30, []string{"state snapshot a"}},
-		{baseMemory + 56*mebi, []string{"history a --json", "export a --format openai"}},
-	} {
-		for _, command := range step.commands {
-			wantPeak(t, step.most, 32*mebi, 0, append([]string{"--store", dir}, strings.Fields(command)...)...)
+	t.Parallel()
+	g := growingSession(t, testsize.Pick(9, 9, 20), longCalls)
+	const most = 16 * mebi
+	want := func(most int, commands ...string) {
+		t.Helper()
+		for i, command := range commands {
+			if testsize.Every(i, 4) {
+				g.want(t, most, 0, "--store store "+command)
+			}
 		}
 	}
+	want(0, "runlog --tree a", "runlog a")
+	want(most, "history a --json", "history a", "export a --format openai", "export a --format responses", "export a --format anthropic")
+	if testsize.Of() == testsize.Short {
+		return
+	}
+	g.run(t, "--store store state snapshot a")
+	want(most, "history a --json", "export a --format openai")
 }

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // TestPeopleShares compares generated sessions with the shares that were measured.
 func TestPeopleShares(t *testing.T) {
-	const n = 200_000
+	n := testsize.Pick(20_000, 40_000, 200_000)
 	got, bytes := map[string]float64{}, 0
 	for _, e := range people(n) {
-		got[kindOf(t, e)] += 1000.0 / n
+		got[kindOf(t, e)] += 1000 / float64(n)
 		bytes += len(e.Data)
 	}
 	for kind, want := range shares {
@@ -23,7 +24,7 @@ func TestPeopleShares(t *testing.T) {
 		}
 	}
 	const want = 1365 // measured
-	if mean := float64(bytes) / n; math.Abs(mean-want) > 0.15*want {
+	if mean := float64(bytes) / float64(n); math.Abs(mean-want) > 0.15*want {
 		t.Errorf("%.0f bytes of data per event, want %d", mean, want)
 	}
 }
