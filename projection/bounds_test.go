@@ -17,7 +17,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
-	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -364,7 +365,7 @@ func TestEndedTurnsLeaveNothing(t *testing.T) {
 				}
 				return e.ID
 			}
-			for n := range 1000 {
+			for n := range testsize.Pick(50, 100, 1000) {
 				inputs := make([]string, 10)
 				for i := range inputs {
 					inputs[i] = fmt.Sprintf("input %d.%d", n, i)

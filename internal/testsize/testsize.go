@@ -53,12 +53,16 @@ func Every(i, n int) bool { return i%Pick(4*n, n, 1) == 0 }
 // Fewer returns the number of random cases of a test whose long form has many.
 func Fewer(many int) int { return Pick(max(1, many/20), max(2, many/5), many) }
 
+// histories is the number of random histories of a test that has many in the long form. A
+// history has many steps, so few of them are enough for a smaller form.
+func histories(many int) int { return Pick(max(1, many/30), max(2, many/10), many) }
+
 func init() {
 	f := flag.Lookup("rapid.checks")
 	if f == nil || f.Value.String() != f.DefValue || os.Getenv("RAPID_CHECKS") != "" {
 		return
 	}
 	if many, err := strconv.Atoi(f.DefValue); err == nil {
-		_ = f.Value.Set(strconv.Itoa(Fewer(many)))
+		_ = f.Value.Set(strconv.Itoa(histories(many)))
 	}
 }

@@ -10,7 +10,7 @@ import (
 func TestHistories(t *testing.T) {
 	got := 0
 	rapid.Check(t, func(*rapid.T) { got++ })
-	if want := Fewer(100); got != want {
+	if want := histories(100); got != want {
 		t.Errorf("%d histories, want %d", got, want)
 	}
 }

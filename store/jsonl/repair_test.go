@@ -246,7 +246,7 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	dir := t.TempDir()
 	l := logOver(t, dir, Options{Sync: Never})
 	big := strings.Repeat("x", 60<<10)
-	stored, more := testsize.Pick(30, 50, 150), testsize.Pick(40, 70, 200)
+	stored, more := testsize.Pick(90, 90, 150), testsize.Pick(40, 70, 200)
 	for i := range stored {
 		_, err := l.Append(t.Context(), "a", eventlog.Any(), note(fmt.Sprint(i, big)))
 		must(t, err)
