@@ -121,7 +121,9 @@ func byFlag(cmd *cobra.Command, by *string) {
 }
 
 // user is the value of --by, else the name of the user.
-func (a *app) user(by string) string { return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME")) }
+func (a *app) user(by string) string {
+	return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME"))
+}
 
 // valueOf reads a value of the command line: JSON, @FILE, or a text. A text that begins
 // like an object or an array must be JSON.
