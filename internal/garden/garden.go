@@ -324,7 +324,7 @@ func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 // backendsOfLaws are the stores of random scripts: all, or one in a short test.
 func backendsOfLaws() map[string]func(dir string) eventlog.Store {
 	if testing.Short() {
-		return map[string]func(dir string) eventlog.Store{"jsonl": Backends["jsonl"]}
+		return map[string]func(dir string) eventlog.Store{"plain": Plain}
 	}
 	return Backends
 }
