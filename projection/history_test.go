@@ -13,7 +13,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/jsonl"
 )
 
 // story appends payloads to a session and renders its history.
@@ -173,7 +172,7 @@ func TestARenderedRequestStays(t *testing.T) {
 
 // plainLog is a log for tests in which the store does not matter.
 func plainLog(t testing.TB) *eventlog.Log {
-	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	log := eventlog.Open(garden.Plain(t.TempDir()))
 	t.Cleanup(func() { log.Close() })
 	return log
 }

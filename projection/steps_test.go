@@ -81,7 +81,7 @@ func TestStepsThatFail(t *testing.T) {
 
 // Each event is folded once, however often the session was rewound.
 func TestStepsFoldOnce(t *testing.T) {
-	g := &garden.Garden{T: t, Log: eventlog.Open(garden.Backends["jsonl"](t.TempDir()))}
+	g := &garden.Garden{T: t, Log: eventlog.Open(garden.Plain(t.TempDir()))}
 	defer func() { _ = g.Log.Close() }()
 	g.Append("s", event.UserMessage("begin"))
 	for i := range 200 {

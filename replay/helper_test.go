@@ -4,26 +4,16 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"testing"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/internal/testkit"
 )
-
-// backends open a store in an empty folder.
-var backends = map[string]func(dir string) eventlog.Store{
-	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
-	"sqlite": func(dir string) eventlog.Store {
-		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
-	},
-}
 
 // onEach runs a test on each backend.
 func onEach(t *testing.T, test func(t *testing.T, log *eventlog.Log)) {
-	for name, open := range backends {
+	for name, open := range testkit.Stores {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			t.Cleanup(func() { _ = log.Close() })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testkit"
 	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/replay"
 	"github.com/convlog/convlog/store/memory"
@@ -71,7 +72,7 @@ func (f *forest) note(r *rapid.T, name string, head int64) {
 
 // A replay of a random log yields the events of the log.
 func TestRandomLogs(t *testing.T) {
-	for name, open := range backends {
+	for name, open := range testkit.Stores {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				log := eventlog.Open(open(t.TempDir()))

@@ -50,7 +50,7 @@ func (d OpTreeFolder) write(ctx context.Context, path string, f *OpTreeFile) (er
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = folder.Rename(temp.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(temp.Name()))

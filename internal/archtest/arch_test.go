@@ -67,7 +67,7 @@ var table = map[string]room{
 	},
 	"upkeep/internal/adopt": {rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
 		tests: []string{"upkeep/...", "fork", "internal/testkit", "internal/garden", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
@@ -79,7 +79,7 @@ var table = map[string]room{
 		tests: []string{"internal/suite"},
 	},
 
-	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
+	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
 	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
 	"runlog":            {rooms: []string{"event", "eventlog", "prices", "projection", "internal/flock", "internal/folder", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"internal/regular/special", "fork", "upkeep/...", "internal/garden"}},
@@ -171,7 +171,7 @@ var table = map[string]room{
 	"internal/garden": {
 		rooms: []string{"event", "eventlog", "projection", "fork", "internal/suite", "internal/testsize", "store/...", "upkeep/..."}, modules: append(testModules, given...),
 	},
-	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
+	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/memory", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
 	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "internal/sysfile", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},

@@ -33,3 +33,13 @@ func missing(path string) (dirs []string) {
 		dirs = append(dirs, path)
 	}
 }
+
+// Rename gives a file another name in its folder, and replaces the file that has the name,
+// also while processes have both files open: os.Rename does not on Windows.
+func Rename(from, to string) error {
+	root, err := os.OpenRoot(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(root.Rename(filepath.Base(from), filepath.Base(to)), root.Close())
+}

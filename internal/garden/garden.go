@@ -325,7 +325,7 @@ func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 // backendsOfLaws are the stores of random scripts: all, or one in the short form.
 func backendsOfLaws() map[string]func(dir string) eventlog.Store {
 	if testsize.Of() == testsize.Short {
-		return map[string]func(dir string) eventlog.Store{"jsonl": Backends["jsonl"]}
+		return map[string]func(dir string) eventlog.Store{"plain": Plain}
 	}
 	return Backends
 }

@@ -5,23 +5,11 @@ import (
 	"context"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
 )
-
-// Stores has an opener for each kind of store with files in a directory. The stores
-// never sync.
-var Stores = map[string]func(dir string) eventlog.Store{
-	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
-	"sqlite": func(dir string) eventlog.Store {
-		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
-	},
-}
 
 // Open opens a log and closes it at the end of the test.
 func Open(t testing.TB, s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {

@@ -86,7 +86,10 @@ func (d *database) open() (err error) {
 		d.fixed = true
 		parameters += "&immutable=1"
 	}
-	name := url.URL{Scheme: "file", Path: path, RawQuery: parameters}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: parameters}
+	if filepath.VolumeName(path) != "" {
+		name.Path = "/" + name.Path // file:///C:/…
+	}
 	d.db, err = sql.Open("sqlite", name.String())
 	return err
 }

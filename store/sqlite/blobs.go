@@ -11,13 +11,13 @@ import (
 	"hash"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/folder"
 	"github.com/convlog/convlog/internal/pages"
 )
 
@@ -138,7 +138,7 @@ func (s *Store) blobPage(ctx context.Context, after string) (page []eventlog.Blo
 // unnamed file, a shorter one in memory.
 type blobSpool struct {
 	memory []byte
-	file   *os.File
+	file   *folder.TempFile
 	sum    hash.Hash
 	digest event.Digest
 	size   int64
@@ -170,10 +170,7 @@ func spool(ctx context.Context, place string, r io.Reader, most int64) (*blobSpo
 
 // spill writes the first piece and the rest of r to a file.
 func (b *blobSpool) spill(place string, r io.Reader) (err error) {
-	if b.file, err = os.CreateTemp(filepath.Dir(place), filepath.Base(place)+"*"); err != nil {
-		return err
-	}
-	if err := os.Remove(b.file.Name()); err != nil {
+	if b.file, err = folder.Temp(filepath.Dir(place), filepath.Base(place)+"*"); err != nil {
 		return err
 	}
 	if _, err := b.file.Write(b.memory); err != nil {

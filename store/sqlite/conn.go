@@ -62,7 +62,10 @@ func dial(path, parameters string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := url.URL{Scheme: "file", Path: absolute, RawQuery: parameters}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(absolute), RawQuery: parameters}
+	if filepath.VolumeName(absolute) != "" {
+		name.Path = "/" + name.Path // file:///C:/logs/s.db
+	}
 	raw, err := new(sqlite3.Driver).Open(name.String())
 	if err != nil {
 		return nil, err

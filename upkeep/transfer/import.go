@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/folder"
 	"github.com/convlog/convlog/internal/line"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
@@ -191,8 +192,8 @@ func (m *importer) adopt(ctx context.Context) error {
 }
 
 // readAhead copies an export to a file and lists its sessions.
-func (m *importer) readAhead(r io.Reader) (*tempFile, error) {
-	file, err := newTempFile()
+func (m *importer) readAhead(r io.Reader) (*folder.TempFile, error) {
+	file, err := folder.Temp("", "convlog-import-")
 	if err != nil {
 		return nil, err
 	}

@@ -1,36 +1,15 @@
 package transfer
 
 import (
-	"errors"
 	"io"
-	"os"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/folder"
 )
-
-// tempFile is a file that Close removes. It has no name where the system allows that.
-type tempFile struct{ *os.File }
-
-func newTempFile() (*tempFile, error) {
-	file, err := os.CreateTemp("", "convlog-import-")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(file.Name()) // some systems remove no open file; then Close does
-	return &tempFile{file}, nil
-}
-
-func (f *tempFile) Close() error {
-	err := f.File.Close()
-	if removed := os.Remove(f.Name()); !errors.Is(removed, os.ErrNotExist) {
-		err = errors.Join(err, removed)
-	}
-	return err
-}
 
 // spool keeps the blobs of an export until a line that needs them is stored.
 type spool struct {
-	file  *tempFile
+	file  *folder.TempFile
 	size  int64
 	blobs map[event.Digest]section
 }
@@ -40,7 +19,7 @@ type section struct{ offset, bytes int64 }
 
 func (s *spool) add(d event.Digest, body []byte) error {
 	if s.file == nil {
-		file, err := newTempFile()
+		file, err := folder.Temp("", "convlog-import-")
 		if err != nil {
 			return err
 		}
