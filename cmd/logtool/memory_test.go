@@ -222,7 +222,7 @@ func TestMemoryOfATree(t *testing.T) {
 			return fmt.Sprint("s", i), events
 		})
 	})
-	g.want(t, 0, 0, "--store store export --tree s0 -o tree.jsonl")
+	g.want(t, 0, 0, "--store store export --below s0 -o tree.jsonl")
 	if info, err := os.Stat(filepath.Join(g.more, "tree.jsonl")); err != nil || info.Size() < int64(sessions*messages*length) {
 		t.Fatal(info, err)
 	}
