@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // The module of the test has the requirements of this module, so that it needs no network.
@@ -41,7 +43,7 @@ func TestOtherModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "test", "-v", "-run", "^TestStore$|^TestLog$/^append$", ".")
+	cmd := exec.Command("go", "test", testsize.Pick("-short", "-short", "-short=false"), "-v", "-run", "^TestStore$|^TestLog$/^append$", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "PWD="+dir)
 	out, err := cmd.CombinedOutput()

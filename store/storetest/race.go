@@ -62,7 +62,7 @@ var raceCases = []testCase{
 
 func testRaceAt(t *env, logs ...*eventlog.Log) {
 	head := event.Head{}
-	for range testsize.Fewer(25) {
+	for range testsize.Pick(3, 5, 25) {
 		var won []event.Head
 		heads := make([]event.Head, racers)
 		errs := suite.Concurrently(racers, func(i int) (err error) {
