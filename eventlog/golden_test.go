@@ -309,7 +309,7 @@ func sumOf(text string) []byte {
 // writeNames writes sessions whose ids need escaping in lines and file names.
 func writeNames(g *goldenLog, _ string) {
 	for _, session := range []string{
-		`Größe "in" C:\Temp/日本 🙂`, ".hidden", "..", "UPPER", "nul.txt", strings.Repeat("long/", 40), strings.Repeat("a", 144) + strings.Repeat("é", 20),
+		`Größe "in" C:\Temp/日本 🙂`, ".hidden", "..", "UPPER", strings.Repeat("long/", 40), strings.Repeat("a", 144) + strings.Repeat("é", 20), "nul.txt",
 	} {
 		g.say(session, "who am I?")
 		g.append(session, event.Event{Type: `a "quoted" \type`, Data: jsontext.Value(`{}`)})
