@@ -28,8 +28,8 @@ func TestGoldensAreSound(t *testing.T) {
 			t.Errorf("%q holds %d events, want %d", session, events[session], want)
 		}
 	}
-	if len(events) != 19 {
-		t.Errorf("there are %d sessions, want 19: %q", len(events), slices.Sorted(maps.Keys(events)))
+	if len(events) != 20 {
+		t.Errorf("there are %d sessions, want 20: %q", len(events), slices.Sorted(maps.Keys(events)))
 	}
 }
 
