@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
@@ -284,6 +285,9 @@ func TestPatchesAreBounded(t *testing.T) {
 	patch := `[{"op":"test","path":"","value":` + reversed + `}]`
 	if got, err := projection.ApplyPatch(jsontext.Value(object), jsontext.Value(patch)); err != nil || string(got) != object {
 		t.Errorf("a test of an equal object: %v", err)
+	}
+	if testsize.Of() != testsize.Long {
+		return
 	}
 	items := `[` + strings.Repeat("0,", 1<<20) + `0]`
 	patch = `[` + strings.Repeat(`{"op":"add","path":"/0","value":1},`, 300) + `{"op":"remove","path":"/0"}]`

@@ -21,11 +21,11 @@ import (
 )
 
 var (
-	killsFlag     = flag.Int("torture.kills", testsize.Pick(4, 6, 40), "how many processes TestKill kills, for each store")
-	sessionsFlag  = flag.Int("torture.sessions", testsize.Pick(20, 40, 200), "how many sessions run at once in TestManySessions")
-	turnsFlag     = flag.Int("torture.turns", testsize.Pick(3, 5, 12), "how many turns the agents of TestKillFlow have; those of TestKillFamily have a quarter")
-	stepsFlag     = flag.Int("torture.steps", testsize.Pick(10, 20, 60), "how many steps each writer of TestProcesses makes")
-	incidentsFlag = flag.Int("torture.incidents", testsize.Pick(4, 4, 16), "how many incidents happen in TestReadersDuringIncidents")
+	killsFlag     = flag.Int("torture.kills", testsize.Pick(3, 5, 40), "how many processes TestKill kills, for each store")
+	sessionsFlag  = flag.Int("torture.sessions", testsize.Pick(20, 30, 200), "how many sessions run at once in TestManySessions")
+	turnsFlag     = flag.Int("torture.turns", testsize.Pick(3, 4, 12), "how many turns the agents of TestKillFlow have; those of TestKillFamily have a quarter")
+	stepsFlag     = flag.Int("torture.steps", testsize.Pick(8, 12, 60), "how many steps each writer of TestProcesses makes")
+	incidentsFlag = flag.Int("torture.incidents", testsize.Pick(2, 3, 16), "how many incidents happen in TestReadersDuringIncidents")
 	seedFlag      = flag.Uint64("torture.seed", 0, "seed of the steps; 0 is a random seed")
 )
 

@@ -65,7 +65,7 @@ func TestCluster(t *testing.T) {
 	s := newNATSFixture(t, servers, "?replicas=3")
 	x := cluster{s, servers}
 	incidents := []func(*group){x.killFollower, x.cut, x.swallow, x.part, x.killLeader, x.stopLeader}
-	endure(t, s, incidents[:testsize.Pick(2, 5, len(incidents))]...)
+	endure(t, s, incidents[:testsize.Pick(1, 3, len(incidents))]...)
 }
 
 // A leader that is parted from the other servers stores nothing for its clients, who get an
