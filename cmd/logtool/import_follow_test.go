@@ -115,7 +115,7 @@ func (f *agentFile) insert(session, from, to int) {
 		f.execute("INSERT OR REPLACE INTO session VALUES (?, 'global', '/trip', 'A trip', '1.18.33', 1772600000000, 1772600000000)", id)
 	}
 	for n := from; n < to; n++ {
-		message, at := fmt.Sprintf("msg_%d_%04d", session, n), 1772600000000+1000*n
+		message, at := fmt.Sprintf("msg_%d_%04d", session, n), 1772600000000+1000*int64(n)
 		f.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", message, id, at, at, fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, at))
 		time.Sleep(lookTime / 8)
 		f.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", "prt"+message, message, id, at, at, fmt.Sprintf(`{"type":"text","text":"message %d"}`, n))
