@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // Harness describes one empty store under test. Each promise gets a new one.
@@ -40,6 +41,9 @@ type Harness struct {
 	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
 	// distant server.
 	Parallel bool
+	// Sample makes the short and the usual form check one promise in twelve and in three: set it
+	// if another test checks all promises of this store, for example with a server nearby.
+	Sample bool
 	// Damage edits the stored lines of a session, like a failing disk: edit receives the
 	// raw lines, including newlines, and returns the lines to store. No handle is open.
 	// Damage is nil if a test cannot edit the stored lines.
@@ -122,11 +126,14 @@ type Group[T any] struct {
 func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(*Env) T) {
 	h := open(t)
 	has := capabilities(t, h)
-	for _, g := range groups {
+	for i, g := range groups {
 		t.Run(g.Name, func(t *testing.T) {
 			parallelIf(t, h.Parallel)
-			for _, c := range g.Cases {
-				if !slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
+			for j, c := range g.Cases {
+				if slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
+					continue
+				}
+				if !h.Sample || testsize.Every(i+j, 3) {
 					t.Run(c.Name, func(t *testing.T) {
 						parallelIf(t, h.Parallel)
 						c.Check(t, open, caseTimeout(), newEnv)

@@ -35,6 +35,7 @@ func TestCluster(t *testing.T) {
 	storetest.Run(t, func(testing.TB) storetest.Harness {
 		h := harness(servers)
 		h.Latency = time.Millisecond
+		h.Sample = true
 		return h
 	})
 }
