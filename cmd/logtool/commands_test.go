@@ -22,9 +22,10 @@ import (
 
 // commands are the commands of the scripts, by their usage.
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
-	all := map[string]func(*testscript.TestScript, bool, []string){}
+	all := map[string]func(*testscript.TestScript, bool, []string){"served": served}
 	for usage, run := range map[string]func(ts *testscript.TestScript, args []string){
 		"code N ARGS...":                  code,
+		"servedcode N ARGS...":            servedCode,
 		"mask OUT FILE":                   mask,
 		"lines N FILE":                    lines,
 		"secret OUT FILE":                 secret,
@@ -87,10 +88,14 @@ func code(ts *testscript.TestScript, args []string) {
 	if err != nil {
 		got = exitStatus(ts, err)
 	}
-	if strconv.Itoa(got) != args[0] {
-		ts.Fatalf("exit code %d, want %s", got, args[0])
+	checkCode(ts, args[0], got, ts.ReadFile("stderr"))
+}
+
+func checkCode(ts *testscript.TestScript, want string, got int, said string) {
+	if strconv.Itoa(got) != want {
+		ts.Fatalf("exit code %d, want %s", got, want)
 	}
-	if said := ts.ReadFile("stderr"); got != 0 && (!strings.HasPrefix(said, "logtool: ") || strings.Count(said, "\n") != 1) {
+	if got != 0 && (!strings.HasPrefix(said, "logtool: ") || strings.Count(said, "\n") != 1) {
 		ts.Fatalf("not one line of explanation: %q", said)
 	}
 }

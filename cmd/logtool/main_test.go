@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	// With -race a process sleeps a second before it exits, and the scripts run
 	// a hundred of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=10"))
-	testscript.Main(m, map[string]func(){"logtool": main, "logtool-peak": printPeak, "logtool-agent": runAgent})
+	testscript.Main(m, map[string]func(){"logtool": main, "logtool-peak": printPeak, "logtool-agent": runAgent, "logtool-worker": serveCommands})
 }
 
 // TestScripts runs the scripts of testdata/script, each about one task of a
@@ -141,6 +142,7 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 }
 
 func runFiles(t *testing.T, files []string, store string, variables ...string) {
+	files, names := forWorkers(t, files)
 	testscript.Run(t, testscript.Params{
 		Files:         files,
 		UpdateScripts: *update,
@@ -153,6 +155,19 @@ func runFiles(t *testing.T, files []string, store string, variables ...string) {
 			}
 			env.Vars = append(env.Vars, variables...)
 			env.Values[spawnedKey{}] = spawnedCommands{}
+			ws := &workers{names: slices.Clone(names)}
+			for _, variable := range env.Vars {
+				name, _, _ := strings.Cut(variable, "=")
+				ws.names = append(ws.names, name)
+			}
+			slices.Sort(ws.names)
+			ws.names = slices.Compact(ws.names)
+			env.Values[workersKey{}] = ws
+			env.Defer(func() {
+				if ws.now != nil {
+					_ = ws.now.stop() // all its answers came
+				}
+			})
 			return nil
 		},
 		Condition: condition,
