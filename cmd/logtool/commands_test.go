@@ -305,8 +305,7 @@ func lie(ts *testscript.TestScript, args []string) {
 func views(ts *testscript.TestScript, args []string) {
 	var text strings.Builder
 	look := func(command ...string) {
-		ts.Check(ts.Exec("logtool", append([]string{"--store", args[1]}, command...)...))
-		text.WriteString("-- " + strings.Join(command, " ") + "\n" + ts.ReadFile("stdout"))
+		text.WriteString("-- " + strings.Join(command, " ") + "\n" + output(ts, append([]string{"--store", args[1]}, command...)...))
 	}
 	look("tree", "--long", "--json")
 	look("cost", "--json")

@@ -135,10 +135,10 @@ func scripts(t *testing.T, dir string, n int) (files []string) {
 	return files
 }
 
-// runScripts runs the scripts of a folder; the short form runs one of four.
+// runScripts runs the scripts of a folder; the short form runs one of eight.
 func runScripts(t *testing.T, dir string, variables ...string) {
 	t.Helper()
-	runFiles(t, scripts(t, dir, testsize.Pick(4, 1, 1)), "", variables...)
+	runFiles(t, scripts(t, dir, testsize.Pick(8, 1, 1)), "", variables...)
 }
 
 func runFiles(t *testing.T, files []string, store string, variables ...string) {

@@ -93,7 +93,7 @@ func printPeak() {
 // little more than its length. The test allows twice as much.
 func TestMemoryOfALongRecord(t *testing.T) {
 	t.Parallel()
-	size := testsize.Pick(2, 4, 24) * mebi
+	size := testsize.Pick(2, 3, 24) * mebi
 	g := newGrowing(t, size/4, size, func(t *testing.T, dir string, size int) {
 		writeTranscript(t, filepath.Join(dir, "long.jsonl"), size)
 	})
@@ -105,7 +105,7 @@ func TestMemoryOfALongRecord(t *testing.T) {
 			{6, 0, "import long.jsonl"}, {3, 0, "export a --format jsonl -o out"}, {4, 1, "search zebra"}, {3, 0, "export a --format openai -o out"},
 			{6, 0, "export a --format markdown -o out"}, {6, 0, "show a"}, {2, 0, "verify"},
 		} {
-			if testsize.Every(i, 2) {
+			if testsize.Every(i, 3) {
 				g.want(t, 2*test.times*size*3/4, test.exit, "--store "+store+" "+test.command)
 			}
 		}
@@ -146,13 +146,15 @@ func writeLong(w *bufio.Writer, size int) {
 func TestMemoryOfADamagedLine(t *testing.T) {
 	t.Parallel()
 	g := newGrowing(t, 2*pages.LongestLine, testsize.Pick(48, 48, 128)*mebi, writeDamage)
-	for _, test := range []struct {
+	for i, test := range []struct {
 		exit int
 		args string
 	}{
-		{1, "ls"}, {1, "show a"}, {1, "verify"}, {1, "export a --format jsonl"}, {0, "store repair a --as b"}, {0, "show b"},
+		{1, "verify"}, {1, "ls"}, {1, "show a"}, {0, "store repair a --as b"}, {0, "show b"}, {1, "export a --format jsonl"},
 	} {
-		g.want(t, 0, test.exit, "--store store "+test.args)
+		if testsize.Every(i, 3) {
+			g.want(t, 0, test.exit, "--store store "+test.args)
+		}
 	}
 	session := filepath.Join(g.more, "store", "a.jsonl")
 	out, err := exec.CommandContext(t.Context(), "logtool", "--store", filepath.Dir(session), "verify", "a").Output()
@@ -205,7 +207,7 @@ func firstLine(t *testing.T, path string) int {
 // sessions there are.
 func TestMemoryOfATree(t *testing.T) {
 	t.Parallel()
-	sessions := testsize.Pick(48, 64, 160)
+	sessions := testsize.Pick(32, 48, 160)
 	messages := testsize.Pick(12, 12, 32)
 	const length = 32 << 10
 	g := newGrowing(t, sessions/4, sessions, func(t *testing.T, dir string, sessions int) {
@@ -226,7 +228,7 @@ func TestMemoryOfATree(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(g.more, "tree.jsonl")); err != nil || info.Size() < int64(sessions*messages*length) {
 		t.Fatal(info, err)
 	}
-	for _, to := range []string{"copy", "copy.db"} {
+	for _, to := range testsize.Pick(nil, []string{"copy.db"}, []string{"copy", "copy.db"}) {
 		g.want(t, 0, 0, "--store "+to+" import tree.jsonl")
 	}
 }
@@ -262,9 +264,9 @@ func TestMemoryOfManySessions(t *testing.T) {
 			})
 		}
 	})
-	for _, store := range []string{"store", "s.db"} {
+	for k, store := range []string{"store", "s.db"} {
 		for i, command := range []string{"ls --long", "ls", "stats", "cost", "tree"} {
-			if testsize.Every(i, 1) {
+			if testsize.Every(i+k, 3) {
 				g.want(t, most*sessions*3/4, 0, "--store "+store+" "+command)
 			}
 		}
