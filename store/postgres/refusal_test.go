@@ -140,7 +140,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 func TestLeaseClockJump(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
-	const leaseTime = 300 * time.Millisecond
+	const leaseTime = 3 * time.Second
 	log := openLog(t, dsn, postgres.Options{LeaseTime: leaseTime})
 	leaser := log.Store().(eventlog.Leaser)
 	first, err := leaser.Lease(t.Context(), "x")

@@ -227,7 +227,7 @@ func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
 	direct := pgtest.DSN(t)
 	proxy, dsn := pgtest.Proxied(t, direct)
-	const leaseTime = 300 * time.Millisecond
+	const leaseTime = 3 * time.Second
 	first, second := openLog(t, dsn, postgres.Options{LeaseTime: leaseTime}), openLog(t, direct, postgres.Options{LeaseTime: leaseTime})
 	suite.CheckLostLease(t, first.Store(), second.Store(), proxy, 3*leaseTime)
 }
