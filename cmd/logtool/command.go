@@ -59,7 +59,7 @@ func (a *app) command(cmd *cobra.Command, t traits) *cobra.Command {
 	return cmd
 }
 
-// traitsOf returns the traits of a command. The commands of cobra have those of their parent.
+// traitsOf returns the traits of a command. A command of cobra has the traits of its parent.
 func (a *app) traitsOf(cmd *cobra.Command) traits {
 	t, declared := a.traits[cmd]
 	if !declared && cmd.HasParent() {

@@ -101,7 +101,7 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// The help lists each command, those of logtool in a section.
+// The help lists each command. Each command of logtool is in a section.
 func TestHelpIsWhole(t *testing.T) {
 	everyCommand(func(a *app, cmd *cobra.Command) {
 		if !cmd.HasParent() {

@@ -30,7 +30,7 @@ const (
 	memoryNoise = 12 * mebi
 )
 
-// growing is two folders with the same files, of which one has more data.
+// growing is two folders with the same files. One folder has more data.
 type growing struct{ less, more string }
 
 // newGrowing fills two folders with less and more items.

@@ -107,7 +107,8 @@ func (sel *selection) check() error {
 	return checkPath(sel.path)
 }
 
-// find sets from and to to the events that --from and --to name, or to those of the turns.
+// find sets the fields from and to: the events that --from and --to name, or the first and the
+// last event of the turns.
 func (sel *selection) find(ctx context.Context, log *eventlog.Log, session string) (err error) {
 	if sel.turns.text != "" {
 		sel.from, sel.to, err = sel.turns.seqs(ctx, log, session)

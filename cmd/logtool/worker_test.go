@@ -162,8 +162,8 @@ func output(ts *testscript.TestScript, args ...string) string {
 // inWorkers reports whether the scripts run commands in workers.
 func inWorkers() bool { return testsize.Of() != testsize.Long && !*update }
 
-// forWorkers copies scripts, such that their commands without input run in workers, and
-// returns the copies. The names are those of the variables that the scripts set.
+// forWorkers copies scripts and returns the copies. In a copy, commands without input run in
+// workers. names are the environment variables that the scripts set.
 func forWorkers(t *testing.T, files []string) (copies, names []string) {
 	t.Helper()
 	if !inWorkers() {

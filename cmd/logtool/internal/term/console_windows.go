@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// SetUpConsole makes the console interpret escape sequences, such as those of colours.
+// SetUpConsole makes the console interpret escape sequences, for example of colours.
 func SetUpConsole() {
 	for _, output := range []windows.Handle{windows.Stdout, windows.Stderr} {
 		var mode uint32
