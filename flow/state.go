@@ -2,12 +2,10 @@ package flow
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
-	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/wI2L/jsondiff"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
@@ -75,43 +73,6 @@ func replacement(doc jsontext.Value) jsontext.Value {
 	return append(append([]byte(`[{"op":"add","path":"","value":`), doc...), '}', ']')
 }
 
-// diff is the JSON Patch that changes one document into another. Numbers keep their
-// digits.
-func diff(from, to jsontext.Value) (jsontext.Value, error) {
-	ops, err := jsondiff.CompareJSON(from, to, jsondiff.UnmarshalFunc(decodeNumbers))
-	if err != nil {
-		return nil, err
-	}
-	if len(ops) == 0 {
-		return jsontext.Value("[]"), nil
-	}
-	patch, err := json.Marshal(ops)
-	if err != nil {
-		return nil, err
-	}
-	after, err := projection.ApplyPatch(from, patch)
-	if err == nil && sameDocument(after, to) {
-		return patch, nil
-	}
-	return replacement(to), nil
-}
-
-func sameDocument(a, b jsontext.Value) bool {
-	x, err := projection.Canonical(a)
-	if err != nil {
-		return false
-	}
-	y, err := projection.Canonical(b)
-	return err == nil && bytes.Equal(x, y)
-}
-
-// decodeNumbers decodes JSON without changing numbers.
-func decodeNumbers(b []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	return dec.Decode(v)
-}
-
 func isNull(doc jsontext.Value) bool { return len(doc) == 0 || doc.Kind() == jsontext.KindNull }
 
 // encode encodes a value of the turn function. Equal values give equal bytes.
@@ -125,7 +86,7 @@ func encode(v any) (jsontext.Value, error) {
 		}
 		return raw, nil
 	}
-	raw, err := jsonx.Marshal(v, jsonx.Deterministic(true), jsontext.PreserveRawStrings(true))
+	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotPortable, err)
 	}

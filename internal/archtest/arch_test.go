@@ -85,8 +85,8 @@ var table = map[string]room{
 	"runlog":            {rooms: []string{"event", "eventlog", "prices", "projection", "internal/flock", "internal/folder", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"internal/regular/special", "fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback"},
-		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go", "github.com/wI2L/jsondiff"}, given...),
+		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/rawjson"},
+		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
 		tests:   []string{"upkeep/...", "flow/flowtest"},
 	},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
