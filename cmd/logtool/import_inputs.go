@@ -88,7 +88,7 @@ func cannotImport(path string, err error) error {
 
 // fromHome replaces the ~ of a quoted path.
 func (a *app) fromHome(path string) string {
-	rest, ok := strings.CutPrefix(path, "~/")
+	rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/")
 	home := a.home()
 	if !ok || home == "" {
 		return path

@@ -201,7 +201,7 @@ func (o *osFS) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return root.Rename(from, to)
+	return renameError(root.Rename(from, to))
 }
 
 func (o *osFS) Remove(name string) error {
@@ -209,7 +209,7 @@ func (o *osFS) Remove(name string) error {
 	if err != nil {
 		return err
 	}
-	return root.Remove(name)
+	return root.remove(name)
 }
 
 func (o *osFS) Stat(name string) (Info, error) {

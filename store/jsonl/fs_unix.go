@@ -56,3 +56,8 @@ func (o *osFS) SyncDir(name string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// renameError returns err.
+func renameError(err error) error { return err }
+
+func (d *openDir) remove(name string) error { return d.Remove(name) }

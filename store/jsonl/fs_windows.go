@@ -2,7 +2,10 @@ package jsonl
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
+	"syscall"
 
 	sys "golang.org/x/sys/windows"
 
@@ -49,4 +52,34 @@ func reopen(fd int) (sys.Handle, error) {
 		return 0, err
 	}
 	return sys.Handle(h), nil
+}
+
+// renameError names the remedy where a file system cannot replace a file that is open.
+func renameError(err error) error {
+	if errors.Is(err, sys.ERROR_ACCESS_DENIED) || errors.Is(err, sys.ERROR_SHARING_VIOLATION) {
+		return fmt.Errorf("%w (the file system must replace files that are open: keep the store on NTFS)", err)
+	}
+	return err
+}
+
+// Write returns an error that matches syscall.ENOSPC if the disk is full, as on Unix.
+func (f *osFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	if errors.Is(err, sys.ERROR_DISK_FULL) || errors.Is(err, sys.ERROR_HANDLE_DISK_FULL) {
+		err = fmt.Errorf("%w: %w", syscall.ENOSPC, err)
+	}
+	return n, err
+}
+
+// remove removes a file. The file of a session gets another name first: where a file that is
+// open keeps its name until it is closed (other file systems than NTFS), another handle would
+// append to it, and lose the events.
+func (d *openDir) remove(name string) error {
+	if session, ok := strings.CutSuffix(name, extension); ok {
+		if err := d.Rename(name, session+rewriteSuffix); err != nil {
+			return err
+		}
+		name = session + rewriteSuffix // Sweep removes it if the process ends here
+	}
+	return d.Remove(name)
 }
