@@ -1,15 +1,12 @@
 package flow
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
@@ -87,7 +84,7 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 	defer t.r.mu.Unlock()
 	n := t.next
 	effects := make([]*effect, len(specs))
-	if err := t.compareBatch(n, many, len(specs)); err != nil {
+	if err := t.compareStep(specs[0].kind, many, len(specs)); err != nil {
 		return nil, err
 	}
 	for i, ordinal := range ordinals(n, len(specs), many) {
@@ -153,91 +150,6 @@ func (e *Effect) intendedBy(i *event.EffectIntent) bool {
 	return err == nil && intendedWith(i, arguments)
 }
 
-// compareBatch compares the number of effects with the record of batch n.
-func (t *turn) compareBatch(n int, many bool, count int) error {
-	size := t.rec.batchSize(n)
-	if single := t.rec.at[strconv.Itoa(n)]; single != nil && many && single.intent != nil {
-		size = 1
-	}
-	if size == 0 || many && size == count && t.rec.at[strconv.Itoa(n)] == nil {
-		return nil
-	}
-	if !many {
-		count = 0
-	}
-	return t.diverge(t.rec.reached(n), strconv.Itoa(n), "batch", strconv.Itoa(size), strconv.Itoa(count))
-}
-
-// compare returns a *DivergenceError if the effect is not the recorded one.
-func (t *turn) compare(x *effect) error {
-	if x.rec == nil || x.rec.intent == nil {
-		return t.compareReview(x)
-	}
-	i := x.rec.intent
-	switch {
-	case i.Kind != x.kind:
-		return t.diverge(x.rec.intended, x.ordinal, "kind", i.Kind, x.kind)
-	case i.Name != x.name:
-		return t.diverge(x.rec.intended, x.ordinal, "name", i.Name, x.name)
-	case i.ArgumentsDigest != "" && !intendedWith(i, x.arguments) && !sameArguments(i.Nonce, i.ArgumentsDigest, x.arguments):
-		return t.diverge(x.rec.intended, x.ordinal, "arguments", string(i.Arguments), string(x.arguments))
-	}
-	return nil
-}
-
-// compareReview compares the effect with a review that waits for it.
-func (t *turn) compareReview(x *effect) error {
-	if x.rec == nil || x.rec.review == nil {
-		return nil
-	}
-	v := x.rec.review
-	switch {
-	case v.request.Name != x.name:
-		return t.diverge(v.seq, x.ordinal, "name", v.request.Name, x.name)
-	case v.request.ArgumentsDigest != "" && !sameArguments(v.request.Nonce, v.request.ArgumentsDigest, x.arguments):
-		return t.diverge(v.seq, x.ordinal, "arguments", string(v.request.Arguments), string(x.arguments))
-	}
-	return nil
-}
-
-// intendedWith reports whether an intent has the arguments themselves: a person approved
-// no others.
-func intendedWith(i *event.EffectIntent, arguments jsontext.Value) bool {
-	return i.InterruptID == "" && len(arguments) > 0 && bytes.Equal(i.Arguments, arguments)
-}
-
-func sameArguments(nonce string, digest event.Digest, arguments jsontext.Value) bool {
-	got, err := event.ArgumentsDigest(nonce, orNull(arguments))
-	return err == nil && got == digest
-}
-
-func orNull(v jsontext.Value) jsontext.Value {
-	if len(v) == 0 {
-		return null
-	}
-	return v
-}
-
-// refuse ends the execution because a record is of another kind. Nobody can continue with
-// it, so Options.Resume is not asked.
-func (t *turn) refuse(seq int64, ordinal, recorded, got string) error {
-	return t.stopLocked(t.rec.difference(seq, ordinal, "kind", recorded, got))
-}
-
-// diverge asks Options.Resume about a difference. Without it, the difference ends the
-// execution.
-func (t *turn) diverge(seq int64, ordinal, member, recorded, got string) error {
-	d := t.rec.difference(seq, ordinal, member, recorded, got)
-	f := t.r.options.Resume
-	if f == nil {
-		return t.stopLocked(d)
-	}
-	if err := f(d); err != nil {
-		return t.stopLocked(err)
-	}
-	return nil
-}
-
 // recall sets the result of the effect from its record, or says whether an effect that
 // began may run again.
 func (x *effect) recall(r *records) error {
@@ -260,15 +172,28 @@ func (x *effect) recall(r *records) error {
 	return x.again()
 }
 
+// careful returns the class that allows less. A class that is not known allows nothing.
+func careful(a, b event.EffectClass) event.EffectClass {
+	for _, class := range []event.EffectClass{event.EffectPure, event.EffectIdempotent, event.EffectDedupe, event.EffectReconcile} {
+		switch class {
+		case a:
+			return b
+		case b:
+			return a
+		}
+	}
+	return event.EffectUnsafeOnce
+}
+
 func (x *effect) recallResult(r *records) (err error) {
 	x.settled, err = r.result(x.rec)
 	return err
 }
 
-// again decides about an effect that began and has no result. An effect of another
-// session, in a fork or a copy, gets a key and an intent of its own.
+// again decides about an effect that began and has no result, by the more careful one of the
+// class in the log and the class in the code. An effect of another session, in a fork or a copy, gets a key and an intent of its own.
 func (x *effect) again() error {
-	class := x.rec.intent.Class
+	class := careful(x.rec.intent.Class, x.class)
 	switch {
 	case class == event.EffectPure, class == event.EffectIdempotent, class == event.EffectDedupe && !x.rec.inherited:
 		if !x.rec.inherited {

@@ -51,7 +51,7 @@ func Do[T any](ctx context.Context, t Scope, e Effect, f func(ctx context.Contex
 	if done, err := t.scope().replay(ctx, &e); err != nil {
 		return none, err
 	} else if done != nil {
-		return decodeResult[T](*done, e.Name)
+		return decodeResult[T](t.scope(), *done, e.Name)
 	}
 	results, err := runBatch(ctx, t.scope(), false, 1, []Call[T]{{e, f}})
 	if err != nil {
@@ -106,12 +106,17 @@ func runBatch[T any](ctx context.Context, t *turn, many bool, limit int, calls [
 	}
 	results := make([]Result[T], len(settled))
 	for i, s := range settled {
-		results[i].Value, results[i].Err = decodeResult[T](s, specs[i].name)
+		results[i].Value, results[i].Err = decodeResult[T](t, s, specs[i].name)
+		if errors.Is(results[i].Err, ErrTurnDiverged) {
+			return nil, results[i].Err
+		}
 	}
 	return results, nil
 }
 
-func decodeResult[T any](s settled, name string) (value T, err error) {
+// decodeResult decodes a recorded result. A result that does not decode into T is a
+// *DivergenceError.
+func decodeResult[T any](t *turn, s settled, name string) (value T, err error) {
 	if err := s.failed(name); err != nil || s.done.Result == nil {
 		return value, err
 	}
@@ -120,7 +125,7 @@ func decodeResult[T any](s settled, name string) (value T, err error) {
 		return value, nil
 	}
 	if err := json.Unmarshal(s.done.Result, &value); err != nil {
-		return value, fmt.Errorf("result of effect %q: %w", name, err)
+		return value, t.undecodable(&s, value, err)
 	}
 	return value, nil
 }
@@ -134,6 +139,7 @@ const (
 	kindPatch  = "patch"
 
 	kindCompaction = "compaction"
+	kindNewWait    = "new wait" // has a wait_started instead of an intent
 )
 
 // spec is an effect that the turn function asks for.

@@ -126,9 +126,9 @@ type DivergenceError struct {
 	Seq int64
 	// Ordinal is the place in the turn, as in event.EffectIntent.
 	Ordinal string
-	// Member is the difference: version, kind, name, arguments, batch or end.
+	// Member is the difference: version, kind, name, arguments, batch, review, result or end.
 	Member string
-	// Recorded and Got are the two values. Arguments are content of the session.
+	// Recorded and Got are the two values. Arguments and results are content of the session.
 	Recorded, Got string
 	// RecordedVersion is the version of the code that began the turn.
 	RecordedVersion string

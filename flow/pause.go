@@ -44,6 +44,7 @@ const (
 type pause struct {
 	kind, ordinal      string
 	effect, effectKind string
+	name               string // of the effect
 	wait               string // the id of the wait
 	until              time.Time
 	// check is called before each try of the append; nil checks nothing.
@@ -55,7 +56,7 @@ type pause struct {
 // hibernate appends a hibernation and its snapshot, and ends the execution. The caller
 // holds r.mu.
 func (t *turn) hibernate(ctx context.Context, p pause) error {
-	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, InterruptID: p.wait, Loop: t.rec.spent.calls}
+	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, Operation: p.name, InterruptID: p.wait, Loop: t.rec.spent.calls}
 	snapshot := t.r.options.NewID()
 	err := t.record(ctx, func() ([]event.Event, error) {
 		if p.check != nil {
@@ -238,7 +239,7 @@ func (t *turn) atCheckpoint(ctx context.Context, many bool, effects []*effect) e
 	if kind == "" {
 		return nil
 	}
-	return t.hibernate(ctx, pause{kind: kind, ordinal: first.ordinal, effect: first.key, effectKind: first.kind})
+	return t.hibernate(ctx, pause{kind: kind, ordinal: first.ordinal, effect: first.key, effectKind: first.kind, name: first.name})
 }
 
 // checkpointKind is the kind of the cursor before effects, empty if the turn does not

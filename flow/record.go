@@ -33,8 +33,10 @@ type records struct {
 	at    map[string]*record
 	tops  map[int]*top
 	steps int
-	spent spent
-	point point
+	// shapes has the reviews, waits and cursors by ordinal, also of other sessions.
+	shapes map[string]shape
+	spent  spent
+	point  point
 }
 
 // record has the events of one ordinal.
@@ -56,6 +58,7 @@ type record struct {
 // top describes the records of one step of the turn: of an effect, a wait or a batch.
 type top struct {
 	size    int   // the number of effects that a batch began with; 0 if it is not known
+	places  int   // one more than the largest place of a batch in the log; 0 if it is no batch
 	reached int64 // the seq of the newest record, with the hibernation before the step
 }
 
@@ -94,7 +97,7 @@ func pointOf(e *event.Event) point {
 
 // newRecords are the records of a turn that has none.
 func newRecords(session string, turn ulid.ULID, seq int64) *records {
-	return &records{session: session, turn: turn, seq: seq, at: map[string]*record{}, tops: map[int]*top{}, index: map[ulid.ULID]int{}}
+	return &records{session: session, turn: turn, seq: seq, at: map[string]*record{}, tops: map[int]*top{}, shapes: map[string]shape{}, index: map[ulid.ULID]int{}}
 }
 
 // snapshotID is the id of the snapshot at the end of the turn. A fork or a copy does not
@@ -130,12 +133,13 @@ func (r *records) ordinal(ordinal string, seq int64) *record {
 
 // reach notes that the log has the records of an ordinal up to event seq.
 func (r *records) reach(ordinal string, seq int64) {
-	if n, _, ok := splitOrdinal(ordinal); ok {
+	if n, place, ok := splitOrdinal(ordinal); ok {
 		t := r.tops[n]
 		if t == nil {
 			t = &top{}
 			r.tops[n] = t
 		}
+		t.places = max(t.places, place+1)
 		t.reached = max(t.reached, seq)
 		r.steps = max(r.steps, n+1)
 	}
@@ -160,14 +164,6 @@ func (r *records) step(n int) bool { return r.tops[n] != nil }
 func (r *records) reached(n int) int64 {
 	if t := r.tops[n]; t != nil {
 		return t.reached
-	}
-	return 0
-}
-
-// batchSize is the number of effects that a batch began with; 0 if it is not known.
-func (r *records) batchSize(n int) int {
-	if t := r.tops[n]; t != nil {
-		return t.size
 	}
 	return 0
 }

@@ -1,11 +1,15 @@
 package flow
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -142,11 +146,7 @@ func (r *records) add(i int) error {
 		if err != nil || h.TurnID != r.turn || h.Cursor.Ordinal == "" {
 			return err
 		}
-		if r.own(e) {
-			r.ordinal(h.Cursor.Ordinal, e.Seq)
-		} else {
-			r.reach(h.Cursor.Ordinal, e.Seq) // the messages before it are in the log
-		}
+		r.addCursor(e, &h.Cursor)
 		return nil
 	}
 	return nil
@@ -192,12 +192,37 @@ func (r *records) addCompletion(e *event.Event) error {
 	return nil
 }
 
+// addCursor adds the place of a hibernation. The messages before it are in the log.
+func (r *records) addCursor(e *event.Event, c *event.Cursor) {
+	s := shape{seq: e.Seq, kind: c.EffectKind, name: c.Operation, inherited: !r.own(e)}
+	if s.inherited {
+		r.reach(c.Ordinal, e.Seq)
+	} else {
+		r.ordinal(c.Ordinal, e.Seq)
+	}
+	if c.Kind == pauseWait && !s.inherited {
+		s.arguments = quoted(c.InterruptID)
+	}
+	if _, known := r.shapes[c.Ordinal]; !known {
+		r.shapes[c.Ordinal] = s
+	}
+}
+
 func (r *records) addReview(e *event.Event) error {
 	p, err := event.DecodeKept[event.ApprovalRequest](e)
-	if err == nil && p.TurnID == r.turn && p.Ordinal != "" && r.own(e) {
+	if err != nil || p.TurnID != r.turn || p.Ordinal == "" {
+		return err
+	}
+	s := shape{seq: e.Seq, kind: kindEffect, name: p.Name, nonce: p.Nonce, digest: p.ArgumentsDigest, arguments: p.Arguments, inherited: !r.own(e)}
+	if p.CallID != "" {
+		s.kind = kindTool
+	}
+	r.shapes[p.Ordinal] = s
+	r.reach(p.Ordinal, e.Seq)
+	if !s.inherited {
 		r.ordinal(p.Ordinal, e.Seq).review = &reviewRecord{request: p, seq: e.Seq}
 	}
-	return err
+	return nil
 }
 
 // addAnswer adds an answer to its review. The first answer counts.
@@ -223,13 +248,16 @@ func (r *records) addAnswer(e *event.Event) error {
 
 func (r *records) addWait(e *event.Event) error {
 	p, err := decodeWait(e)
-	if err != nil || !r.own(e) {
+	if err != nil {
 		return err
 	}
 	if e.Type.Name() == event.WaitStarted {
 		if p.TurnID == r.turn && p.Ordinal != "" {
-			r.ordinal(p.Ordinal, e.Seq).wait = &waitRecord{start: p, seq: e.Seq, point: pointOf(e)}
+			r.startWait(e, p)
 		}
+		return nil
+	}
+	if !r.own(e) {
 		return nil
 	}
 	if w := r.wait(p.WaitID); w != nil && w.resolved == nil {
@@ -237,6 +265,30 @@ func (r *records) addWait(e *event.Event) error {
 	}
 	return nil
 }
+
+// startWait adds a wait that began. A wait of another session is replaced by a wait of this
+// session, unless the turn has its result.
+func (r *records) startWait(e *event.Event, p event.Wait) {
+	own := r.own(e)
+	r.shapes[p.Ordinal] = shape{seq: e.Seq, kind: kindNewWait, name: p.Reason, wait: p.WaitID, point: pointOf(e), inherited: !own}
+	r.reach(p.Ordinal, e.Seq)
+	if own {
+		r.ordinal(p.Ordinal, e.Seq).wait = &waitRecord{start: p, seq: e.Seq, point: pointOf(e)}
+	}
+}
+
+// awaited reports whether the turn has the result of a wait.
+func (r *records) awaited(wait string) bool {
+	for _, x := range r.at {
+		if x.done != nil && x.intent != nil && x.intent.Kind == kindWait && bytes.Equal(x.intent.Arguments, quoted(wait)) {
+			return true
+		}
+	}
+	return false
+}
+
+// quoted are the arguments of an Await.
+func quoted(wait string) jsontext.Value { return jsontext.Value(strconv.Quote(wait)) }
 
 // decodeWait decodes a wait. A wait whose value was erased was canceled.
 func decodeWait(e *event.Event) (event.Wait, error) {

@@ -38,6 +38,9 @@ func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Review
 	waiting := 0
 	for i, x := range open {
 		if asked[i] == nil {
+			if err := t.compareUnasked(x); err != nil {
+				return err
+			}
 			x.answer = givenAnswer(x)
 			continue
 		}
@@ -66,7 +69,7 @@ func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Review
 	if len(missing) > 0 {
 		first = open[missing[0]]
 	}
-	return t.hibernate(ctx, pause{kind: pauseReview, ordinal: first.ordinal, effect: first.key, effectKind: first.kind,
+	return t.hibernate(ctx, pause{kind: pauseReview, ordinal: first.ordinal, effect: first.key, effectKind: first.kind, name: first.name,
 		check: func() error { return t.checkLapsed(open) },
 		events: func(cursor string) (events []event.Event) {
 			for _, request := range requests {

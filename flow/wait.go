@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -37,20 +35,27 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 	defer t.leave()
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
-	ordinal := strconv.Itoa(t.next)
-	x := t.rec.at[ordinal]
-	if x != nil && x.intent != nil {
-		return Pending{}, t.refuse(x.intended, ordinal, x.intent.Kind, kindWait)
+	if err := t.compareStep(kindNewWait, false, 1); err != nil {
+		return Pending{}, err
 	}
-	if x != nil && x.wait != nil {
-		if name := x.wait.start.Reason; name != o.Name {
-			if err := t.diverge(x.wait.seq, ordinal, "name", name, o.Name); err != nil {
-				return Pending{}, err
-			}
+	ordinal := strconv.Itoa(t.next)
+	recorded, known := t.rec.shapeAt(ordinal)
+	if known && recorded.name != o.Name {
+		if err := t.diverge(recorded.seq, ordinal, "name", recorded.name, o.Name); err != nil {
+			return Pending{}, err
 		}
+	}
+	if known {
 		if err := t.advance(ctx, t.rec.reached(t.next)); err != nil {
 			return Pending{}, t.stopLocked(err)
 		}
+	}
+	switch x := t.rec.at[ordinal]; {
+	case known && recorded.inherited && x == nil && t.rec.awaited(recorded.wait):
+		t.next++
+		t.come(recorded.point)
+		return t.pendingWait(recorded.wait)
+	case x != nil && x.wait != nil:
 		t.next++
 		t.come(x.wait.point)
 		return t.pendingWait(x.wait.start.WaitID)
@@ -58,6 +63,7 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 	return t.startWait(ctx, ordinal, o)
 }
 
+// startWait appends a new wait. A fork or a copy may have later records already.
 func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pending, error) {
 	w := event.Wait{State: event.WaitStateStarted, WaitID: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Reason: o.Name}
 	if o.Timeout > 0 {
@@ -67,8 +73,13 @@ func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pe
 	if err != nil {
 		return Pending{}, err
 	}
-	if err := t.record(ctx, func() ([]event.Event, error) { return []event.Event{e}, nil }); err != nil {
-		return Pending{}, err
+	if t.rec.step(t.next) {
+		err = t.r.appendEvents(ctx, e)
+	} else {
+		err = t.record(ctx, func() ([]event.Event, error) { return []event.Event{e}, nil })
+	}
+	if err != nil {
+		return Pending{}, t.failed(err)
 	}
 	at := t.r.newest(e.ID)
 	t.rec.ordinal(ordinal, at.seq).wait = &waitRecord{start: w, seq: at.seq, point: at}
@@ -91,7 +102,7 @@ func Await[T any](ctx context.Context, t Scope, p Pending) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	return decodeResult[T](s, kindWait)
+	return decodeResult[T](t.scope(), s, kindWait)
 }
 
 func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
@@ -101,11 +112,17 @@ func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
 	defer t.leave()
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
-	x := &effect{spec: spec{kind: kindWait, name: kindWait, arguments: jsontext.Value(strconv.Quote(p.ID)), class: event.EffectPure},
+	x := &effect{spec: spec{kind: kindWait, name: kindWait, arguments: quoted(p.ID), class: event.EffectPure},
 		ordinal: strconv.Itoa(t.next), attempt: 1, nonce: event.NewNonce()}
 	x.key, x.rec = t.key(x.ordinal), t.rec.at[x.ordinal]
-	if err := t.compareWait(x, p); err != nil {
+	if err := t.compareStep(kindWait, false, 1); err != nil {
 		return settled{}, err
+	}
+	if err := t.compare(x); err != nil {
+		return settled{}, err
+	}
+	if err := x.recallWait(t.rec); err != nil {
+		return settled{}, t.stopLocked(err)
 	}
 	if x.settled != nil {
 		err := t.advance(ctx, t.rec.reached(t.next))
@@ -125,27 +142,12 @@ func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
 	return t.settleWait(ctx, x, w)
 }
 
-// compareWait compares an Await with its record.
-func (t *turn) compareWait(x *effect, p Pending) error {
-	if x.rec == nil {
+// recallWait sets the recorded result of an Await, if the log has it.
+func (x *effect) recallWait(r *records) error {
+	if x.rec == nil || x.rec.done == nil {
 		return nil
 	}
-	if x.rec.intent == nil {
-		if x.rec.wait != nil {
-			return t.refuse(x.rec.wait.seq, x.ordinal, "new "+kindWait, kindWait)
-		}
-		return nil
-	}
-	if x.rec.intent.Kind != kindWait {
-		return t.refuse(x.rec.intended, x.ordinal, x.rec.intent.Kind, kindWait)
-	}
-	if err := t.compare(x); err != nil {
-		return err
-	}
-	if x.rec.done == nil {
-		return nil
-	}
-	return x.recallResult(t.rec)
+	return x.recallResult(r)
 }
 
 // settleWait records the end of a wait, or hibernates until it ends. The caller holds
