@@ -13,20 +13,23 @@ type ChildState string
 
 // The states of a child run.
 const (
-	ChildStateRequested  ChildState = "requested"
-	ChildStateStarted    ChildState = "started"
-	ChildStateProgressed ChildState = "progressed"
-	ChildStateBlocked    ChildState = "blocked"
-	ChildStateCompleted  ChildState = "completed"
-	ChildStateFailed     ChildState = "failed"
-	ChildStateCanceled   ChildState = "canceled"
-	ChildStateMerged     ChildState = "merged"
+	ChildRequested  ChildState = "requested"
+	ChildStarted    ChildState = "started"
+	ChildProgressed ChildState = "progressed"
+	ChildBlocked    ChildState = "blocked"
+	ChildCompleted  ChildState = "completed"
+	ChildFailed     ChildState = "failed"
+	ChildCanceled   ChildState = "canceled"
+	ChildMerged     ChildState = "merged"
 )
 
 // Ended reports whether the run is over.
 func (s ChildState) Ended() bool {
-	return s == ChildStateCompleted || s == ChildStateFailed || s == ChildStateCanceled
+	return s == ChildCompleted || s == ChildFailed || s == ChildCanceled
 }
+
+// Type is the type of the event that says so: child_started for ChildStarted.
+func (s ChildState) Type() Type { return Type(childPrefix + string(s)) }
 
 // ChildState is the state that a child_* type says the run is in; ok is false for any
 // other type.
@@ -85,7 +88,8 @@ type Child struct {
 const childPrefix = "child_"
 
 var childTypes = []Type{
-	ChildRequested, ChildStarted, ChildProgressed, ChildBlocked, ChildCompleted, ChildFailed, ChildCanceled, ChildMerged,
+	ChildRequested.Type(), ChildStarted.Type(), ChildProgressed.Type(), ChildBlocked.Type(),
+	ChildCompleted.Type(), ChildFailed.Type(), ChildCanceled.Type(), ChildMerged.Type(),
 }
 
 func (c *Child) setType(t Type) {
@@ -93,7 +97,7 @@ func (c *Child) setType(t Type) {
 }
 
 // EventType is the child_* type of the state.
-func (c Child) EventType() Type { return Type(childPrefix + string(c.State)) }
+func (c Child) EventType() Type { return c.State.Type() }
 
 // Validate applies the rules of Child that need no other event.
 func (c Child) Validate() error {

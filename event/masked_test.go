@@ -49,7 +49,7 @@ func TestStructural(t *testing.T) {
 		{MessageAdded, "/parts/0/arguments/call_id", false}, {MessageAdded, "/extra/role", false}, {MessageAdded, "/calls", true},
 		{"message_added/2", "/role", true}, {ToolCompleted, "/call_id", true}, {ToolCompleted, "/content/0/text", false},
 		{CompactionTriggered, "/entries/0/message/parts/0/text", false}, {CompactionTriggered, "/summary", false},
-		{ChildRequested, "/usage/extra/note", false}, {SessionForked, "/label", false}, {SessionForked, "/parent", true},
+		{ChildRequested.Type(), "/usage/extra/note", false}, {SessionForked, "/label", false}, {SessionForked, "/parent", true},
 		{"shop:order", "/role", false}, {MessageAdded, "", false},
 	} {
 		if got := test.t.Structural(test.pointer); got != test.want {

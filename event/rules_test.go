@@ -59,7 +59,7 @@ func TestPayloadRules(t *testing.T) {
 		{Escalation{Attempt: -1}, ErrInvalidPayload, "attempt"},
 		{Op{Extra: extra}, ErrInvalidPayload, "extra"},
 
-		{Session{State: SessionStateUpdated, Parent: SessionParent{SessionID: "s"}}, ErrInvalidPayload, "parent"},
+		{Session{Updated: true, Parent: SessionParent{SessionID: "s"}}, ErrInvalidPayload, "parent"},
 		{Session{Labels: Labels{"l": nil}}, ErrInvalidPayload, "labels"},
 		{Session{Parent: SessionParent{Seq: -1}}, ErrInvalidPayload, "parent.seq"},
 		{TurnStart{Index: -1}, ErrInvalidPayload, "index"},
@@ -82,8 +82,8 @@ func TestPayloadRules(t *testing.T) {
 		{ApprovalResolution{InterruptID: "i", Decision: "maybe"}, ErrInvalidPayload, "decision"},
 		{ApprovalCancelation{}, ErrInvalidPayload, "interrupt_id"},
 		{Wait{}, ErrInvalidPayload, "wait_id"},
-		{Wait{WaitID: "w", State: WaitStateResolved, Until: time.Unix(1, 0)}, ErrInvalidPayload, "until"},
-		{Wait{WaitID: "w", State: WaitStateStarted, Value: jsontext.Value(`1`)}, ErrInvalidPayload, "value"},
+		{Wait{WaitID: "w", Resolved: true, Until: time.Unix(1, 0)}, ErrInvalidPayload, "until"},
+		{Wait{WaitID: "w", Value: jsontext.Value(`1`)}, ErrInvalidPayload, "value"},
 
 		{RunClaim{}, ErrInvalidPayload, "epoch"},
 		{RunRelease{}, ErrInvalidPayload, "epoch"},
@@ -99,8 +99,8 @@ func TestPayloadRules(t *testing.T) {
 
 		{Child{ChildID: "c"}, ErrInvalidPayload, "type"},
 		{Child{ChildID: "c", State: "lost"}, ErrInvalidPayload, "child_lost"},
-		{Child{State: ChildStateStarted}, ErrInvalidPayload, "child_id"},
-		{Child{ChildID: "c", State: ChildStateStarted, Mode: "twin"}, ErrInvalidPayload, "mode"},
+		{Child{State: ChildStarted}, ErrInvalidPayload, "child_id"},
+		{Child{ChildID: "c", State: ChildStarted, Mode: "twin"}, ErrInvalidPayload, "mode"},
 		{Artifact{Name: "n"}, ErrInvalidPayload, "artifact_id"},
 		{Artifact{ArtifactID: "a", Body: BlobRef{Bytes: 3}}, ErrInvalidBlob, "body"},
 		{patch(``), ErrInvalidPayload, "patch"},

@@ -11,20 +11,12 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// SessionState says which event a Session is the payload of.
-type SessionState string
-
-// The states of a Session payload.
-const (
-	SessionStateStarted SessionState = "started"
-	SessionStateUpdated SessionState = "updated"
-)
-
 // Session is the payload of session_started and session_updated. An update changes
 // only the members that are present: an empty title, agent or cwd changes nothing.
 type Session struct {
-	// State decides the event type. It is not part of the data.
-	State SessionState `json:"-"`
+	// Updated decides the event type: false is session_started, true is session_updated. It
+	// is not part of the data.
+	Updated bool `json:"-"`
 
 	Title string `json:"title,omitzero"`
 	Agent string `json:"agent,omitzero"`
@@ -79,17 +71,12 @@ type SessionParent struct {
 }
 
 func (s *Session) setType(t Type) {
-	switch t.Name() {
-	case SessionStarted:
-		s.State = SessionStateStarted
-	case SessionUpdated:
-		s.State = SessionStateUpdated
-	}
+	s.Updated = t.Name() == SessionUpdated
 }
 
-// EventType is session_started or, in the state updated, session_updated.
+// EventType is session_started or, of an update, session_updated.
 func (s Session) EventType() Type {
-	if s.State == SessionStateUpdated {
+	if s.Updated {
 		return SessionUpdated
 	}
 	return SessionStarted
@@ -97,10 +84,10 @@ func (s Session) EventType() Type {
 
 // Validate applies the rules of Session that need no other event.
 func (s Session) Validate() error {
-	if s.State == SessionStateUpdated && s.Parent != (SessionParent{}) {
+	if s.Updated && s.Parent != (SessionParent{}) {
 		return fmt.Errorf("%w: parent belongs to session_started", ErrInvalidPayload)
 	}
-	if s.State != SessionStateUpdated {
+	if !s.Updated {
 		for name, text := range s.Labels {
 			if text == nil {
 				return fmt.Errorf("%w: labels: %q is removed before the session has it", ErrInvalidPayload, line.Clip(name))

@@ -42,15 +42,6 @@ const (
 	EffectIntended  Type = "effect_intended"
 	EffectCompleted Type = "effect_completed"
 
-	ChildRequested  Type = "child_requested"
-	ChildStarted    Type = "child_started"
-	ChildProgressed Type = "child_progressed"
-	ChildBlocked    Type = "child_blocked"
-	ChildCompleted  Type = "child_completed"
-	ChildFailed     Type = "child_failed"
-	ChildCanceled   Type = "child_canceled"
-	ChildMerged     Type = "child_merged"
-
 	ArtifactRecorded Type = "artifact_recorded"
 	CustomPatched    Type = "custom_patched"
 

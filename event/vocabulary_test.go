@@ -67,14 +67,14 @@ var samples = map[Type][]string{
 		`{"key":"k","turn_id":"ID","ordinal":"0.2","attempt":1,"retry_at":"2026-11-20T19:05:00Z","event_ids":["ID"],"result":null,USAGE,"by":"b","reason":"r","extra":{"z":1}}`,
 		`{"key":"k","error":{"code":"c","message":"m"}}`},
 
-	ChildRequested:  {sampleChild},
-	ChildStarted:    {sampleChild},
-	ChildProgressed: {sampleChild},
-	ChildBlocked:    {sampleChild},
-	ChildCompleted:  {sampleChild},
-	ChildFailed:     {sampleChild},
-	ChildCanceled:   {sampleChild},
-	ChildMerged:     {sampleChild},
+	ChildRequested.Type():  {sampleChild},
+	ChildStarted.Type():    {sampleChild},
+	ChildProgressed.Type(): {sampleChild},
+	ChildBlocked.Type():    {sampleChild},
+	ChildCompleted.Type():  {sampleChild},
+	ChildFailed.Type():     {sampleChild},
+	ChildCanceled.Type():   {sampleChild},
+	ChildMerged.Type():     {sampleChild},
 
 	ArtifactRecorded: {`{"artifact_id":"a","name":"n","kind":"k","media_type":"text/plain","description":"d","body":{"blob":"DIGEST","bytes":3},` +
 		`"uri":"u","child_id":"c","session_id":"s","extra":{"z":1}}`},
@@ -175,18 +175,18 @@ func TestExactlyOnePayloadReadsAType(t *testing.T) {
 // A payload of several types makes an event of the type that it names.
 func TestPayloadsOfSeveralTypes(t *testing.T) {
 	for name, p := range map[Type]Payload{
-		SessionStarted:  Session{},
-		SessionUpdated:  Session{State: SessionStateUpdated},
-		WaitStarted:     Wait{WaitID: "w"},
-		WaitResolved:    Wait{WaitID: "w", State: WaitStateResolved},
-		ChildRequested:  Child{ChildID: "c", State: ChildStateRequested},
-		ChildStarted:    Child{ChildID: "c", State: ChildStateStarted},
-		ChildProgressed: Child{ChildID: "c", State: ChildStateProgressed},
-		ChildBlocked:    Child{ChildID: "c", State: ChildStateBlocked},
-		ChildCompleted:  Child{ChildID: "c", State: ChildStateCompleted},
-		ChildFailed:     Child{ChildID: "c", State: ChildStateFailed},
-		ChildCanceled:   Child{ChildID: "c", State: ChildStateCanceled},
-		ChildMerged:     Child{ChildID: "c", State: ChildStateMerged},
+		SessionStarted:         Session{},
+		SessionUpdated:         Session{Updated: true},
+		WaitStarted:            Wait{WaitID: "w"},
+		WaitResolved:           Wait{WaitID: "w", Resolved: true},
+		ChildRequested.Type():  Child{ChildID: "c", State: ChildRequested},
+		ChildStarted.Type():    Child{ChildID: "c", State: ChildStarted},
+		ChildProgressed.Type(): Child{ChildID: "c", State: ChildProgressed},
+		ChildBlocked.Type():    Child{ChildID: "c", State: ChildBlocked},
+		ChildCompleted.Type():  Child{ChildID: "c", State: ChildCompleted},
+		ChildFailed.Type():     Child{ChildID: "c", State: ChildFailed},
+		ChildCanceled.Type():   Child{ChildID: "c", State: ChildCanceled},
+		ChildMerged.Type():     Child{ChildID: "c", State: ChildMerged},
 	} {
 		if e := New(p); e.Type != name || Validate(p) != nil {
 			t.Errorf("%s: New made %q, %v", name, e.Type, Validate(p))

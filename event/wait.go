@@ -9,15 +9,6 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// WaitState says which event a Wait is the payload of.
-type WaitState string
-
-// The states of a Wait payload.
-const (
-	WaitStateStarted  WaitState = "started"
-	WaitStateResolved WaitState = "resolved"
-)
-
 // WaitOutcome says how a wait ended. Readers take an unknown word for canceled.
 type WaitOutcome string
 
@@ -39,8 +30,9 @@ func (o WaitOutcome) Known() WaitOutcome {
 // Wait is the payload of wait_started and wait_resolved: the session waits for
 // something outside.
 type Wait struct {
-	// State decides the event type. It is not part of the data.
-	State WaitState `json:"-"`
+	// Resolved decides the event type: false is wait_started, true is wait_resolved. It is
+	// not part of the data.
+	Resolved bool `json:"-"`
 
 	WaitID string `json:"wait_id"`
 	// ExternalID is the name that the outside knows the wait by.
@@ -64,17 +56,12 @@ type Wait struct {
 }
 
 func (w *Wait) setType(t Type) {
-	switch t.Name() {
-	case WaitStarted:
-		w.State = WaitStateStarted
-	case WaitResolved:
-		w.State = WaitStateResolved
-	}
+	w.Resolved = t.Name() == WaitResolved
 }
 
-// EventType is wait_started or, in the state resolved, wait_resolved.
+// EventType is wait_started or, of a wait that ended, wait_resolved.
 func (w Wait) EventType() Type {
-	if w.State == WaitStateResolved {
+	if w.Resolved {
 		return WaitResolved
 	}
 	return WaitStarted
@@ -82,13 +69,13 @@ func (w Wait) EventType() Type {
 
 // Validate applies the rules of Wait that need no other event.
 func (w Wait) Validate() error {
-	if w.State == WaitStateResolved && !w.Until.IsZero() {
+	if w.Resolved && !w.Until.IsZero() {
 		return fmt.Errorf("%w: until belongs to wait_started", ErrInvalidPayload)
 	}
-	if w.State != WaitStateResolved && (w.Value != nil || w.Outcome != "" || w.By != "") {
+	if !w.Resolved && (w.Value != nil || w.Outcome != "" || w.By != "") {
 		return fmt.Errorf("%w: value, outcome and by belong to wait_resolved", ErrInvalidPayload)
 	}
-	if w.State == WaitStateResolved && (!w.TurnID.IsZero() || w.CursorID != "" || w.Ordinal != "") {
+	if w.Resolved && (!w.TurnID.IsZero() || w.CursorID != "" || w.Ordinal != "") {
 		return fmt.Errorf("%w: turn_id, cursor_id and ordinal belong to wait_started", ErrInvalidPayload)
 	}
 	return firstError(

@@ -14,7 +14,7 @@ func TestOwnChild(t *testing.T) {
 	log := eventlog.Open(memory.New())
 	defer log.Close()
 	for session, want := range map[string]error{"s": event.ErrInvalidPayload, "above": nil} {
-		e := event.New(event.Child{State: event.ChildStateStarted, ChildID: "c", ChildSessionID: "s"})
+		e := event.New(event.Child{State: event.ChildStarted, ChildID: "c", ChildSessionID: "s"})
 		if _, err := log.Append(t.Context(), session, eventlog.New(), e); !errors.Is(err, want) {
 			t.Errorf("appended to %q: %v", session, err)
 		}

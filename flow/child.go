@@ -131,8 +131,8 @@ func (c *child) start(ctx context.Context) (*runner, error) {
 	switch {
 	case missing:
 		err = c.begin(ctx)
-	case err == nil && c.known.State != event.ChildStateRequested:
-		err = c.report(ctx, event.Child{State: event.ChildStateProgressed, Status: "resumed"})
+	case err == nil && c.known.State != event.ChildRequested:
+		err = c.report(ctx, event.Child{State: event.ChildProgressed, Status: "resumed"})
 	}
 	if err != nil {
 		return nil, err
@@ -143,8 +143,8 @@ func (c *child) start(ctx context.Context) (*runner, error) {
 	}
 	r.out.close()
 	c.runner = r
-	if c.known.State == event.ChildStateRequested {
-		err = c.report(ctx, event.Child{State: event.ChildStateStarted})
+	if c.known.State == event.ChildRequested {
+		err = c.report(ctx, event.Child{State: event.ChildStarted})
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.release(context.WithoutCancel(ctx)))
@@ -209,12 +209,12 @@ func (c *child) begin(ctx context.Context) error {
 		for _, m := range c.input.Messages {
 			task = append(task, m.Text())
 		}
-		requested := event.Child{State: event.ChildStateRequested, ParentEventID: c.run.intent, Task: strings.Join(task, "\n\n")}
+		requested := event.Child{State: event.ChildRequested, ParentEventID: c.run.intent, Task: strings.Join(task, "\n\n")}
 		if err := c.report(ctx, requested); err != nil {
 			return err
 		}
 	}
-	c.known.State = event.ChildStateRequested
+	c.known.State = event.ChildRequested
 	if c.Mode != event.ChildFork {
 		return nil
 	}

@@ -197,7 +197,7 @@ func (h *household) final() string {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			if e.Type == event.ChildMerged && e.SessionID == info.ID {
+			if e.Type == event.ChildMerged.Type() && e.SessionID == info.ID {
 				c, _, _ := event.Decode[event.Child](&e)
 				merged[c.ChildID]++
 			}

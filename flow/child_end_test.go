@@ -178,7 +178,7 @@ func TestAChildThatFails(t *testing.T) {
 	if err != nil || run.Totals.Children != 1 {
 		t.Fatal(run, err)
 	}
-	if c := run.Turns[0].Ops[0].Children; len(c) != 1 || c[0].State != event.ChildStateFailed || !strings.HasSuffix(c[0].Error, "no luck") {
+	if c := run.Turns[0].Ops[0].Children; len(c) != 1 || c[0].State != event.ChildFailed || !strings.HasSuffix(c[0].Error, "no luck") {
 		t.Errorf("the op tree has %+v", c)
 	}
 	f.check(t, 3)

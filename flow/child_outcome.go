@@ -23,8 +23,8 @@ func (c *child) outcome(answer *event.Message, spend projection.Spend) {
 		ids = append(ids, a.ArtifactID)
 		c.run.after = append(c.run.after, event.New(a))
 	}
-	done := event.Child{State: event.ChildStateCompleted, Summary: summary, ArtifactIDs: ids, Usage: spend.Usage}
-	merged := event.Child{State: event.ChildStateMerged, ArtifactIDs: ids}
+	done := event.Child{State: event.ChildCompleted, Summary: summary, ArtifactIDs: ids, Usage: spend.Usage}
+	merged := event.Child{State: event.ChildMerged, ArtifactIDs: ids}
 	c.run.after = append(c.run.after, event.New(c.event(done)), event.New(c.event(merged)))
 }
 
@@ -64,7 +64,7 @@ func (c *child) ended(ctx context.Context, status Status, err error) error {
 	case errors.As(err, &pause):
 		return c.blocked(ctx, pause)
 	case errors.As(err, &failed):
-		c.run.after = append(c.run.after, event.New(c.event(event.Child{State: event.ChildStateFailed, Error: clean(failed.Err)})))
+		c.run.after = append(c.run.after, event.New(c.event(event.Child{State: event.ChildFailed, Error: clean(failed.Err)})))
 		return &EffectError{Name: c.name, Code: failed.Code, Message: clean(failed.Err)}
 	case err != nil:
 		return c.run.turn.stop(c.stopped(err))
@@ -96,7 +96,7 @@ func (c *child) abort(ctx context.Context) error {
 }
 
 func (c *child) canceled() error {
-	c.run.after = append(c.run.after, event.New(c.event(event.Child{State: event.ChildStateCanceled, Reason: ErrAborted.Error()})))
+	c.run.after = append(c.run.after, event.New(c.event(event.Child{State: event.ChildCanceled, Reason: ErrAborted.Error()})))
 	return &EffectError{Name: c.name, Code: codeCanceled, Message: fmt.Sprintf("child session %q was aborted", c.id)}
 }
 
@@ -105,10 +105,10 @@ func (c *child) canceled() error {
 func (c *child) blocked(ctx context.Context, h *Hibernated) error {
 	var events []event.Event
 	for _, r := range h.Reviews {
-		events = append(events, event.New(c.event(event.Child{State: event.ChildStateBlocked, InterruptID: r.InterruptID})))
+		events = append(events, event.New(c.event(event.Child{State: event.ChildBlocked, InterruptID: r.InterruptID})))
 	}
 	if len(events) == 0 {
-		events = append(events, event.New(c.event(event.Child{State: event.ChildStateBlocked, Status: h.Cursor.Kind})))
+		events = append(events, event.New(c.event(event.Child{State: event.ChildBlocked, Status: h.Cursor.Kind})))
 	}
 	c.parent.mu.Lock()
 	defer c.parent.mu.Unlock()

@@ -33,7 +33,7 @@ func abortChildren(ctx context.Context, log *eventlog.Log, p *projection.Pending
 		if _, err := Abort(ctx, log, x.SessionID, a); err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 			return nil, fmt.Errorf("child session %q: %w", x.SessionID, err)
 		}
-		events = append(events, event.New(event.Child{State: event.ChildStateCanceled, ChildID: x.ChildID, ChildSessionID: x.SessionID,
+		events = append(events, event.New(event.Child{State: event.ChildCanceled, ChildID: x.ChildID, ChildSessionID: x.SessionID,
 			CallID: x.CallID, Agent: x.Agent, Reason: ErrAborted.Error()}))
 	}
 	return events, nil
@@ -46,7 +46,7 @@ func (r *runner) describeChild() []event.Event {
 	if info.Fork.Child.ChildID == "" || info.Agent == r.name {
 		return nil
 	}
-	return []event.Event{event.New(event.Session{State: event.SessionStateUpdated, Agent: r.name})}
+	return []event.Event{event.New(event.Session{Updated: true, Agent: r.name})}
 }
 
 // answerForChild answers the calls of the parent, if the session is a fork for a child.

@@ -167,7 +167,7 @@ func statusOf(ctx context.Context, log *eventlog.Log, info *RunInfo, ended []pro
 // for example because another child runs.
 func (i *RunInfo) addReviewsBelow(ctx context.Context, log *eventlog.Log) error {
 	for _, c := range childrenOf(&i.Pending) {
-		if c.State != event.ChildStateBlocked {
+		if c.State != event.ChildBlocked {
 			continue
 		}
 		child, err := Info(ctx, log, c.SessionID)

@@ -78,7 +78,7 @@ func Decide(ctx context.Context, log *eventlog.Log, session string, answers ...A
 // ErrNotOpen.
 func (s *outside) reviewOfChild(ctx context.Context, interrupt string) error {
 	asked := func(p *event.Child) bool { return p.InterruptID == interrupt }
-	p, seq, err := find(ctx, s.log, s.session, eventlog.Between(0, s.loaded.Head.Seq).Backward(), asked, event.ChildBlocked)
+	p, seq, err := find(ctx, s.log, s.session, eventlog.Between(0, s.loaded.Head.Seq).Backward(), asked, event.ChildBlocked.Type())
 	if err != nil || seq == 0 || interrupt == "" {
 		return cmp.Or(err, ErrNotOpen)
 	}
@@ -107,7 +107,7 @@ func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value
 		if err := s.checkWait(ctx, wait); err != nil {
 			return nil, fmt.Errorf("wait %q of session %q: %w", wait, session, err)
 		}
-		return []event.Event{event.New(event.Wait{State: event.WaitStateResolved, WaitID: wait, Outcome: event.WaitWasResolved, By: by, Value: raw})}, nil
+		return []event.Event{event.New(event.Wait{Resolved: true, WaitID: wait, Outcome: event.WaitWasResolved, By: by, Value: raw})}, nil
 	})
 }
 

@@ -65,7 +65,7 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 
 // startWait appends a new wait. A fork or a copy may have later records already.
 func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pending, error) {
-	w := event.Wait{State: event.WaitStateStarted, WaitID: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Reason: o.Name}
+	w := event.Wait{WaitID: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Reason: o.Name}
 	if o.Timeout > 0 {
 		w.Until = t.r.now().Add(o.Timeout)
 	}
@@ -171,7 +171,7 @@ func (t *turn) settleWait(ctx context.Context, x *effect, w *waitRecord) (settle
 			return settled{}, t.hibernate(ctx, pause{kind: pauseWait, ordinal: x.ordinal, effect: x.key, effectKind: kindWait,
 				wait: w.start.WaitID, until: w.start.Until})
 		}
-		w.resolved = &event.Wait{State: event.WaitStateResolved, WaitID: w.start.WaitID, Outcome: event.WaitExpired}
+		w.resolved = &event.Wait{Resolved: true, WaitID: w.start.WaitID, Outcome: event.WaitExpired}
 		first = []event.Event{event.New(*w.resolved)}
 	}
 	return t.recordWait(ctx, x, w, first)

@@ -15,8 +15,8 @@ import (
 var accounted = map[event.Type]bool{
 	event.MessageAdded: true, event.TurnCompleted: true, event.StepCompleted: true,
 	event.EffectCompleted: true, event.AccountingFlushed: true,
-	event.ChildRequested: true, event.ChildStarted: true, event.ChildProgressed: true, event.ChildBlocked: true,
-	event.ChildCompleted: true, event.ChildFailed: true, event.ChildCanceled: true, event.ChildMerged: true,
+	event.ChildRequested.Type(): true, event.ChildStarted.Type(): true, event.ChildProgressed.Type(): true, event.ChildBlocked.Type(): true,
+	event.ChildCompleted.Type(): true, event.ChildFailed.Type(): true, event.ChildCanceled.Type(): true, event.ChildMerged.Type(): true,
 }
 
 // copyOf is the copy of an event, with a new id.

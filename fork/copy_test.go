@@ -89,7 +89,7 @@ func (t *bench) rich() (session string) {
 		event.StepStart{TurnID: second.ID}, event.StepCompletion{TurnID: second.ID}, event.Abort{TurnID: second.ID},
 		event.EffectIntent{Key: "k", TurnID: second.ID, Class: event.EffectPure},
 		event.EffectCompletion{Key: "k", TurnID: second.ID},
-		event.Child{State: event.ChildStateRequested, ChildID: "c", ParentEventID: second.ID},
+		event.Child{State: event.ChildRequested, ChildID: "c", ParentEventID: second.ID},
 		event.TurnHibernation{TurnID: second.ID, Cursor: event.Cursor{ID: "1", Kind: "wait"}},
 		event.TurnResumption{TurnID: second.ID, CursorID: "1"},
 	} {

@@ -84,7 +84,7 @@ func TestMerge(t *testing.T) {
 		t.must(err)
 		got, _, err := event.Decode[event.Child](&e)
 		t.must(err)
-		want := event.Child{State: event.ChildStateMerged, ChildID: "k", ChildSessionID: "c", ParentEventID: point.ID,
+		want := event.Child{State: event.ChildMerged, ChildID: "k", ChildSessionID: "c", ParentEventID: point.ID,
 			Mode: event.ChildFork, Summary: "found it", ArtifactIDs: []string{"x"}, Note: "n"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

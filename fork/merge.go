@@ -42,7 +42,7 @@ func Merge(ctx context.Context, log *eventlog.Log, parent, child string, o Outco
 		c.CallID = o.CallID
 	}
 	c.Agent, c.Summary, c.Note, c.ArtifactIDs, c.EpisodeID, c.Usage = o.Agent, o.Summary, o.Note, o.ArtifactIDs, o.EpisodeID, o.Usage
-	c.State = event.ChildStateMerged
+	c.State = event.ChildMerged
 	head, err := appendUntilKnown(eventlog.WithMetadata(ctx, o.Metadata), log, parent, eventlog.Any(), event.New(c))
 	if err != nil {
 		return event.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)

@@ -26,8 +26,8 @@ var references = func() map[event.Type][]string {
 		all[t] = []string{"turn_id"}
 	}
 	for _, t := range []event.Type{
-		event.ChildRequested, event.ChildStarted, event.ChildProgressed, event.ChildBlocked,
-		event.ChildCompleted, event.ChildFailed, event.ChildCanceled, event.ChildMerged,
+		event.ChildRequested.Type(), event.ChildStarted.Type(), event.ChildProgressed.Type(), event.ChildBlocked.Type(),
+		event.ChildCompleted.Type(), event.ChildFailed.Type(), event.ChildCanceled.Type(), event.ChildMerged.Type(),
 	} {
 		all[t] = []string{"parent_event_id"}
 	}

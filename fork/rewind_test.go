@@ -124,7 +124,7 @@ func TestMovesRefused(t *testing.T) {
 		refused(fork.ErrNoMove, rewind(fork.AtSeq(0)))
 		// A rewind needs an event that a rewind can undo.
 		t.must(rewind(fork.AtSeq(4))) // 8
-		t.add("a", event.New(event.Session{State: event.SessionStateUpdated, Title: "t"}))
+		t.add("a", event.New(event.Session{Updated: true, Title: "t"}))
 		refused(fork.ErrNoMove, rewind(fork.AtSeq(4)))
 	})
 }

@@ -243,7 +243,7 @@ func (s *ControlState) drop(of func(turn ulid.ULID) bool) {
 
 func (s *ControlState) child(e *event.Event) error {
 	state, ok := e.Type.ChildState()
-	if !ok || state == event.ChildStateMerged {
+	if !ok || state == event.ChildMerged {
 		return nil
 	}
 	p, err := event.DecodeKept[event.Child](e)

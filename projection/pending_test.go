@@ -73,14 +73,14 @@ func TestPendingWork(t *testing.T) {
 		want        string
 	}{
 		{"call", says(calls("a")), gives("a", "A"), "call a of tool at 2"},
-		{"wait", event.Wait{State: event.WaitStateStarted, WaitID: "w"}, event.Wait{State: event.WaitStateResolved, WaitID: "w"}, "wait w at 2"},
+		{"wait", event.Wait{WaitID: "w"}, event.Wait{Resolved: true, WaitID: "w"}, "wait w at 2"},
 		{"approval", event.ApprovalRequest{InterruptID: "i"}, event.ApprovalResolution{InterruptID: "i", Decision: event.Denied}, "approval i at 2"},
 		{"canceled approval", event.ApprovalRequest{InterruptID: "i"}, event.ApprovalCancelation{InterruptID: "i"}, "approval i at 2"},
 		{"effect", event.EffectIntent{Key: "k", Class: event.EffectPure}, event.EffectCompletion{Key: "k"}, "effect k at 2"},
 		{"failed effect", event.EffectIntent{Key: "k", Class: event.EffectPure}, event.EffectCompletion{Key: "k", Error: &event.EffectError{Code: "no"}}, "effect k at 2"},
-		{"child", child(event.ChildStateRequested), child(event.ChildStateCompleted), "child c requested at 2"},
-		{"failed child", child(event.ChildStateBlocked), child(event.ChildStateFailed), "child c blocked at 2"},
-		{"canceled child", child(event.ChildStateStarted), child(event.ChildStateCanceled), "child c started at 2"},
+		{"child", child(event.ChildRequested), child(event.ChildCompleted), "child c requested at 2"},
+		{"failed child", child(event.ChildBlocked), child(event.ChildFailed), "child c blocked at 2"},
+		{"canceled child", child(event.ChildStarted), child(event.ChildCanceled), "child c started at 2"},
 		{"claim", event.RunClaim{Epoch: 1}, event.RunRelease{Epoch: 1}, "claim 1 at 2"},
 		{"turn", event.TurnStart{Index: 5}, event.TurnCompletion{Status: event.TurnStatusAborted}, "turn 5 at 2"},
 	} {

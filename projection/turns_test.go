@@ -280,7 +280,7 @@ func TestACursorWaitsForAllItsReviews(t *testing.T) {
 		resumable(false) // it does not hibernate
 		do(g, p.review("i"), p.review("j"), event.Wait{WaitID: "w", TurnID: p.turn, CursorID: "x"}, event.ApprovalRequest{InterruptID: "z", CursorID: "y"})
 		do(g, p.hibernate("x"))
-		for _, answer := range []event.Payload{decide("i", event.Approved), event.ApprovalCancelation{InterruptID: "j"}, event.Wait{WaitID: "w", State: event.WaitStateResolved}} {
+		for _, answer := range []event.Payload{decide("i", event.Approved), event.ApprovalCancelation{InterruptID: "j"}, event.Wait{WaitID: "w", Resolved: true}} {
 			resumable(false)
 			do(g, answer)
 		}
@@ -296,7 +296,7 @@ func hibernated(g *garden.Garden) {
 	p := &plan{Garden: g, turn: do(g, event.TurnStart{SnapshotID: "reserved", Version: "v7"})}
 	do(g, event.RunClaim{Epoch: 1}, p.intend("1", 1), p.complete("1", 1), p.intend("2", 1), p.intend("3", 1), p.retryAt("3", 1, 9))
 	do(g, p.review("i"), p.review("j"), decide("j", event.Approved), event.Wait{WaitID: "w", TurnID: p.turn, CursorID: "x"}, posts("a"))
-	do(g, child(event.ChildStateStarted), p.hibernate("x"))
+	do(g, child(event.ChildStarted), p.hibernate("x"))
 }
 
 const ofTheOriginal = "turn, claim 1, cursor x inherited false, review i, answer j approved by 10, wait w, open 2 attempt 1, open 3 attempt 1 due 9, done 1 attempt 1 by 4, input a"

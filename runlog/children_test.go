@@ -38,11 +38,11 @@ func TestChildrenThatRun(t *testing.T) {
 		{"an effect of a tool", []event.Payload{calls, tool}, "", true, []event.Payload{started}, "tool delegate open"},
 		{"nothing that is known", []event.Payload{calls}, "c2", false, nil, "system child open"},
 	} {
-		for _, state := range []event.ChildState{event.ChildStateRequested, event.ChildStateStarted, event.ChildStateProgressed, event.ChildStateBlocked} {
+		for _, state := range []event.ChildState{event.ChildRequested, event.ChildStarted, event.ChildProgressed, event.ChildBlocked} {
 			t.Run(fmt.Sprint(start.name, " ", state), func(t *testing.T) {
 				garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 					do(g, asks("find it"), event.TurnStart{})
-					child := event.Child{State: event.ChildStateRequested, ChildID: "r", ChildSessionID: "helper", CallID: start.call}
+					child := event.Child{State: event.ChildRequested, ChildID: "r", ChildSessionID: "helper", CallID: start.call}
 					for _, p := range start.by {
 						if id := do(g, p); start.event {
 							child.ParentEventID = id
@@ -58,7 +58,7 @@ func TestChildrenThatRun(t *testing.T) {
 					op, c := childOf(t, run)
 					garden.Same(t, "op", start.want, fmt.Sprint(op.Kind, " ", op.Name, " ", op.Status))
 					review := "[]"
-					if state == event.ChildStateBlocked { // it waits for another one too
+					if state == event.ChildBlocked { // it waits for another one too
 						child.InterruptID = "review 8"
 						do(g, child, child)
 						run, err = runlog.Load(garden.Bg, g.Log, "s")
@@ -78,7 +78,7 @@ func TestChildrenThatRun(t *testing.T) {
 					total, err := runlog.LoadTreeCost(garden.Bg, g.Log, "s")
 					g.Allow(err)
 					garden.Same(t, "trees later", []event.Cost{12, 12}, []event.Cost{run.Totals.Tree.Cost, total.Total.Cost})
-					child.State = event.ChildStateCompleted
+					child.State = event.ChildCompleted
 					do(g, child)
 					run, err = runlog.Load(garden.Bg, g.Log, "s")
 					g.Allow(err)
@@ -139,18 +139,18 @@ func nodeOf(s runlog.OpTreeSession) (child runlog.OpTreeSession) {
 func TestUsageOfChildrenCountsOnce(t *testing.T) {
 	used := event.Usage{OutputTokens: 9}
 	for name, last := range map[string]event.Child{
-		"its end":        {State: event.ChildStateCompleted, ChildID: "r", Usage: used},
-		"its merge":      {State: event.ChildStateMerged, ChildID: "r", ChildSessionID: "helper", Usage: used},
-		"a short merge":  {State: event.ChildStateMerged, ChildID: "r", Usage: used},
-		"a note of work": {State: event.ChildStateProgressed, ChildID: "r", Usage: used},
+		"its end":        {State: event.ChildCompleted, ChildID: "r", Usage: used},
+		"its merge":      {State: event.ChildMerged, ChildID: "r", ChildSessionID: "helper", Usage: used},
+		"a short merge":  {State: event.ChildMerged, ChildID: "r", Usage: used},
+		"a note of work": {State: event.ChildProgressed, ChildID: "r", Usage: used},
 	} {
 		t.Run(name, func(t *testing.T) {
 			garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 				m := says(event.Text("done"))
 				m.Usage = used
 				g.Append("helper", event.New(m))
-				do(g, asks("find it"), event.Child{State: event.ChildStateStarted, ChildID: "r", ChildSessionID: "helper"}, last, last)
-				do(g, event.Child{State: event.ChildStateCompleted, ChildID: "without a session", Usage: used})
+				do(g, asks("find it"), event.Child{State: event.ChildStarted, ChildID: "r", ChildSessionID: "helper"}, last, last)
+				do(g, event.Child{State: event.ChildCompleted, ChildID: "without a session", Usage: used})
 				tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "s")
 				g.Allow(err)
 				run, err := runlog.Load(garden.Bg, g.Log, "s")
@@ -173,7 +173,7 @@ func TestTreesAddUp(t *testing.T) {
 				l.Append(l.Names[child], event.New(event.Session{Agent: "helper"}))
 				grow(l.Garden, l.Names[child], event.Cost(i+1))
 			}
-			run := event.Child{State: event.ChildStateStarted, ChildID: fmt.Sprint("run", i), ChildSessionID: l.Names[child]}
+			run := event.Child{State: event.ChildStarted, ChildID: fmt.Sprint("run", i), ChildSessionID: l.Names[child]}
 			l.Append(l.Names[parent], event.New(run))
 			if rapid.Bool().Draw(r, "merged") {
 				_, err := fork.Merge(garden.Bg, l.Log, l.Names[parent], l.Names[child], fork.Outcome{ChildID: run.ChildID, Usage: event.Usage{OutputTokens: 3}})

@@ -41,8 +41,8 @@ func TestAnEffectIsOneOp(t *testing.T) {
 		intent("t", "tool", "pay", 1, `{"n":2}`), event.ToolStart{CallID: "c", Name: "pay", IdempotencyKey: "t"},
 		event.ToolCompletion{CallID: "c", Name: "pay", IdempotencyKey: "t"},
 		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c", "pay", event.Text("paid"))}}, done("t", 1))
-	do(g, event.Wait{State: event.WaitStateStarted, WaitID: "w", TurnID: turn, Reason: "parcel"}, pause("wait", "2", "w"),
-		event.Wait{State: event.WaitStateResolved, WaitID: "w", Outcome: event.WaitWasResolved},
+	do(g, event.Wait{WaitID: "w", TurnID: turn, Reason: "parcel"}, pause("wait", "2", "w"),
+		event.Wait{Resolved: true, WaitID: "w", Outcome: event.WaitWasResolved},
 		intent("x", "wait", "wait", 1, `"w"`), done("x", 1), says(event.Text("the program says so")))
 	run, err := runlog.Load(t.Context(), g.Log, "s")
 	if err != nil {

@@ -18,9 +18,9 @@ func runs(g *garden.Garden, session string, children ...string) {
 	g.Append(session, event.UserMessage("begin"))
 	for _, c := range children {
 		x := event.Child{ChildID: "run of " + c, ChildSessionID: c}
-		x.State = event.ChildStateStarted
+		x.State = event.ChildStarted
 		g.Append(session, event.New(x))
-		x.State = event.ChildStateCompleted
+		x.State = event.ChildCompleted
 		g.Append(session, event.New(x))
 	}
 }

@@ -339,21 +339,21 @@ func (b *runBuilder) child() (*Op, error) {
 	b.logTo(&op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: cmp.Or(p.Message, p.Summary), Value: b.e.Data})
 	if op.Kind == SystemOp && !op.effect && state.Ended() {
 		op.Error = p.Error
-		op.end(b.e, statusOf(state == event.ChildStateFailed))
+		op.end(b.e, statusOf(state == event.ChildFailed))
 	}
 	return op, nil
 }
 
 func (c *ChildOp) update(p *event.Child, state event.ChildState) {
-	if state == event.ChildStateMerged {
+	if state == event.ChildMerged {
 		c.Merged = true
 	} else {
-		if state != event.ChildStateBlocked || c.State != state {
+		if state != event.ChildBlocked || c.State != state {
 			c.InterruptIDs = nil
 		}
 		c.State = state
 	}
-	if state == event.ChildStateBlocked && p.InterruptID != "" && !slices.Contains(c.InterruptIDs, p.InterruptID) {
+	if state == event.ChildBlocked && p.InterruptID != "" && !slices.Contains(c.InterruptIDs, p.InterruptID) {
 		c.InterruptIDs = append(c.InterruptIDs, p.InterruptID)
 	}
 	c.SessionID, c.Agent, c.Mode = cmp.Or(p.ChildSessionID, c.SessionID), cmp.Or(p.Agent, c.Agent), cmp.Or(p.Mode, c.Mode)

@@ -33,7 +33,7 @@ func newSinkTest(t *testing.T) *sinkTest {
 	b := &books{Garden: x.Garden}
 	b.spend("s", 2)
 	b.spend("child", 1)
-	x.Append("s", event.New(event.Child{State: event.ChildStateCompleted, ChildID: "c", ChildSessionID: "child"}))
+	x.Append("s", event.New(event.Child{State: event.ChildCompleted, ChildID: "c", ChildSessionID: "child"}))
 	x.sinks = &runlog.Sinks{
 		Snapshot: func(_ context.Context, f *runlog.OpTreeFile) error {
 			x.trees = append(x.trees, f.SessionID+" "+f.OriginID+" "+f.Reason)

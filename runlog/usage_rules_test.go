@@ -126,11 +126,11 @@ func TestUsageRules(t *testing.T) {
 		{"a turn whose answers count", []event.Payload{event.TurnStart{}, answered(3, "", ""), ends}, "3 tokens, 1 answers, 1 unpriced, 0"},
 		{"a turn after one whose answers count", []event.Payload{event.TurnStart{}, answered(3, "", ""), ends, event.TurnStart{}, ends}, "12 tokens, 2 answers, 2 unpriced, 0"},
 
-		{"a child without a session", []event.Payload{event.Child{State: event.ChildStateProgressed, ChildID: "c", Usage: used(2)},
-			event.Child{State: event.ChildStateCompleted, ChildID: "c", Usage: used(6)}}, "6 tokens, 1 answers, 1 unpriced, 0"},
-		{"two children", []event.Payload{event.Child{State: event.ChildStateCompleted, ChildID: "c", Usage: used(2)},
-			event.Child{State: event.ChildStateCompleted, ChildID: "d", Usage: used(6)}}, "8 tokens, 2 answers, 2 unpriced, 0"},
-		{"a child with a session of its own", []event.Payload{priced{event.Child{State: event.ChildStateCompleted, ChildID: "c", ChildSessionID: "x", Usage: used(2)}, 3}},
+		{"a child without a session", []event.Payload{event.Child{State: event.ChildProgressed, ChildID: "c", Usage: used(2)},
+			event.Child{State: event.ChildCompleted, ChildID: "c", Usage: used(6)}}, "6 tokens, 1 answers, 1 unpriced, 0"},
+		{"two children", []event.Payload{event.Child{State: event.ChildCompleted, ChildID: "c", Usage: used(2)},
+			event.Child{State: event.ChildCompleted, ChildID: "d", Usage: used(6)}}, "8 tokens, 2 answers, 2 unpriced, 0"},
+		{"a child with a session of its own", []event.Payload{priced{event.Child{State: event.ChildCompleted, ChildID: "c", ChildSessionID: "x", Usage: used(2)}, 3}},
 			"0 tokens, 0 answers, 0 unpriced, 3"},
 
 		{"what was rewound", []event.Payload{asks("hello"), answered(3, "", ""), event.HeadMove{To: 1}, answered(4, "", "")}, "7 tokens, 2 answers, 2 unpriced, 0"},
@@ -197,7 +197,7 @@ func TestUsageByModelAgentAndTurn(t *testing.T) {
 			m.Model = model
 			return m
 		}
-		spend(g, "s", event.Session{State: event.SessionStateStarted, Agent: "ada"}, priced{by("m", 1), 5}) // 1, 2
+		spend(g, "s", event.Session{Agent: "ada"}, priced{by("m", 1), 5}) // 1, 2
 		spend(g, "s", asks("one"), event.TurnStart{Index: 0}, by("m", 2), event.Handoff{ToAgent: "bob"}, priced{by("n", 4), 7},
 			event.TurnCompletion{Status: event.TurnStatusCompleted}) // 3 to 8
 		spend(g, "s", asks("two"), event.TurnStart{Index: 1, Agent: "eve"}, by("m", 8))             // 9 to 11

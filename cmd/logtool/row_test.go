@@ -203,7 +203,7 @@ func TestReadName(t *testing.T) {
 			for seq := 1; seq <= tt.events; seq++ {
 				e := event.UserMessage(fmt.Sprint("words of ", seq))
 				if titles[seq] {
-					e = event.New(event.Session{State: event.SessionStateUpdated, Title: fmt.Sprint("title ", seq)})
+					e = event.New(event.Session{Updated: true, Title: fmt.Sprint("title ", seq)})
 				}
 				events = append(events, e)
 			}

@@ -334,9 +334,9 @@ func childState(c *runlog.ChildOp) string {
 	var words []string
 	switch c.State {
 	case "":
-	case event.ChildStateStarted, event.ChildStateProgressed:
+	case event.ChildStarted, event.ChildProgressed:
 		words = append(words, "running")
-	case event.ChildStateBlocked:
+	case event.ChildBlocked:
 		words = append(words, string(c.State))
 		for _, id := range c.InterruptIDs {
 			words = append(words, "waits for review "+clean(id))

@@ -164,12 +164,12 @@ func testCallHundred(t *env) {
 
 // openWords are payloads with a word that only a newer program knows.
 var openWords = map[event.Type]string{
-	event.ApprovalResolved:  `{"interrupt_id":"i","decision":"postponed"}`,
-	event.ApprovalRequested: `{"interrupt_id":"i","lapse":"ask again"}`,
-	event.EffectIntended:    `{"key":"k","class":"mostly_once"}`,
-	event.TurnCompleted:     `{"status":"paused"}`,
-	event.ChildRequested:    `{"child_id":"c","mode":"cloned"}`,
-	event.WaitResolved:      `{"wait_id":"w","outcome":"forgotten"}`,
+	event.ApprovalResolved:      `{"interrupt_id":"i","decision":"postponed"}`,
+	event.ApprovalRequested:     `{"interrupt_id":"i","lapse":"ask again"}`,
+	event.EffectIntended:        `{"key":"k","class":"mostly_once"}`,
+	event.TurnCompleted:         `{"status":"paused"}`,
+	event.ChildRequested.Type(): `{"child_id":"c","mode":"cloned"}`,
+	event.WaitResolved:          `{"wait_id":"w","outcome":"forgotten"}`,
 }
 
 func testOpenWords(t *env) {

@@ -49,7 +49,7 @@ func (s *step) children(turn int) (list []childRun) {
 	for _, x := range s.effects {
 		for i := range x.children {
 			c, ok, err := event.Decode[event.Child](&x.children[i])
-			if ok && err == nil && c.EventType() == event.ChildStarted && c.ChildSessionID != "" {
+			if ok && err == nil && c.EventType() == event.ChildStarted.Type() && c.ChildSessionID != "" {
 				list = append(list, childRun{c, fmt.Sprintf("%d/%s", turn, x.ordinal)})
 			}
 		}
@@ -115,7 +115,7 @@ func addChildren(ctx context.Context, log *eventlog.Log, session string, list *[
 		if err != nil {
 			return err
 		}
-		if !ok || c.EventType() != event.ChildStarted || e.SessionID != session || slices.Contains(*list, c.ChildSessionID) {
+		if !ok || c.EventType() != event.ChildStarted.Type() || e.SessionID != session || slices.Contains(*list, c.ChildSessionID) {
 			continue
 		}
 		if _, err := log.Head(ctx, c.ChildSessionID); errors.Is(err, eventlog.ErrNotFound) {

@@ -267,7 +267,7 @@ func (b *builder) other(e *event.Event) error {
 		return b.move(e)
 	}
 	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
-		if x := b.keys[c.ChildID]; x != nil && c.EventType() != event.ChildBlocked {
+		if x := b.keys[c.ChildID]; x != nil && c.EventType() != event.ChildBlocked.Type() {
 			x.children = append(x.children, *e)
 		}
 		return err

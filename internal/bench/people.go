@@ -251,12 +251,12 @@ func (c *conversation) reports() {
 func (c *conversation) afterTurn(turns int) {
 	if c.every("child_requested") {
 		id := fmt.Sprintf("child-%d", turns)
-		for _, state := range []event.ChildState{event.ChildStateRequested, event.ChildStateStarted, event.ChildStateCompleted} {
+		for _, state := range []event.ChildState{event.ChildRequested, event.ChildStarted, event.ChildCompleted} {
 			c.add(event.Child{State: state, ChildID: id, ChildSessionID: "session-of-" + id, Task: c.text(90)})
 		}
 	}
 	if c.every("session_updated") {
-		c.add(event.Session{State: event.SessionStateUpdated, Title: c.text(40)})
+		c.add(event.Session{Updated: true, Title: c.text(40)})
 	}
 	if c.every("compaction") {
 		c.compaction()

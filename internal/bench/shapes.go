@@ -105,11 +105,11 @@ func patches(n int) []event.Event {
 
 // children returns runs of children. Every third run is never completed.
 func children(n int) []event.Event {
-	states := []event.ChildState{event.ChildStateRequested, event.ChildStateStarted, event.ChildStateCompleted}
+	states := []event.ChildState{event.ChildRequested, event.ChildStarted, event.ChildCompleted}
 	return repeat(n, func(i int) event.Payload {
 		state := states[i%3]
 		if i%9 == 8 {
-			state = event.ChildStateProgressed
+			state = event.ChildProgressed
 		}
 		id := fmt.Sprintf("child-%d", i/3)
 		return event.Child{State: state, ChildID: id, ChildSessionID: "session-of-" + id, Task: "look at it"}

@@ -164,7 +164,7 @@ func (l *Life) changeState(name, do string, a act) {
 		if a.a%3 == 0 {
 			labels["l0"] = nil
 		}
-		l.Append(name, event.New(event.Session{State: event.SessionStateUpdated, Title: fmt.Sprint("title ", a.b), Labels: labels}))
+		l.Append(name, event.New(event.Session{Updated: true, Title: fmt.Sprint("title ", a.b), Labels: labels}))
 	}
 }
 
@@ -194,15 +194,15 @@ func (l *Life) work(name, do string, a act) {
 		if id := fmt.Sprint("w", a.a%3); a.b%2 == 0 {
 			l.Append(name, event.New(event.Wait{WaitID: id, TurnID: l.turns[name], CursorID: "x"}))
 		} else {
-			l.Append(name, event.New(event.Wait{State: event.WaitStateResolved, WaitID: id}))
+			l.Append(name, event.New(event.Wait{Resolved: true, WaitID: id}))
 		}
 	case "child":
 		c := event.Child{ChildID: fmt.Sprint("c", a.a%3), Usage: event.Usage{InputTokens: int64(a.a)}}
 		if a.b == 1 {
 			c.ChildSessionID = fmt.Sprint("child", a.a%3)
 		}
-		c.State = []event.ChildState{event.ChildStateRequested, event.ChildStateStarted, event.ChildStateProgressed,
-			event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateMerged}[a.b]
+		c.State = []event.ChildState{event.ChildRequested, event.ChildStarted, event.ChildProgressed,
+			event.ChildCompleted, event.ChildFailed, event.ChildMerged}[a.b]
 		l.Append(name, cost(event.New(c)))
 	}
 }

@@ -138,7 +138,7 @@ func (p *person) reactToChild(ctx context.Context, stop context.CancelCauseFunc,
 	unwatch := p.watched[c.ChildSessionID]
 	p.mu.Unlock()
 	switch state {
-	case event.ChildStateStarted:
+	case event.ChildStarted:
 		inner, cancel := context.WithCancel(ctx)
 		p.mu.Lock()
 		p.watched[c.ChildSessionID] = cancel
@@ -148,11 +148,11 @@ func (p *person) reactToChild(ctx context.Context, stop context.CancelCauseFunc,
 				stop(err)
 			}
 		})
-	case event.ChildStateBlocked:
+	case event.ChildBlocked:
 		if session == agentSession && c.InterruptID != "" {
 			return p.answerFromTop(ctx, c.InterruptID, nil)
 		}
-	case event.ChildStateMerged, event.ChildStateFailed:
+	case event.ChildMerged, event.ChildFailed:
 		p.mu.Lock()
 		delete(p.watched, c.ChildSessionID)
 		p.mu.Unlock()

@@ -90,9 +90,9 @@ func offspringOf(ctx context.Context, log *eventlog.Log, session string) ([]*off
 
 // check checks that a child was requested and started once, and ended once.
 func (c *offspring) check() error {
-	ends := c.states[event.ChildStateMerged] + c.states[event.ChildStateFailed]
-	if c.states[event.ChildStateRequested] != 1 || c.states[event.ChildStateStarted] != 1 || ends != 1 ||
-		c.states[event.ChildStateCompleted] != c.states[event.ChildStateMerged] || c.states[event.ChildStateCanceled] > 0 {
+	ends := c.states[event.ChildMerged] + c.states[event.ChildFailed]
+	if c.states[event.ChildRequested] != 1 || c.states[event.ChildStarted] != 1 || ends != 1 ||
+		c.states[event.ChildCompleted] != c.states[event.ChildMerged] || c.states[event.ChildCanceled] > 0 {
 		return fmt.Errorf("child %s has the states %v", c.place, c.states)
 	}
 	return nil
@@ -133,7 +133,7 @@ func treeOutcome(ctx context.Context, log *eventlog.Log, session, path string) (
 	children, err := offspringOf(ctx, log, session)
 	for _, c := range children {
 		place := path + "/" + c.place
-		lines = append(lines, fmt.Sprintf("%s %s, failed %d: %s", place, c.mode, c.states[event.ChildStateFailed], c.summary))
+		lines = append(lines, fmt.Sprintf("%s %s, failed %d: %s", place, c.mode, c.states[event.ChildFailed], c.summary))
 		if err == nil {
 			var below []string
 			below, err = treeOutcome(ctx, log, c.session, place)

@@ -47,7 +47,7 @@ func (im *importer) titleFromBeside(path string) error {
 
 // addSummary adds the summary with a leaf as the title of the session.
 func (im *importer) addSummary(s *session, leaf string, from summary) error {
-	e, err := from.rec.Event(titlePart, event.Session{State: event.SessionStateUpdated, Title: from.text})
+	e, err := from.rec.Event(titlePart, event.Session{Updated: true, Title: from.text})
 	if err != nil {
 		return from.rec.Located(err)
 	}

@@ -34,7 +34,7 @@ func (s *session) indexChild(c *event.Child) {
 	}
 	known.session = cmp.Or(c.ChildSessionID, known.session)
 	switch c.State {
-	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
+	case event.ChildCompleted, event.ChildFailed, event.ChildCanceled:
 		known.ended = true
 	}
 }
@@ -98,7 +98,7 @@ func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at ti
 func childKey(c *event.Child) interop.Key {
 	name := string(c.EventType())
 	switch c.State {
-	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
+	case event.ChildCompleted, event.ChildFailed, event.ChildCanceled:
 		name = "child_ended"
 	}
 	return interop.Key{Own: name + " " + c.ChildID, Part: childPart}
@@ -109,7 +109,7 @@ func (s *session) requestedChildren(m *event.Message) (children []event.Child) {
 	for _, call := range m.ToolCalls() {
 		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !containsChild(children, t.id) {
 			children = append(children, event.Child{
-				State: event.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: event.ChildFresh, Task: t.title,
+				State: event.ChildRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: event.ChildFresh, Task: t.title,
 			})
 			if a, ok := s.early[t.id]; ok {
 				children = append(children, s.answeredChild(&child{}, &a)...)
@@ -181,7 +181,7 @@ func (s *session) answeredChild(c *child, a *answer) (children []event.Child) {
 	session := c.session
 	if a.session != "" && session == "" {
 		session = a.session
-		children = append(children, event.Child{State: event.ChildStateStarted, ChildID: a.call, ChildSessionID: session, CallID: a.call})
+		children = append(children, event.Child{State: event.ChildStarted, ChildID: a.call, ChildSessionID: session, CallID: a.call})
 	}
 	if a.runs {
 		return children
@@ -193,14 +193,14 @@ func (s *session) answeredChild(c *child, a *answer) (children []event.Child) {
 
 // childEnd returns the end of a sub-agent, from the result of its call.
 func childEnd(r *event.Part, status string, structured jsontext.Value) event.Child {
-	c := event.Child{State: event.ChildStateCompleted, ChildID: r.CallID, CallID: r.CallID, Status: status}
+	c := event.Child{State: event.ChildCompleted, ChildID: r.CallID, CallID: r.CallID, Status: status}
 	if !r.IsError {
 		return c
 	}
-	c.State = event.ChildStateFailed
+	c.State = event.ChildFailed
 	c.Error = opening{text: event.Message{Parts: r.Content}.Text()}.title()
 	if reason, _ := rawjson.Text(structured); reason == "User rejected tool use" {
-		c.State, c.Reason, c.Error = event.ChildStateCanceled, c.Error, ""
+		c.State, c.Reason, c.Error = event.ChildCanceled, c.Error, ""
 	}
 	return c
 }
@@ -242,7 +242,7 @@ func (s *session) childOfProgress(f *facts) []event.Child {
 		return nil
 	}
 	session := f.SessionID + ".agent-" + string(progress.AgentID)
-	return []event.Child{{State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+	return []event.Child{{State: event.ChildStarted, ChildID: id, ChildSessionID: session, CallID: id}}
 }
 
 // endedChild returns the end of the sub-agent of a session.
@@ -252,12 +252,12 @@ func (s *session) endedChild(note, session string) []event.Child {
 		if c == nil || c.session != session || c.ended {
 			continue
 		}
-		end := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: elementText(note, "status")}
+		end := event.Child{State: event.ChildCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: elementText(note, "status")}
 		switch end.Status {
 		case "failed":
-			end.State, end.Error = event.ChildStateFailed, elementText(note, "summary")
+			end.State, end.Error = event.ChildFailed, elementText(note, "summary")
 		case "killed", "stopped":
-			end.State, end.Reason = event.ChildStateCanceled, elementText(note, "summary")
+			end.State, end.Reason = event.ChildCanceled, elementText(note, "summary")
 		}
 		return []event.Child{end}
 	}
@@ -281,7 +281,7 @@ func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, cal
 	if parent == nil || !parent.seen || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil
 	}
-	c := event.Child{State: event.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
+	c := event.Child{State: event.ChildStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
 	e, err := rec.Event(childPart, c)
 	if err != nil {
 		return rec.Located(err)

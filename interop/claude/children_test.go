@@ -49,8 +49,8 @@ func retrievedLine(uuid, parent, status string) string {
 
 func TestChildEvents(t *testing.T) {
 	start := userPrompt("s", "u1", "", "Go") + callLine("a1", "u1", "c", "Count.")
-	requested := event.Child{State: event.ChildStateRequested, ChildID: "c", CallID: "c", Agent: "counter", Mode: event.ChildFresh, Task: "Count eggs"}
-	started := event.Child{State: event.ChildStateStarted, ChildID: "c", CallID: "c", ChildSessionID: "s.agent-x"}
+	requested := event.Child{State: event.ChildRequested, ChildID: "c", CallID: "c", Agent: "counter", Mode: event.ChildFresh, Task: "Count eggs"}
+	started := event.Child{State: event.ChildStarted, ChildID: "c", CallID: "c", ChildSessionID: "s.agent-x"}
 	progress := `{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a1","parentToolUseID":"c","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
 	ended := func(state event.ChildState, c event.Child) event.Child {
 		c.State, c.ChildID, c.CallID = state, "c", "c"
@@ -63,24 +63,24 @@ func TestChildEvents(t *testing.T) {
 		{"called", "", []event.Child{requested}},
 		{
 			"done", resultLine("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`),
-			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+			[]event.Child{requested, started, ended(event.ChildCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
 		{"running", progress + strings.Replace(progress, "p1", "p2", 1), []event.Child{requested, started}},
 		{
 			"done after progress", progress + resultLine("r1", "a1", "c", "", `{"agentId":"x"}`),
-			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x"})},
+			[]event.Child{requested, started, ended(event.ChildCompleted, event.Child{ChildSessionID: "s.agent-x"})},
 		},
 		{
 			"without a session", resultLine("r1", "a1", "c", "", `{"totalTokens":9}`),
-			[]event.Child{requested, ended(event.ChildStateCompleted, event.Child{})},
+			[]event.Child{requested, ended(event.ChildCompleted, event.Child{})},
 		},
 		{
 			"failed", resultLine("r1", "a1", "c", `,"is_error":true`, `"Error: no agent"`),
-			[]event.Child{requested, ended(event.ChildStateFailed, event.Child{Error: "Four."})},
+			[]event.Child{requested, ended(event.ChildFailed, event.Child{Error: "Four."})},
 		},
 		{
 			"rejected", resultLine("r1", "a1", "c", `,"is_error":true`, `"User rejected tool use"`),
-			[]event.Child{requested, ended(event.ChildStateCanceled, event.Child{Reason: "Four."})},
+			[]event.Child{requested, ended(event.ChildCanceled, event.Child{Reason: "Four."})},
 		},
 		{
 			"in the background", resultLine("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
@@ -91,22 +91,22 @@ func TestChildEvents(t *testing.T) {
 			"in the background, done", resultLine("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
 				userPrompt("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>completed</status>\n</task-notification>") +
 				userPrompt("s", "u3", "u2", "<task-notification><task-id>x</task-id></task-notification>"),
-			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+			[]event.Child{requested, started, ended(event.ChildCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
 		{
 			"in the background, stopped", resultLine("r1", "a1", "c", "", `{"isAsync":true,"agentId":"x"}`) +
 				userPrompt("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>killed</status><summary>Agent was stopped</summary></task-notification>"),
-			[]event.Child{requested, started, ended(event.ChildStateCanceled, event.Child{ChildSessionID: "s.agent-x", Status: "killed", Reason: "Agent was stopped"})},
+			[]event.Child{requested, started, ended(event.ChildCanceled, event.Child{ChildSessionID: "s.agent-x", Status: "killed", Reason: "Agent was stopped"})},
 		},
 		{
 			"in the background, done while the caller works", resultLine("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
 				queuedLine("q1", "r1", "task-notification", "<task-notification>\n<task-id>x</task-id>\n<status>completed</status>\n</task-notification>"),
-			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+			[]event.Child{requested, started, ended(event.ChildCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
 		{
 			"in the background, retrieved", resultLine("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
 				retrievedLine("r2", "r1", "running") + retrievedLine("r3", "r2", "completed"),
-			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+			[]event.Child{requested, started, ended(event.ChildCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

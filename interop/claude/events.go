@@ -121,7 +121,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time)
 
 // addTitle adds the title of the session after a record.
 func (im *importer) addTitle(s *session, rec *interop.Record, at time.Time, title string) error {
-	e, err := rec.Event(titlePart, event.Session{State: event.SessionStateUpdated, Title: title})
+	e, err := rec.Event(titlePart, event.Session{Updated: true, Title: title})
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (f *facts) rawType() event.Type { return interop.RawType(Name, f.typeName()
 func (f *facts) payload(record jsontext.Value) event.Payload {
 	switch title := f.title(); {
 	case title != "":
-		return event.Session{State: event.SessionStateUpdated, Title: title, Extra: record}
+		return event.Session{Updated: true, Title: title, Extra: record}
 	case f.isClearing():
 		return f.clearing(record)
 	}

@@ -40,7 +40,7 @@ func (s *session) indexChild(c *event.Child, seq int64) {
 		s.tasks[c.ChildID] = taskName(path)
 	}
 	switch c.State {
-	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
+	case event.ChildCompleted, event.ChildFailed, event.ChildCanceled:
 		known.ended = true
 	}
 }
@@ -107,7 +107,7 @@ func (s *session) childOfAnswer(m *event.Message) []event.Child {
 		if c.ended || author == "" || s.tasks[id] != author {
 			continue
 		}
-		end := event.Child{State: event.ChildStateCompleted, ChildID: id, ChildSessionID: c.session, Status: "completed"}
+		end := event.Child{State: event.ChildCompleted, ChildID: id, ChildSessionID: c.session, Status: "completed"}
 		if _, called := s.calls[id]; called {
 			end.CallID = id
 		}
@@ -140,7 +140,7 @@ func spawnRequest(p *event.Part) event.Child {
 	}
 	_ = json.Unmarshal(p.Arguments, &a) // malformed arguments count as empty
 	c := event.Child{
-		State: event.ChildStateRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: event.ChildFresh,
+		State: event.ChildRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: event.ChildFresh,
 		Task: interop.Title(a.Message),
 	}
 	if a.Fork {
@@ -157,10 +157,10 @@ func (s *session) spawnResult(p *event.Part) []event.Child {
 	}
 	text := resultText(p)
 	if id, _ := rawjson.Text(member(jsontext.Value(text), "agent_id")); id != "" {
-		return []event.Child{{State: event.ChildStateStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
+		return []event.Child{{State: event.ChildStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
 	}
 	if p.Interrupted || isRefusal(text) {
-		return []event.Child{{State: event.ChildStateFailed, ChildID: p.CallID, CallID: p.CallID, Error: interop.Title(text)}}
+		return []event.Child{{State: event.ChildFailed, ChildID: p.CallID, CallID: p.CallID, Error: interop.Title(text)}}
 	}
 	return nil
 }
@@ -190,14 +190,14 @@ func (s *session) spawnEvent(l *line) event.Payload {
 		return nil
 	}
 	c := event.Child{
-		State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, Agent: l.text("new_agent_nickname"),
+		State: event.ChildStarted, ChildID: id, ChildSessionID: session, Agent: l.text("new_agent_nickname"),
 		Status: l.text("status"), Extra: l.payloadExtra(),
 	}
 	if _, called := s.calls[id]; called {
 		c.CallID = id
 	}
 	if session == "" {
-		c.State, c.Error = event.ChildStateFailed, cmp.Or(c.Status, "not started")
+		c.State, c.Error = event.ChildFailed, cmp.Or(c.Status, "not started")
 	}
 	return c
 }
@@ -224,7 +224,7 @@ func (s *session) childEnd(session string, status jsontext.Value, closed bool) [
 	if !ok {
 		return nil
 	}
-	c := event.Child{State: event.ChildStateCanceled, ChildID: call, ChildSessionID: session}
+	c := event.Child{State: event.ChildCanceled, ChildID: call, ChildSessionID: session}
 	if _, called := s.calls[call]; called {
 		c.CallID = call
 	}
@@ -232,9 +232,9 @@ func (s *session) childEnd(session string, status jsontext.Value, closed bool) [
 	failure, failed := rawjson.Text(member(status, "errored"))
 	switch {
 	case member(status, "completed") != nil:
-		c.State, c.Status = event.ChildStateCompleted, "completed"
+		c.State, c.Status = event.ChildCompleted, "completed"
 	case failed:
-		c.State, c.Status, c.Error = event.ChildStateFailed, "errored", interop.Title(failure)
+		c.State, c.Status, c.Error = event.ChildFailed, "errored", interop.Title(failure)
 	case !closed && c.Status != "shutdown" && c.Status != "interrupted":
 		return nil
 	}

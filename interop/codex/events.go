@@ -112,7 +112,7 @@ func (im *importer) addFollowing(l *line, p event.Payload) error {
 		return nil
 	}
 	if title := im.titleFrom(l, p); title != "" {
-		if err := put(interop.Key{Part: titlePart}, titlePart, event.Session{State: event.SessionStateUpdated, Title: title}); err != nil {
+		if err := put(interop.Key{Part: titlePart}, titlePart, event.Session{Updated: true, Title: title}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (im *importer) eventPayload(l *line) event.Payload {
 		return s.settings(l, func(name string) jsontext.Value { return member(settings, name) })
 	case "thread_name_updated":
 		if name := strings.TrimSpace(l.text("thread_name")); name != "" && l.text("thread_id") == s.ID {
-			return event.Session{State: event.SessionStateUpdated, Title: name, Extra: l.payloadExtra()}
+			return event.Session{Updated: true, Title: name, Extra: l.payloadExtra()}
 		}
 	case "collab_agent_spawn_end", "sub_agent_activity":
 		return s.spawnEvent(l)
@@ -204,7 +204,7 @@ func (im *importer) metaPayload(l *line) event.Payload {
 	if h.id != s.ID {
 		return nil
 	}
-	p := event.Session{State: event.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.payloadExtra()}
+	p := event.Session{Updated: true, Labels: s.changes(h.labels), Extra: l.payloadExtra()}
 	if h.cwd != s.cwd {
 		p.CWD = h.cwd
 	}
@@ -216,7 +216,7 @@ func (im *importer) metaPayload(l *line) event.Payload {
 	}
 	p.Agent, p.Source = "codex", h.source(l.rec)
 	if s.New() {
-		p.State, p.Parent, p.Title = "", im.parentCall(&h), im.title
+		p.Updated, p.Parent, p.Title = false, im.parentCall(&h), im.title
 		if h.forkedFrom != "" && h.spawnedBy != "" {
 			p.Title = "" // the prompt is a copy from the parent
 		}
@@ -248,7 +248,7 @@ func (s *session) settings(l *line, value func(name string) jsontext.Value) even
 	if !ok {
 		sandbox, _ = rawjson.Text(member(policy, "mode"))
 	}
-	p := event.Session{State: event.SessionStateUpdated, Extra: l.payloadExtra(), Labels: s.changes(withoutEmpty(map[string]string{
+	p := event.Session{Updated: true, Extra: l.payloadExtra(), Labels: s.changes(withoutEmpty(map[string]string{
 		modelLabel: text("model"), "effort": text("effort", "reasoning_effort"), "approval_policy": text("approval_policy"), "sandbox": sandbox,
 	}))}
 	if cwd := text("cwd"); cwd != s.cwd {

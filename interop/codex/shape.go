@@ -49,7 +49,7 @@ func (l *line) eventTypes() []event.Type {
 	case "thread_settings_applied", "thread_name_updated":
 		return []event.Type{event.SessionUpdated}
 	case "collab_agent_spawn_end", "sub_agent_activity":
-		return []event.Type{event.ChildStarted, event.ChildFailed}
+		return []event.Type{event.ChildStarted.Type(), event.ChildFailed.Type()}
 	case "entered_review_mode":
 		return []event.Type{event.ExternalInput}
 	}

@@ -225,7 +225,7 @@ func (w *recordWriter) addChange() error {
 	if title == "" {
 		return w.addRaw()
 	}
-	return w.addPayload(w.key(), w.r.Whole(ownPart), event.Session{State: event.SessionStateUpdated, Title: title, Extra: w.r.Value})
+	return w.addPayload(w.key(), w.r.Whole(ownPart), event.Session{Updated: true, Title: title, Extra: w.r.Value})
 }
 
 // key is the key of an event with all of the record.
@@ -348,7 +348,7 @@ func (im *importer) addSummary(s *session, r *record) error {
 	w := recordWriter{im: im, s: s, r: r}
 	s.matched = true // the header matches
 	from := r.Origin(summaryPart)
-	return w.addPayload(interop.Key{Part: summaryPart}, from, event.Session{State: event.SessionStateUpdated, Title: title})
+	return w.addPayload(interop.Key{Part: summaryPart}, from, event.Session{Updated: true, Title: title})
 }
 
 // hasMasked reports whether the session has the title with masks.

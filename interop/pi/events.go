@@ -51,14 +51,14 @@ func (im *importer) addHeader(s *session) error {
 		return nil
 	}
 	payload := event.Session{
-		State: event.SessionStateUpdated, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
+		Updated: true, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
 		Source: event.SessionSource{Format: Name, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
 	}
 	if payload.Title == "" {
 		payload.Title = s.prompt
 	}
 	if s.New() {
-		payload.State = event.SessionStateStarted
+		payload.Updated = false
 	}
 	if s.New() && !s.hasCopies {
 		payload.Parent.SessionID = s.parent
@@ -151,7 +151,7 @@ func (c *converter) payload(f *facts) (p event.Payload, cost event.Cost, err err
 		p, err = c.context(f, f.kind, f.value("summary"), "summary")
 	case "session_info":
 		if name := f.text("name"); name != "" {
-			p = event.Session{State: event.SessionStateUpdated, Title: name, Extra: f.withoutMembers("name")}
+			p = event.Session{Updated: true, Title: name, Extra: f.withoutMembers("name")}
 		}
 	}
 	return p, 0, err

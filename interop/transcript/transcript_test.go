@@ -185,7 +185,7 @@ func TestVisible(t *testing.T) {
 func TestTitles(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "asked", event.TurnStart{}, user("Where is it?\nNow?"), user("More."))
-	importtest.Say(t, log, "titled", user("Where is it?"), event.Session{State: event.SessionStateUpdated, Title: "A parcel"})
+	importtest.Say(t, log, "titled", user("Where is it?"), event.Session{Updated: true, Title: "A parcel"})
 	importtest.Say(t, log, "silent", reply("", event.Text("Hello.")))
 	for session, want := range map[string]string{"asked": "Where is it?", "titled": "A parcel", "silent": "Session silent"} {
 		about, err := transcript.Load(t.Context(), log, session)

@@ -147,7 +147,7 @@ func TestCopiesInTheFamilyAreListed(t *testing.T) {
 				return head
 			}
 			ended := func(child string) event.Event {
-				return event.New(event.Child{State: event.ChildStateCompleted, ChildID: child, ChildSessionID: child, Summary: "It says: " + confided})
+				return event.New(event.Child{State: event.ChildCompleted, ChildID: child, ChildSessionID: child, Summary: "It says: " + confided})
 			}
 			head := add("top", event.UserMessage("unrelated"))
 			first, err := l.Event(ctx, "top", 1)
@@ -157,7 +157,7 @@ func TestCopiesInTheFamilyAreListed(t *testing.T) {
 			add("middle", event.New(event.Fork{Parent: "top", Seq: 1, EventID: first.ID, Hash: head.Hash, Child: event.ForkChild{ChildID: "middle"}}))
 			add("low", event.New(event.Session{Parent: event.SessionParent{SessionID: "middle"}}), event.UserMessage(confided))
 			add("other", event.New(event.Session{Parent: event.SessionParent{SessionID: "top"}}), event.UserMessage("and "+confided))
-			add("top", ended("middle"), event.New(event.Child{State: event.ChildStateStarted, ChildID: "other", ChildSessionID: "other"}))
+			add("top", ended("middle"), event.New(event.Child{State: event.ChildStarted, ChildID: "other", ChildSessionID: "other"}))
 			add("middle", ended("low"))
 			done, err := erase.Redact(ctx, l, "low", []int64{2})
 			if err != nil {

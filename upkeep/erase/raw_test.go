@@ -158,7 +158,7 @@ func TestRawAlong(t *testing.T) {
 		_, err := fork.At(t.Context(), x.Log, "a", fork.Head(), fork.Options{ID: "f"})
 		x.must(err)
 		x.day("f", "swordfish, then")
-		x.append("a", event.New(event.Child{State: event.ChildStateCompleted, ChildID: "c", ChildSessionID: "child"}))
+		x.append("a", event.New(event.Child{State: event.ChildCompleted, ChildID: "c", ChildSessionID: "child"}))
 		x.day("child", "elsewhere")
 
 		done, err := erase.Redact(t.Context(), x.Log, "a", []int64{9}, erase.RedactOptions{DryRun: true})

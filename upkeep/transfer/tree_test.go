@@ -68,7 +68,7 @@ func addChildren(r *rapid.T, l *garden.Life) {
 			l.Append(id, priced(event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("so")}}), i+1))
 			l.Names = append(l.Names, id)
 		}
-		for _, state := range []event.ChildState{event.ChildStateStarted, event.ChildStateMerged}[:rapid.IntRange(1, 2).Draw(r, "events")] {
+		for _, state := range []event.ChildState{event.ChildStarted, event.ChildMerged}[:rapid.IntRange(1, 2).Draw(r, "events")] {
 			l.Append(l.Names[parent], event.New(event.Child{State: state, ChildID: fmt.Sprint("run", i), ChildSessionID: l.Names[child],
 				Usage: event.Usage{OutputTokens: 7}}))
 		}
@@ -122,7 +122,7 @@ func kin(t *testing.T) *garden.Garden {
 }
 
 func childOf(session string) event.Event {
-	return event.New(event.Child{State: event.ChildStateStarted, ChildID: "run of " + session, ChildSessionID: session})
+	return event.New(event.Child{State: event.ChildStarted, ChildID: "run of " + session, ChildSessionID: session})
 }
 
 func treeOf(g *garden.Garden, sessions ...string) string {

@@ -23,7 +23,7 @@ func (a *adding) about() error {
 	if a.s.Erased || known && (about.Title == "" || a.s.hadTitle(about.Title)) {
 		return nil
 	}
-	about.State, about.Source, about.Parent = event.SessionStateUpdated, event.SessionSource{}, event.SessionParent{}
+	about.Updated, about.Source, about.Parent = true, event.SessionSource{}, event.SessionParent{}
 	if known {
 		about.Extra = nil
 	}

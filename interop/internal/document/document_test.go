@@ -222,7 +222,7 @@ func TestANewTitleStays(t *testing.T) {
 	log := importtest.NewLog(t)
 	text := write(t, []note{{Text: "a"}})
 	importtest.Load(t, log, notes{}, "f", text)
-	renamed := event.New(event.Session{State: event.SessionStateUpdated, Title: "Mine"})
+	renamed := event.New(event.Session{Updated: true, Title: "Mine"})
 	if _, err := log.Append(t.Context(), "s", eventlog.Any(), renamed); err != nil {
 		t.Fatal(err)
 	}
