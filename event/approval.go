@@ -20,7 +20,7 @@ type ApprovalRequest struct {
 	TurnID   ulid.ULID `json:"turn_id,omitzero"`
 	CursorID string    `json:"cursor_id,omitzero"`
 	Ordinal  string    `json:"ordinal,omitzero"`
-	// Nonce is 32 random hex digits, as NewNonce makes them.
+	// Nonce is 32 random hex digits.
 	Nonce string `json:"nonce,omitzero"`
 	// ArgumentsDigest is ArgumentsDigest(Nonce, arguments). It binds the answer to these
 	// arguments.

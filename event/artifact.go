@@ -21,10 +21,6 @@ type Artifact struct {
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
 
-// WorkspaceFile is the kind of an artifact that refers to a file of the program's workspace.
-// A child run does not pass it on to its parent.
-const WorkspaceFile = "workspace_file_ref"
-
 // EventType is artifact_recorded.
 func (a Artifact) EventType() Type { return ArtifactRecorded }
 

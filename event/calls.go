@@ -10,7 +10,7 @@ type Outline struct {
 	Results []string
 	// Parts is how many parts the message has; 0 if it was redacted.
 	Parts int
-	// Context says that a program wrote the message in the user's name (ContextKey).
+	// Context says that a program wrote the message in the user's name; see Event.IsContext.
 	Context bool
 }
 
@@ -84,66 +84,4 @@ func (o *Outline) callIDs() []string {
 // besides giving results, and that no program wrote in the user's name.
 func (o *Outline) Asks() bool {
 	return o.Role == User && !o.Context && (len(o.Results) == 0 || o.Parts > len(o.Results))
-}
-
-// PendingCalls is the set of tool calls on a path that have no result yet. Feed it
-// the messages of the path forward (Add), and, if it does not know a call, older
-// messages backward (AddOlder). The newest message that names a call decides.
-type PendingCalls struct {
-	pending map[string]struct{}
-	// answered are calls that have a result, while older messages may be added.
-	answered map[string]struct{}
-	// Complete says that no older message will be added: answered calls need not be
-	// remembered.
-	Complete bool
-}
-
-// Has reports whether a call is pending, as far as the added messages tell.
-func (c *PendingCalls) Has(id string) bool {
-	_, ok := c.pending[id]
-	return ok
-}
-
-// Knows reports whether an added message decides on a call.
-func (c *PendingCalls) Knows(id string) bool {
-	_, answered := c.answered[id]
-	return answered || c.Has(id)
-}
-
-// Open adds a call.
-func (c *PendingCalls) Open(id string) {
-	delete(c.answered, id)
-	insert(&c.pending, id)
-}
-
-// Answer ends a call.
-func (c *PendingCalls) Answer(id string) {
-	delete(c.pending, id)
-	if !c.Complete {
-		insert(&c.answered, id)
-	}
-}
-
-// AddOlder adds the message before all messages that were added.
-func (c *PendingCalls) AddOlder(o *Outline) {
-	if o == nil {
-		return
-	}
-	for _, call := range o.Calls {
-		if !c.Knows(call.ID) {
-			insert(&c.pending, call.ID)
-		}
-	}
-	for _, id := range o.Results {
-		if !c.Knows(id) {
-			insert(&c.answered, id)
-		}
-	}
-}
-
-func insert(set *map[string]struct{}, id string) {
-	if *set == nil {
-		*set = map[string]struct{}{}
-	}
-	(*set)[id] = struct{}{}
 }

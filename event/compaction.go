@@ -11,8 +11,8 @@ import (
 type Compaction struct {
 	Strategy string `json:"strategy,omitzero"`
 	Trigger  string `json:"trigger,omitzero"`
-	// Covers are the events that Entries replace.
-	Covers Covers `json:"covers,omitzero"`
+	// Covers are the events that Entries replace. Zero covers nothing.
+	Covers Stretch `json:"covers,omitzero"`
 	// Entries replace the covered events, in order.
 	Entries []CompactionEntry `json:"entries,omitzero"`
 	// Cleared are the ids of calls; the model no longer sees their results.
@@ -29,13 +29,6 @@ type Compaction struct {
 	MaxTokens     int64    `json:"max_tokens,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
-}
-
-// Covers is a range of lineage seqs, both inclusive. The zero Covers covers
-// nothing.
-type Covers struct {
-	From int64 `json:"from"`
-	To   int64 `json:"to"`
 }
 
 // CompactionEntry refers to a message or context event by seq, or is a literal
@@ -56,7 +49,7 @@ func (c Compaction) Validate() error {
 		}
 	}
 	return firstError(
-		c.Covers.check(),
+		checkCovers(c.Covers),
 		requireMin("tokens_before", c.TokensBefore, 0),
 		requireMin("tokens_after", c.TokensAfter, 0),
 		requireMin("max_tokens", c.MaxTokens, 0),
@@ -64,8 +57,8 @@ func (c Compaction) Validate() error {
 	)
 }
 
-func (c Covers) check() error {
-	if c == (Covers{}) || 1 <= c.From && c.From <= c.To {
+func checkCovers(c Stretch) error {
+	if c == (Stretch{}) || 1 <= c.From && c.From <= c.To {
 		return nil
 	}
 	return fmt.Errorf("%w: covers is %d to %d", ErrInvalidPayload, c.From, c.To)

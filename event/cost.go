@@ -28,9 +28,9 @@ func USD(amount float64) (Cost, error) {
 	return Cost(nano), nil
 }
 
-// ParseCost parses a decimal amount of dollars, for example "0.0123": digits, at
+// parseCost parses a decimal amount of dollars, for example "0.0123": digits, at
 // most nine decimals, no sign and no exponent.
-func ParseCost(text string) (Cost, error) {
+func parseCost(text string) (Cost, error) {
 	nano, ok := line.ParseCost(text)
 	if !ok {
 		return 0, fmt.Errorf("%w: %q", ErrInvalidCost, line.Clip(text))
@@ -76,13 +76,14 @@ func (c Cost) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(c.append(nil))
 }
 
-// UnmarshalJSONFrom reads a decimal number of dollars as ParseCost does.
+// UnmarshalJSONFrom reads a decimal number of dollars: digits, at most nine decimals, no sign and
+// no exponent.
 func (c *Cost) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	value, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	parsed, err := ParseCost(string(value))
+	parsed, err := parseCost(string(value))
 	if err != nil {
 		return err
 	}

@@ -37,10 +37,10 @@ func TestDepthOfEvents(t *testing.T) {
 		fits, deeper Event
 		rule         error
 	}{
-		"data":                {Event{Type: "x", Data: nested(MaxDepth)}, Event{Type: "x", Data: nested(MaxDepth + 1)}, ErrInvalidData},
-		"what was made":       {message(MaxDepth - around), message(MaxDepth - around + 1), ErrInvalidData},
-		"metadata":            {metadata(MaxDepth - 1), metadata(MaxDepth), ErrInvalidMetadata},
-		"a state of snapshot": {state(2*MaxDepth - 1), state(2 * MaxDepth), ErrInvalidData},
+		"data":                {Event{Type: "x", Data: nested(maxDepth)}, Event{Type: "x", Data: nested(maxDepth + 1)}, ErrInvalidData},
+		"what was made":       {message(maxDepth - around), message(maxDepth - around + 1), ErrInvalidData},
+		"metadata":            {metadata(maxDepth - 1), metadata(maxDepth), ErrInvalidMetadata},
+		"a state of snapshot": {state(2*maxDepth - 1), state(2 * maxDepth), ErrInvalidData},
 	} {
 		if err := test.fits.Normalize(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -14,25 +14,16 @@ type Hash [sha256.Size]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// ParseHash reads 64 lower-case hex digits.
-func ParseHash(text string) (Hash, error) {
-	h, ok := line.ParseHash(text)
-	if !ok {
-		return Hash{}, fmt.Errorf("not a hash: %q", line.Clip(text))
-	}
-	return Hash(h), nil
-}
-
 // MarshalText is 64 lower-case hex digits.
 func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
 
 // UnmarshalText reads 64 lower-case hex digits.
 func (h *Hash) UnmarshalText(text []byte) error {
-	parsed, err := ParseHash(string(text))
-	if err != nil {
-		return err
+	parsed, ok := line.ParseHash(string(text))
+	if !ok {
+		return fmt.Errorf("not a hash: %q", line.Clip(string(text)))
 	}
-	*h = parsed
+	*h = Hash(parsed)
 	return nil
 }
 
@@ -42,12 +33,12 @@ type Digest string
 // DigestOf is the digest of b.
 func DigestOf(b []byte) Digest { return Digest(line.Digest(sha256.Sum256(b))) }
 
-// ParseDigest checks the form of a digest.
-func ParseDigest(text string) (Digest, error) {
-	if !Digest(text).valid() {
-		return "", fmt.Errorf("not a digest: %q", line.Clip(text))
+// Check returns ErrInvalidBlob for a malformed digest.
+func (d Digest) Check() error {
+	if !d.valid() {
+		return fmt.Errorf("%w: not a digest: %q", ErrInvalidBlob, line.Clip(string(d)))
 	}
-	return Digest(text), nil
+	return nil
 }
 
 // Hex is the digest without its prefix; empty if the digest is malformed.

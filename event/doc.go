@@ -10,10 +10,8 @@
 // copied unchanged.
 //
 // The package also has all rules that depend on events alone, so that every other
-// package decides in the same way: the tool calls of a message ([OutlineOf],
-// [PendingCalls]), the active path ([Tree], [Path], [Walk]), the text for searches
-// ([TextReader], [Fold]), and the members that a redaction keeps
-// ([Event.Structure]).
+// package decides in the same way: the tool calls of a message ([OutlineOf]), the active
+// path ([Tree], [Path]), and the members that a redaction keeps ([Event.Structure]).
 //
 // docs/FORMAT.md fixes the bytes, and lists the types and their members.
 package event

@@ -47,7 +47,7 @@ type EffectIntent struct {
 	Attempt int         `json:"attempt,omitzero"`
 	// InterruptID is the approval that allows this attempt.
 	InterruptID string `json:"interrupt_id,omitzero"`
-	// Nonce is 32 random hex digits, as NewNonce makes them. Without them nobody can guess
+	// Nonce is 32 random hex digits. Without them nobody can guess
 	// the arguments from ArgumentsDigest.
 	Nonce string `json:"nonce,omitzero"`
 	// ArgumentsDigest is ArgumentsDigest(Nonce, arguments). It must be the same when the

@@ -22,10 +22,6 @@ var (
 	ErrForeign = line.ErrForeign
 	// ErrVersion: written by a newer version. See VersionError.
 	ErrVersion = errors.New("unsupported version")
-	// ErrChecksum: the crc of a line differs from the checksum of its bytes.
-	ErrChecksum = line.ErrCRC
-	// ErrOtherSession: a line names another session than the reader expects.
-	ErrOtherSession = line.ErrSession
 
 	// ErrInvalidSession: a session id is malformed, or the event belongs to another
 	// session.
@@ -98,7 +94,7 @@ func (e *VersionError) Error() string {
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
 // ConversationRule names the rule of conversation that an error reports: orphan_result,
-// duplicate_call, empty_message or unknown_word. A lenient append marks such a rule (BrokenKey)
+// duplicate_call, empty_message or unknown_word. A lenient append marks such a rule (Event.Broken)
 // and stores the event.
 func ConversationRule(err error) (name string, ok bool) {
 	switch {

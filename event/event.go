@@ -71,10 +71,6 @@ func (e *Event) Line() []byte {
 	return e.line.Canonical()
 }
 
-// Sealed is the line of a stored event with what its hash covers. It is zero before the
-// append.
-func (e *Event) Sealed() *line.Sealed { return &e.line }
-
 // More is how many events of the same atomic append follow this one.
 func (e *Event) More() int { return int(e.more) }
 

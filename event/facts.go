@@ -115,7 +115,7 @@ func factsOf(payload Payload) (f Facts) {
 	case Snapshot:
 		f.Body = !p.IsMark()
 	}
-	f.Blobs = BlobsOf(payload)
+	f.Blobs = blobsOf(payload)
 	f.Invalid = Validate(payload)
 	return f
 }

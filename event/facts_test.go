@@ -18,7 +18,7 @@ func TestFactsAreReadFromTheData(t *testing.T) {
 				t.Fatal(err)
 			}
 			made := New(p)
-			made.Remember()
+			made.remember()
 			_, _ = DecodeKept[struct{}](&made)
 			for i := range made.Data {
 				before := made.Data[i]

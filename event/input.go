@@ -124,12 +124,6 @@ type Op struct {
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
 
-// The kinds of an Op with the body of a model call.
-const (
-	RawRequest  = "raw_request"
-	RawResponse = "raw_response"
-)
-
 // EventType is op_logged.
 func (o Op) EventType() Type { return OpLogged }
 

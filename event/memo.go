@@ -16,11 +16,9 @@ type decoded struct {
 	data    []byte
 }
 
-// Remember makes DecodeKept decode the payload once for e and for the copies that are
-// made of e after the call. The results share their slices, maps and pointers: do not
-// modify what these refer to. The copies may be decoded concurrently. Data with other bytes is
-// decoded again.
-func (e *Event) Remember() {
+// remember makes DecodeKept decode the payload once for e and for the copies that are made
+// of e after the call; see sealed.Remember.
+func (e *Event) remember() {
 	if e.memo == nil {
 		e.memo = &memo{}
 	}

@@ -9,7 +9,7 @@ import (
 // other data decodes its own.
 func TestRemember(t *testing.T) {
 	e := New(EffectIntent{Key: "first", Ordinal: "1"})
-	e.Remember()
+	e.remember()
 	decode := func(e Event) EffectIntent {
 		t.Helper()
 		p, err := DecodeKept[EffectIntent](&e)

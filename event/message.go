@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/mark"
 )
 
 // Role is the speaker of a message.
@@ -42,9 +43,6 @@ type Message struct {
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
 
-// SystemMessage makes a message of the system.
-func SystemMessage(text string) Event { return textMessage(System, text) }
-
 // UserMessage makes a message of the user.
 func UserMessage(text string) Event { return textMessage(User, text) }
 
@@ -60,13 +58,13 @@ func ToolMessage(results ...Part) Event { return New(Message{Role: Tool, Parts: 
 
 // ToolOutput makes a message with the output of one tool call. The output may be any
 // bytes. Bytes that are not UTF-8 become U+FFFD; then the metadata of the event has
-// RepairedKey.
+// the member repaired.
 func ToolOutput(callID, name string, output []byte, isError bool) Event {
 	result := ToolResult(callID, name, Text(strings.ToValidUTF8(string(output), "\uFFFD")))
 	result.IsError = isError
 	e := ToolMessage(result)
 	if !utf8.Valid(output) {
-		_ = e.mark(RepairedKey, InvalidUnicode) // a new event has no metadata that could be wrong
+		_ = e.mark(mark.Repaired, mark.InvalidUnicode) // a new event has no metadata that could be wrong
 	}
 	return e
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// UnmarshalMessage decodes the payload of a message_added. It is json.Unmarshal, and
+// unmarshalMessage decodes the payload of a message_added. It is json.Unmarshal, and
 // faster for most messages.
-func UnmarshalMessage(data jsontext.Value, m *Message) error {
+func unmarshalMessage(data jsontext.Value, m *Message) error {
 	*m = Message{}
 	if rawjson.Read(data, func(c rawjson.Cursor) bool { return messageReader{Cursor: c}.message(m) }) {
 		return nil
@@ -29,7 +29,7 @@ func skimMessage(data jsontext.Value) (m Message, sure bool) {
 // unmarshal decodes a payload.
 func unmarshal(data jsontext.Value, payload any) error {
 	if m, ok := payload.(*Message); ok {
-		return UnmarshalMessage(data, m)
+		return unmarshalMessage(data, m)
 	}
 	return json.Unmarshal(data, payload)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// UnmarshalMessage agrees with json.Unmarshal about messages, and about messages with one
+// unmarshalMessage agrees with json.Unmarshal about messages, and about messages with one
 // byte removed, repeated or changed.
 func TestUnmarshalMessageIsJSONUnmarshal(t *testing.T) {
 	for _, message := range []string{
@@ -38,7 +38,7 @@ func TestUnmarshalMessageIsJSONUnmarshal(t *testing.T) {
 	}
 }
 
-// UnmarshalMessage reads or refuses each member that a message, its usage and its parts
+// unmarshalMessage reads or refuses each member that a message, its usage and its parts
 // can have.
 func TestUnmarshalMessageKnowsEveryMember(t *testing.T) {
 	m := Message{Role: User, Parts: []Part{{Type: TextPart}}}
@@ -101,7 +101,7 @@ func checkUnmarshal(t *testing.T, data string) {
 	t.Helper()
 	var got, want Message
 	text := []byte(data)
-	err, wrong := UnmarshalMessage(text, &got), json.Unmarshal([]byte(data), &want)
+	err, wrong := unmarshalMessage(text, &got), json.Unmarshal([]byte(data), &want)
 	clear(text) // the message is a copy
 	if (err == nil) != (wrong == nil) || wrong == nil && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s: %+v, %v; want %+v, %v", data, got, err, want, wrong)

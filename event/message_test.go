@@ -10,7 +10,7 @@ import (
 
 func TestMessageConstructors(t *testing.T) {
 	for want, e := range map[string]Event{
-		`{"role":"system","parts":[{"type":"text","text":"s"}]}`:    SystemMessage("s"),
+		`{"role":"system","parts":[{"type":"text","text":"s"}]}`:    textMessage(System, "s"),
 		`{"role":"user","parts":[{"type":"text"}]}`:                 UserMessage(""),
 		`{"role":"assistant","parts":[{"type":"text","text":"a"}]}`: AssistantMessage("a"),
 		`{"role":"tool","parts":[{"type":"tool_result","call_id":"1","name":"n","content":[{"type":"text","text":"r"}],"is_error":true}]}`: ToolOutput(
@@ -38,7 +38,7 @@ func TestToolOutputIsRepaired(t *testing.T) {
 		if err != nil || e.Normalize() != nil || m.Parts[0].Content[0].Text != want {
 			t.Errorf("%q: %s, %v, %v", output, e.Data, err, e.Normalize())
 		}
-		mark, marked := e.MetadataValue(RepairedKey)
+		mark, marked := e.MetadataValue("repaired")
 		if repaired := output != want; marked != repaired || repaired && string(mark) != `["invalid_unicode"]` {
 			t.Errorf("%q: the mark is %s", output, mark)
 		}

@@ -3,12 +3,12 @@ package event
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -53,6 +53,30 @@ func (e *Event) MetadataValue(name string) (value jsontext.Value, ok bool) {
 	return rawjson.Value(members, name)
 }
 
+// MergeMetadata adds the members of an object that e's metadata lacks. The object may be
+// empty. Values keep their bytes but for white space.
+func (e *Event) MergeMetadata(object jsontext.Value) error {
+	members, err := metadataMembers(e.Metadata)
+	if err != nil {
+		return err
+	}
+	more, err := metadataMembers(object)
+	if err != nil {
+		return err
+	}
+	if len(members)+len(more) == 0 {
+		e.Metadata = nil
+		return nil
+	}
+	for _, m := range more {
+		if _, taken := rawjson.Value(members, m.Name); !taken {
+			members = append(members, m)
+		}
+	}
+	e.Metadata = rawjson.Object(members)
+	return nil
+}
+
 // hasMark reports whether a member of e's metadata is true.
 func (e *Event) hasMark(name string) bool {
 	v, ok := e.MetadataValue(name)
@@ -74,48 +98,9 @@ func metadataMembers(metadata jsontext.Value) ([]rawjson.Member, error) {
 	return members, nil
 }
 
-// MergeMetadata adds to own the members of inherited that it lacks. Both are
-// objects or empty. Values keep their bytes but for white space.
-func MergeMetadata(inherited, own jsontext.Value) (jsontext.Value, error) {
-	members, err := metadataMembers(own)
-	if err != nil {
-		return nil, err
-	}
-	more, err := metadataMembers(inherited)
-	if err != nil {
-		return nil, err
-	}
-	if len(members)+len(more) == 0 {
-		return nil, nil
-	}
-	for _, m := range more {
-		if _, taken := rawjson.Value(members, m.Name); !taken {
-			members = append(members, m)
-		}
-	}
-	return rawjson.Object(members), nil
-}
-
-// Members of metadata that the log knows (docs/FORMAT.md, chapter 7).
-const (
-	// BrokenKey lists the rules that an imported event breaks.
-	BrokenKey = "broken"
-	// RepairedKey lists the repairs of an event; see InvalidUnicode.
-	RepairedKey = "repaired"
-	// RepeatsKey marks a raw record with the text of another event.
-	RepeatsKey = "repeats"
-	// ContextKey marks a message that a program wrote in the user's name.
-	ContextKey = "context"
-	// MaskedKey lists the rules of the secrets that a mask replaces; see package secrets.
-	MaskedKey = "masked"
-)
-
-// InvalidUnicode is a repair: bytes that are not UTF-8 became U+FFFD.
-const InvalidUnicode = "invalid_unicode"
-
 // Broken lists the rules that an import broke and marked.
 func (e *Event) Broken() (rules []string) {
-	value, ok := e.MetadataValue(BrokenKey)
+	value, ok := e.MetadataValue(mark.Broken)
 	if !ok || json.Unmarshal(value, &rules) != nil {
 		return nil
 	}
@@ -123,54 +108,15 @@ func (e *Event) Broken() (rules []string) {
 }
 
 // MarkBroken marks a rule that the event breaks, once.
-func (e *Event) MarkBroken(rule string) error { return e.mark(BrokenKey, rule) }
+func (e *Event) MarkBroken(rule string) error { return e.mark(mark.Broken, rule) }
 
 // MarkMasked marks a rule of a secret that was masked in the event, once.
-func (e *Event) MarkMasked(rule string) error { return e.mark(MaskedKey, rule) }
+func (e *Event) MarkMasked(rule string) error { return e.mark(mark.Masked, rule) }
 
 // Masked reports whether secrets of the event were masked before it was stored.
 func (e *Event) Masked() bool {
-	_, ok := e.MetadataValue(MaskedKey)
+	_, ok := e.MetadataValue(mark.Masked)
 	return ok
-}
-
-// Mask is the text that replaces a secret that the rule finds.
-func Mask(rule string) string { return maskStart + rule + maskEnd }
-
-const (
-	maskStart = "[secret:"
-	maskEnd   = "]"
-)
-
-// IsMaskOf reports whether masked is text, or is text with masks in the place of parts.
-// It may report true for another text that has the same beginning, the same end and the
-// same parts between the masks.
-func IsMaskOf(masked, text string) bool {
-	first, rest, more := cutMask(masked)
-	if !more {
-		return masked == text
-	}
-	text, ok := strings.CutPrefix(text, first)
-	for ok && more {
-		var piece string
-		if piece, rest, more = cutMask(rest); !more {
-			return strings.HasSuffix(text, piece)
-		}
-		_, text, ok = strings.Cut(text, piece)
-	}
-	return ok
-}
-
-// cutMask cuts a text around its first mask.
-func cutMask(text string) (before, after string, found bool) {
-	before, after, found = strings.Cut(text, maskStart)
-	if found {
-		_, after, found = strings.Cut(after, maskEnd)
-	}
-	if !found {
-		return text, "", false
-	}
-	return before, after, true
 }
 
 // mark adds a text to the list that a member of the metadata is.
@@ -189,10 +135,10 @@ func (e *Event) mark(name, text string) error {
 
 // IsContext reports whether a program wrote the message in the user's name, as
 // instructions and surroundings are: no view shows it as the user's words.
-func (e *Event) IsContext() bool { return e.hasMark(ContextKey) }
+func (e *Event) IsContext() bool { return e.hasMark(mark.Context) }
 
 // Repeats reports whether e is a raw record with the text of another event.
-func (e *Event) Repeats() bool { return e.hasMark(RepeatsKey) }
+func (e *Event) Repeats() bool { return e.hasMark(mark.Repeats) }
 
 // SetExtras gives e envelope members of the caller's own, as an object. Names of
 // the envelope are refused with ErrInvalidMetadata.

@@ -23,19 +23,19 @@ func FuzzCost(f *testing.F) {
 	f.Add("", int64(math.MaxInt64))
 	form := regexp.MustCompile(`^[0-9]+(\.[0-9]{1,9})?$`)
 	f.Fuzz(func(t *testing.T, text string, n int64) {
-		c, err := ParseCost(text)
+		c, err := parseCost(text)
 		if err != nil {
 			if !errors.Is(err, ErrInvalidCost) {
-				t.Fatalf("ParseCost(%q): %v", text, err)
+				t.Fatalf("parseCost(%q): %v", text, err)
 			}
 			if whole, _, _ := strings.Cut(text, "."); form.MatchString(text) && len(strings.TrimLeft(whole, "0")) < 10 {
-				t.Fatalf("ParseCost(%q) refuses an amount: %v", text, err)
+				t.Fatalf("parseCost(%q) refuses an amount: %v", text, err)
 			}
 		} else if !form.MatchString(text) {
-			t.Fatalf("ParseCost(%q) = %v", text, c)
+			t.Fatalf("parseCost(%q) = %v", text, c)
 		}
 		for _, c := range []Cost{c, Cost(max(n, 0))} {
-			if again, err := ParseCost(c.String()); err != nil || again != c {
+			if again, err := parseCost(c.String()); err != nil || again != c {
 				t.Fatalf("%d prints as %s, which is %d, %v", c, c, again, err)
 			}
 			var again Cost
@@ -54,13 +54,14 @@ func FuzzDigest(f *testing.F) {
 	form := regexp.MustCompile(`^[0-9a-f]{64}$`)
 	f.Fuzz(func(t *testing.T, text string, data []byte) {
 		digits, prefixed := strings.CutPrefix(text, "sha256:")
-		h, err := ParseHash(text)
+		var h Hash
+		err := h.UnmarshalText([]byte(text))
 		if ok := form.MatchString(text); ok != (err == nil) || ok && h.String() != text {
-			t.Fatalf("ParseHash(%q) = %v, %v", text, h, err)
+			t.Fatalf("the hash %q is %v, %v", text, h, err)
 		}
-		d, err := ParseDigest(text)
-		if ok := prefixed && form.MatchString(digits); ok != (err == nil) || ok && (string(d) != text || d.Hex() != digits) {
-			t.Fatalf("ParseDigest(%q) = %v, %v", text, d, err)
+		d := Digest(text)
+		if ok := prefixed && form.MatchString(digits); ok != (d.Check() == nil) || ok && d.Hex() != digits {
+			t.Fatalf("Digest(%q).Check = %v", text, d.Check())
 		}
 		var r, again BlobRef
 		if json.Unmarshal(data, &r) != nil || r.check("blob") != nil {
@@ -70,7 +71,7 @@ func FuzzDigest(f *testing.F) {
 			t.Fatalf("%+v encodes as %s: %v", r, value, err)
 		}
 		for _, d := range r.needs() {
-			if _, err := ParseDigest(string(d)); err != nil {
+			if err := d.Check(); err != nil {
 				t.Fatalf("%+v needs %q: %v", r, d, err)
 			}
 		}
@@ -83,15 +84,15 @@ func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"a":1.0,"b":2}`), []byte(`{"b":"\u0061","\u0063":[ 1 ]}`), "c", []byte(`{"x":1e400}`))
 	f.Add([]byte(``), []byte(`{}`), "", []byte(`null`))
 	f.Fuzz(func(t *testing.T, inherited, own []byte, name string, value []byte) {
-		merged, err := MergeMetadata(inherited, own)
-		if err != nil {
+		e := Event{Metadata: own}
+		if err := e.MergeMetadata(inherited); err != nil {
 			if !errors.Is(err, ErrInvalidMetadata) {
 				t.Fatal(err)
 			}
 			return
 		}
+		merged := e.Metadata
 		mergedWell(t, inherited, own, merged)
-		e := Event{Metadata: merged}
 		if e.SetMetadata(name, jsontext.Value(value)) != nil {
 			return
 		}

@@ -70,13 +70,14 @@ func TestMergeMetadata(t *testing.T) {
 		{`{"a":1,"n":9007199254740993}`, `{"b":9007199254740993.0,"a":2}`, `{"b":9007199254740993.0,"a":2,"n":9007199254740993}`},
 		{`{"a":{"x":1}}`, `{"\u0061":{"y":2}}`, `{"\u0061":{"y":2}}`},
 	} {
-		got, err := MergeMetadata(jsontext.Value(test.ctx), jsontext.Value(test.own))
-		if err != nil || string(got) != test.want {
-			t.Errorf("%s and %s: %s, %v, want %s", test.ctx, test.own, got, err, test.want)
+		e := Event{Metadata: jsontext.Value(test.own)}
+		if err := e.MergeMetadata(jsontext.Value(test.ctx)); err != nil || string(e.Metadata) != test.want {
+			t.Errorf("%s and %s: %s, %v, want %s", test.ctx, test.own, e.Metadata, err, test.want)
 		}
 	}
 	for _, bad := range []string{`[]`, `{"a":1,"a":2}`, `x`, `{"a":1}}`} {
-		if _, err := MergeMetadata(nil, jsontext.Value(bad)); !errors.Is(err, ErrInvalidMetadata) {
+		e := Event{Metadata: jsontext.Value(bad)}
+		if err := e.MergeMetadata(nil); !errors.Is(err, ErrInvalidMetadata) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -1,9 +1,7 @@
 package event_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -15,11 +13,8 @@ import (
 // A nil argument of an exported function is ErrNilArgument, or an empty value where the
 // function has no error.
 func TestNilArguments(t *testing.T) {
-	ctx := t.Context()
-	var noContext context.Context
 	var noPayload *event.Artifact
 	message := event.UserMessage("hello")
-	opens := event.TextReader{Open: func(context.Context, event.Digest) (io.ReadCloser, error) { return nil, io.EOF }}
 	for name, call := range map[string]func() error{
 		"Decode":                func() error { _, _, err := event.Decode[event.Message](nil); return err },
 		"DecodeKept":            func() error { _, err := event.DecodeKept[event.Message](nil); return err },
@@ -29,22 +24,9 @@ func TestNilArguments(t *testing.T) {
 		"Validate":              func() error { return event.Validate(nil) },
 		"Validate, nil pointer": func() error { return event.Validate(noPayload) },
 		"Tree.Add":              func() error { return new(event.Tree).Add(nil) },
-		"Walk.Step":             func() error { _, err := new(event.Walk).Step(nil); return err },
-		"TextReader, context":   func() error { _, err := opens.Read(noContext, &message); return err },
-		"TextReader, event":     func() error { _, err := opens.Read(ctx, nil); return err },
-		"TextReader, nil Open": func() error {
-			e := event.New(event.Message{Role: event.User, Parts: []event.Part{event.Document("a.txt", "text/plain", event.BlobRef{Blob: event.DigestOf(nil)})}})
-			_, err := new(event.TextReader).Read(ctx, &e)
-			return err
-		},
-		"DigestsIn": func() (err error) {
-			for _, err = range event.DigestsIn(nil) {
-			}
-			return err
-		},
-		"New":              func() error { e := event.New(nil); return e.Normalize() },
-		"New, nil pointer": func() error { e := event.New(noPayload); return e.Normalize() },
-		"Minter.New":       func() error { e := new(event.Minter).New(nil); return e.Normalize() },
+		"New":                   func() error { e := event.New(nil); return e.Normalize() },
+		"New, nil pointer":      func() error { e := event.New(noPayload); return e.Normalize() },
+		"Minter.New":            func() error { e := new(event.Minter).New(nil); return e.Normalize() },
 	} {
 		if err := call(); !errors.Is(err, event.ErrNilArgument) || !errors.Is(err, event.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -54,28 +36,18 @@ func TestNilArguments(t *testing.T) {
 
 // A nil byte slice, list or value is empty: these functions neither fail nor panic.
 func TestNilIsEmpty(t *testing.T) {
-	if blobs := event.BlobsOf(nil); blobs != nil {
-		t.Errorf("blobs of nil: %v", blobs)
-	}
-	if text := event.AppendFold(nil, nil); len(text) != 0 {
-		t.Errorf("folded nil: %q", text)
-	}
-	if merged, err := event.MergeMetadata(nil, nil); len(merged) != 0 || err != nil {
-		t.Errorf("merged metadata: %s, %v", merged, err)
-	}
 	if name, ok := event.ConversationRule(nil); ok {
 		t.Errorf("the rule of no error is %s", name)
 	}
-	if extra, err := event.ErasedExtra(event.MessageAdded, nil); err != nil {
-		t.Errorf("extra of nothing: %s, %v", extra, err)
+	var loss event.Loss
+	if err := loss.SetErased(event.MessageAdded, nil); err != nil {
+		t.Errorf("extra of nothing: %s, %v", loss.Extra, err)
 	}
 	if _, err := event.Parse(nil, "s"); err == nil {
 		t.Error("no line was parsed")
 	}
-	var calls event.PendingCalls
-	calls.AddOlder(nil)
 	e := event.UserMessage("hello")
-	if err := errors.Join(e.SetMetadata("a", nil), e.AddBlobs()); err != nil {
+	if err := errors.Join(e.SetMetadata("a", nil), e.MergeMetadata(nil), e.AddBlobs()); err != nil {
 		t.Errorf("set nothing: %v", err)
 	}
 	if err := e.SetExtras(nil); !errors.Is(err, event.ErrInvalid) {

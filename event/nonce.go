@@ -1,7 +1,6 @@
 package event
 
 import (
-	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 
@@ -12,13 +11,6 @@ import (
 
 // nonceBytes is the number of random bytes of a nonce.
 const nonceBytes = 16
-
-// NewNonce makes a nonce: 32 random hex digits.
-func NewNonce() string {
-	var random [nonceBytes]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	return hex.EncodeToString(random[:])
-}
 
 // ArgumentsDigest is the digest of the arguments of an effect: of the nonce's digits and
 // the compact JSON of the arguments. Redaction erases the nonce, so that the digest

@@ -1,13 +1,9 @@
 package event
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"hash"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/convlog/convlog/internal/line"
 )
 
 // RedactionNote is the payload of redacted: it names the events with erased content.
@@ -16,7 +12,8 @@ type RedactionNote struct {
 	Reason string  `json:"reason,omitzero"`
 	// By is the person or program that erased the content.
 	By string `json:"by,omitzero"`
-	// Kept is the KeptDigest of the session's own events in Seqs. With it, the hash chain
+	// Kept is the digest of the members that redaction kept of the session's own events in
+	// Seqs (docs/FORMAT.md, chapter 7). With it, the hash chain
 	// covers the members that redaction keeps.
 	Kept Digest `json:"kept,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
@@ -37,30 +34,6 @@ func (r RedactionNote) Validate() error {
 		}
 	}
 	return firstError(requireDigest("kept", r.Kept), requireExtra(r.Extra))
-}
-
-// KeptDigest computes RedactionNote.Kept.
-type KeptDigest struct {
-	sum   hash.Hash
-	empty bool
-}
-
-// NewKeptDigest begins a digest.
-func NewKeptDigest() *KeptDigest { return &KeptDigest{sum: sha256.New(), empty: true} }
-
-// Add adds the kept members of the next redacted event.
-func (k *KeptDigest) Add(kept jsontext.Value) {
-	k.empty = false
-	k.sum.Write(kept)
-	k.sum.Write([]byte{'\n'})
-}
-
-// Digest is the digest of all events so far; empty if there was none.
-func (k *KeptDigest) Digest() Digest {
-	if k.empty {
-		return ""
-	}
-	return Digest(line.Digest(line.Hash(k.sum.Sum(nil))))
 }
 
 // AccountingFlush is the payload of accounting_flushed: costs were handed to a
@@ -87,17 +60,15 @@ func (a AccountingFlush) Validate() error {
 
 // Loss is the payload of lost: it replaces an event that salvage could not read.
 type Loss struct {
-	Reason string     `json:"reason"`
-	Source LossSource `json:"source,omitzero"`
+	Reason string `json:"reason"`
+	// Source says which bytes could not be read.
+	Source struct {
+		SessionID string `json:"session_id,omitzero"`
+		Offset    int64  `json:"offset"`
+		Bytes     int64  `json:"bytes"`
+	} `json:"source,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
-}
-
-// LossSource says which bytes could not be read.
-type LossSource struct {
-	SessionID string `json:"session_id,omitzero"`
-	Offset    int64  `json:"offset"`
-	Bytes     int64  `json:"bytes"`
 }
 
 // EventType is lost.

@@ -16,13 +16,9 @@ var knownTypes = func() map[string]string {
 	return names
 }()
 
-// FormatVersion is the version of the format that this package writes, and the
-// highest that it reads.
-const FormatVersion = line.Version
-
 // Parse reads one line, without its newline, and checks its crc (docs/FORMAT.md,
 // chapter 1). The event shares the bytes of text. A line of another session than
-// session is ErrOtherSession, unless session is empty.
+// session is an error, unless session is empty.
 //
 // ErrForeign means a JSON object that no log wrote, a *VersionError a line of a
 // newer version. Any other error means damage.
@@ -31,20 +27,20 @@ func Parse(text []byte, session string) (Event, error) {
 	if err := l.Parse(text, line.Strings{Session: session, Types: knownTypes}); err != nil {
 		return Event{}, parseError(err)
 	}
-	return FromLine(&l), nil
+	var e Event
+	e.fill(&l)
+	return e, nil
 }
 
-// FromLine returns the event of a line that was parsed or rendered by this module. It
-// shares the bytes of the line.
-func FromLine(l *line.Line) Event {
-	e := Event{
+// fill makes e the event of a line; see sealed.Fill.
+func (e *Event) fill(l *line.Line) {
+	*e = Event{
 		Seq: l.Seq, ID: l.ID, SessionID: l.Session, Type: Type(l.Type), Timestamp: l.Timestamp, Cost: Cost(l.Cost),
 		Metadata: l.Metadata, Data: l.Data, line: l.Sealed, more: l.More,
 	}
 	if l.HasRareMembers() {
 		e.rare = rareOf(l)
 	}
-	return e
 }
 
 func rareOf(l *line.Line) *rare {
@@ -62,7 +58,7 @@ func rareOf(l *line.Line) *rare {
 func parseError(err error) error {
 	var version *line.VersionError
 	if errors.As(err, &version) {
-		return &VersionError{What: "envelope", Got: version.Got, Max: FormatVersion}
+		return &VersionError{What: "envelope", Got: version.Got, Max: line.Version}
 	}
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/internal/line"
 )
 
 // goldenLines are the lines of all golden logs.
@@ -83,8 +85,8 @@ func TestParseErrors(t *testing.T) {
 	}{
 		"foreign":         {`{"type":"user"}`, "", ErrForeign},
 		"newer envelope":  {strings.Replace(good, `"v":1`, `"v":2`, 1), "", ErrVersion},
-		"wrong crc":       {`{"crc":"00000000"` + good[len(`{"crc":"00000000"`):], "", ErrChecksum},
-		"another session": {good, "another", ErrOtherSession},
+		"wrong crc":       {`{"crc":"00000000"` + good[len(`{"crc":"00000000"`):], "", line.ErrCRC},
+		"another session": {good, "another", line.ErrSession},
 	} {
 		if _, err := Parse([]byte(c.line), c.session); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)

@@ -100,16 +100,6 @@ func Image(mediaType string, body BlobRef) Part {
 	return Part{Type: ImagePart, MediaType: mediaType, Blob: body}
 }
 
-// Audio is a sound kept as a blob.
-func Audio(mediaType string, body BlobRef) Part {
-	return Part{Type: AudioPart, MediaType: mediaType, Blob: body}
-}
-
-// Document is a named document kept as a blob.
-func Document(name, mediaType string, body BlobRef) Part {
-	return Part{Type: DocumentPart, Name: name, MediaType: mediaType, Blob: body}
-}
-
 // ToolCall is a call of a tool. Empty arguments are {}. Arguments that are no JSON,
 // as models write them at times, are refused when the message is made
 // (ErrInvalidPayload): give them as a JSON string, which every view shows as its text.

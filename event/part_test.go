@@ -114,7 +114,7 @@ func TestPartRefusesWhatIsNoPart(t *testing.T) {
 func TestPartConstructors(t *testing.T) {
 	body := BlobRef{Blob: sampleDigest, Bytes: 3}
 	for _, p := range []Part{
-		Text(""), Reasoning("", ""), Image("image/png", body), Audio("audio/wav", body), Document("n", "text/plain", body),
+		Text(""), Reasoning("", ""), Image("image/png", body), {Type: AudioPart, MediaType: "audio/wav", Blob: body}, {Type: DocumentPart, Name: "n", MediaType: "text/plain", Blob: body},
 		ToolCall("1", "n", nil), ToolResult("1", "n"), InterruptedResult("1", "n"), Opaque("k", nil),
 	} {
 		if err := p.check(); err != nil {

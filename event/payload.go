@@ -46,8 +46,8 @@ func Validate(p Payload) error {
 	return invalidPayload(v.Validate())
 }
 
-// BlobsOf lists the blobs a payload refers to, in any order.
-func BlobsOf(p Payload) []Digest {
+// blobsOf lists the blobs a payload refers to, in any order.
+func blobsOf(p Payload) []Digest {
 	if u, ok := p.(blobUser); ok && !isNil(p) {
 		return u.Blobs()
 	}
@@ -70,7 +70,7 @@ func (e *Event) encode(p Payload) {
 		return
 	}
 	e.Type = p.EventType()
-	data, err := json.Marshal(p, jsontext.PreserveRawStrings(true))
+	data, err := json.Marshal(p, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		e.own().fault = fmt.Errorf("%w: %s: %w", ErrInvalidPayload, e.Type, err)
 		return
@@ -81,7 +81,7 @@ func (e *Event) encode(p Payload) {
 			e.own().fault = err
 		}
 	}
-	if blobs := BlobsOf(p); len(blobs) > 0 {
+	if blobs := blobsOf(p); len(blobs) > 0 {
 		e.own().blobs = sortDigests(blobs)
 	}
 }
@@ -188,13 +188,13 @@ func (e *Event) content() jsontext.Value {
 // members that redaction kept. Erased members are zero. A newer payload version is a
 // *VersionError, another shape ErrInvalidPayload.
 func DecodeKept[T any](e *Event) (T, error) {
-	p, err := DecodeShared[T](e)
+	p, err := decodeShared[T](e)
 	return *p, err
 }
 
-// DecodeShared is DecodeKept without a copy: other callers may get the same payload. Do not
-// modify it. It is never nil.
-func DecodeShared[T any](e *Event) (*T, error) {
+// decodeShared is DecodeKept without a copy: other callers may get the same payload. It is
+// never nil.
+func decodeShared[T any](e *Event) (*T, error) {
 	if e == nil {
 		return new(T), nilArgument("the event of DecodeKept")
 	}

@@ -115,7 +115,7 @@ func same(t *testing.T, p Payload, e *Event) {
 		t.Fatalf("encoded again:\n%s\n%s", e.Data, again.Data)
 	}
 	for _, d := range e.Blobs() {
-		if _, err := ParseDigest(string(d)); err != nil {
+		if err := d.Check(); err != nil {
 			t.Fatalf("needs a blob that is none: %v\n%s", err, e.Data)
 		}
 	}

@@ -5,18 +5,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
-)
-
-// Metadata of copied events (docs/FORMAT.md, chapter 7). Redaction keeps it.
-const (
-	// ForkOriginKey names the original of a copied event: an Origin.
-	ForkOriginKey = "fork_origin"
-	// CopyOfKey is on a copy's first event: a CopyOrigin.
-	CopyOfKey = "copy_of"
-	// InheritedKey marks a copied event; its cost and usage count in the original
-	// only.
-	InheritedKey = "inherited"
 )
 
 // Origin is the event that another one is a copy of.
@@ -26,17 +16,10 @@ type Origin struct {
 	Seq     int64     `json:"seq,omitzero"`
 }
 
-// CopyOrigin names the session that another session is a copy of. If the head of the
-// copy is before Through, the copy is not finished.
-type CopyOrigin struct {
-	Session string `json:"session_id,omitzero"`
-	Through int64  `json:"through,omitzero"`
-}
-
 // Origin is the event that e is a copy of. ok is false if e is not a copy, or does
 // not name the original.
 func (e *Event) Origin() (Origin, bool) {
-	value, ok := e.MetadataValue(ForkOriginKey)
+	value, ok := e.MetadataValue(mark.ForkOrigin)
 	if !ok {
 		return Origin{}, false
 	}
@@ -47,30 +30,34 @@ func (e *Event) Origin() (Origin, bool) {
 // Copied reports whether e is a copy of another session's event. A copy shapes no
 // tree.
 func (e *Event) Copied() bool {
-	_, ok := e.MetadataValue(ForkOriginKey)
+	_, ok := e.MetadataValue(mark.ForkOrigin)
 	return ok
 }
 
-// CopyOrigin is the session that a copy which begins with e was made of.
-func (e *Event) CopyOrigin() (o CopyOrigin, ok bool) {
-	value, ok := e.MetadataValue(CopyOfKey)
-	return o, ok && json.Unmarshal(value, &o) == nil && o.Session != ""
+// CopyOrigin returns the session that a copy which begins with e was made of. If the head
+// of the copy is before seq through, the copy is not finished. ok is false if no copy
+// begins with e.
+func (e *Event) CopyOrigin() (session string, through int64, ok bool) {
+	var c mark.Copy
+	value, ok := e.MetadataValue(mark.CopyOf)
+	ok = ok && json.Unmarshal(value, &c) == nil && c.Session != ""
+	return c.Session, c.Through, ok
 }
 
 // Inherited reports whether the cost and usage of e count in the original.
-func (e *Event) Inherited() bool { return e.hasMark(InheritedKey) }
+func (e *Event) Inherited() bool { return e.hasMark(mark.Inherited) }
 
 // provenance is the metadata of a copy that redaction keeps: it has no content.
 type provenance struct {
-	Origin    Origin     `json:"fork_origin,omitzero"`
-	CopyOf    CopyOrigin `json:"copy_of,omitzero"`
-	Inherited bool       `json:"inherited,omitzero"`
+	Origin    Origin    `json:"fork_origin,omitzero"`
+	CopyOf    mark.Copy `json:"copy_of,omitzero"`
+	Inherited bool      `json:"inherited,omitzero"`
 }
 
 func (e *Event) provenance() (p provenance) {
-	decodeMember(e, ForkOriginKey, &p.Origin)
-	decodeMember(e, CopyOfKey, &p.CopyOf)
-	decodeMember(e, InheritedKey, &p.Inherited)
+	decodeMember(e, mark.ForkOrigin, &p.Origin)
+	decodeMember(e, mark.CopyOf, &p.CopyOf)
+	decodeMember(e, mark.Inherited, &p.Inherited)
 	return p
 }
 
@@ -90,7 +77,7 @@ const maxProvenance = 4 << 10
 // provenanceBytes is how many bytes of e's metadata say that e is a copy. They do
 // not count against the limit of metadata, unless there are too many: then it is 0.
 func (e *Event) provenanceBytes() (n int) {
-	for _, key := range []string{ForkOriginKey, CopyOfKey, InheritedKey} {
+	for _, key := range []string{mark.ForkOrigin, mark.CopyOf, mark.Inherited} {
 		if value, ok := e.MetadataValue(key); ok {
 			n += len(`,"":`) + len(key) + len(value)
 		}
@@ -124,8 +111,8 @@ func (e *Event) keptMetadata() jsontext.Value {
 	return value
 }
 
-// ErasedLoss is the reason of a lost event that replaces a redacted event.
-const ErasedLoss = "redacted"
+// erasedLoss is the reason of a lost event that replaces a redacted event.
+const erasedLoss = "redacted"
 
 // erased is the description of the replaced redacted event, in the extra member of a
 // lost event.
@@ -134,10 +121,12 @@ type erased struct {
 	Kept jsontext.Value `json:"kept"`
 }
 
-// ErasedExtra is the extra member of a lost event that replaces a redacted event of
-// type t.
-func ErasedExtra(t Type, kept jsontext.Value) (jsontext.Value, error) {
-	return json.Marshal(erased{t, kept})
+// SetErased says that the lost event replaces a redacted event of type t; kept are the
+// members that the redaction kept. It sets Reason and Extra.
+func (l *Loss) SetErased(t Type, kept jsontext.Value) (err error) {
+	l.Reason = erasedLoss
+	l.Extra, err = json.Marshal(erased{t, kept})
+	return err
 }
 
 // Effective is the event that a projection folds: the redacted event if e is a lost
@@ -160,8 +149,8 @@ func (e *Event) Effective() *Event {
 }
 
 func (l Loss) original() (original erased, ok bool) {
-	if l.Reason != ErasedLoss || len(l.Extra) == 0 || json.Unmarshal(l.Extra, &original) != nil {
+	if l.Reason != erasedLoss || len(l.Extra) == 0 || json.Unmarshal(l.Extra, &original) != nil {
 		return original, false
 	}
-	return original, original.Kept.Kind() == '{' && CheckType(original.Type) == nil && original.Type.Erasable()
+	return original, original.Kept.Kind() == '{' && checkType(original.Type) == nil && original.Type.Erasable()
 }

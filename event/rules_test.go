@@ -47,8 +47,8 @@ func TestPayloadRules(t *testing.T) {
 
 		{ContextEntry{Placement: InHistory}, ErrInvalidPayload, "parts"},
 		{ContextEntry{Placement: "above", Parts: text}, ErrInvalidPayload, "placement"},
-		{Compaction{Covers: Covers{From: 3, To: 2}}, ErrInvalidPayload, "covers"},
-		{Compaction{Covers: Covers{From: 0, To: 2}}, ErrInvalidPayload, "covers"},
+		{Compaction{Covers: Stretch{From: 3, To: 2}}, ErrInvalidPayload, "covers"},
+		{Compaction{Covers: Stretch{From: 0, To: 2}}, ErrInvalidPayload, "covers"},
 		{Compaction{Entries: []CompactionEntry{{}}}, ErrInvalidPayload, "entries"},
 		{Compaction{Entries: []CompactionEntry{{Seq: 1, Message: &Message{Role: User}}}}, ErrInvalidPayload, "entries"},
 		{Compaction{Entries: []CompactionEntry{{Seq: -1, Message: &Message{Role: User}}}}, ErrInvalidPayload, "entries"},
@@ -60,7 +60,7 @@ func TestPayloadRules(t *testing.T) {
 		{Op{Extra: extra}, ErrInvalidPayload, "extra"},
 
 		{Session{Updated: true, Parent: SessionParent{SessionID: "s"}}, ErrInvalidPayload, "parent"},
-		{Session{Labels: Labels{"l": nil}}, ErrInvalidPayload, "labels"},
+		{Session{Labels: map[string]*string{"l": nil}}, ErrInvalidPayload, "labels"},
 		{Session{Parent: SessionParent{Seq: -1}}, ErrInvalidPayload, "parent.seq"},
 		{TurnStart{Index: -1}, ErrInvalidPayload, "index"},
 		{TurnCompletion{}, ErrInvalidPayload, "status"},
@@ -129,7 +129,7 @@ func TestPayloadRules(t *testing.T) {
 		{AccountingFlush{}, ErrInvalidPayload, "ledger"},
 		{AccountingFlush{Ledger: "l", Total: -1}, ErrInvalidCost, "negative"},
 		{Loss{}, ErrInvalidPayload, "reason"},
-		{Loss{Reason: "r", Source: LossSource{Offset: -1}}, ErrInvalidPayload, "source.offset"},
+		{lossAt(-1), ErrInvalidPayload, "source.offset"},
 	} {
 		err := encodeStrictly(test.payload)
 		if !errors.Is(err, test.rule) || !errors.Is(err, ErrInvalid) {
@@ -209,5 +209,18 @@ func TestUnknownWordsAreCareful(t *testing.T) {
 		if got := fmt.Sprintf("%s, %s, %s", x.known, x.unknown, x.empty); got != x.want {
 			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
+	}
+}
+
+func lossAt(offset int64) Loss {
+	l := Loss{Reason: "r"}
+	l.Source.Offset = offset
+	return l
+}
+
+func TestNoPayloadHasNoBlobs(t *testing.T) {
+	var noPayload *Artifact
+	if blobs := append(blobsOf(nil), blobsOf(noPayload)...); blobs != nil {
+		t.Errorf("blobs of nil: %v", blobs)
 	}
 }

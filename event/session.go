@@ -2,8 +2,6 @@ package event
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
@@ -21,37 +19,14 @@ type Session struct {
 	Title string `json:"title,omitzero"`
 	Agent string `json:"agent,omitzero"`
 	// CWD is the working directory.
-	CWD    string        `json:"cwd,omitzero"`
-	Labels Labels        `json:"labels,omitzero"`
-	Source SessionSource `json:"source,omitzero"`
+	CWD string `json:"cwd,omitzero"`
+	// Labels map a name to a text; nil, in an update, removes the name.
+	Labels map[string]*string `json:"labels,omitzero"`
+	Source SessionSource      `json:"source,omitzero"`
 	// Parent is set in session_started only: the run that started this one.
 	Parent SessionParent `json:"parent,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
-}
-
-// Labels map a name to a text; nil, in an update, removes the name. They are
-// written in order of their names.
-type Labels map[string]*string
-
-// MarshalJSONTo writes the labels in order of their names.
-func (l Labels) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(l)) {
-		text := jsontext.Null
-		if l[name] != nil {
-			text = jsontext.String(*l[name])
-		}
-		if err := enc.WriteToken(jsontext.String(name)); err != nil {
-			return err
-		}
-		if err := enc.WriteToken(text); err != nil {
-			return err
-		}
-	}
-	return enc.WriteToken(jsontext.EndObject)
 }
 
 // SessionSource is the source of an imported session.

@@ -8,22 +8,20 @@ import (
 // StepStart is the payload of step_started: a model is about to be called.
 type StepStart struct {
 	// Step numbers the model calls of a turn.
-	Step        int         `json:"step"`
-	TurnID      ulid.ULID   `json:"turn_id,omitzero"`
-	Agent       string      `json:"agent,omitzero"`
-	Provider    string      `json:"provider,omitzero"`
-	Model       string      `json:"model,omitzero"`
-	PromptCache PromptCache `json:"prompt_cache,omitzero"`
+	Step     int       `json:"step"`
+	TurnID   ulid.ULID `json:"turn_id,omitzero"`
+	Agent    string    `json:"agent,omitzero"`
+	Provider string    `json:"provider,omitzero"`
+	Model    string    `json:"model,omitzero"`
+	// PromptCache identifies the part of the request that a provider may have cached.
+	PromptCache struct {
+		PrefixHash     string `json:"prefix_hash,omitzero"`
+		ToolSchemaHash string `json:"tool_schema_hash,omitzero"`
+	} `json:"prompt_cache,omitzero"`
 	// RequestDigest identifies the request, which is not stored.
 	RequestDigest Digest `json:"request_digest,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
-}
-
-// PromptCache identifies the part of a request that a provider may have cached.
-type PromptCache struct {
-	PrefixHash     string `json:"prefix_hash,omitzero"`
-	ToolSchemaHash string `json:"tool_schema_hash,omitzero"`
 }
 
 // EventType is step_started.

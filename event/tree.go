@@ -151,24 +151,3 @@ func (t Tree) Leads(seq, through int64) bool {
 func (t Tree) find(seq int64) (i int, ok bool) {
 	return slices.BinarySearchFunc(t, seq, func(m Move, seq int64) int { return cmp.Compare(m.Seq, seq) })
 }
-
-// Walk follows a path backward through events that come newest first. Events of
-// other branches may be among them.
-type Walk struct {
-	// Next is the seq of the next event of the path; 0 at its start. Set it to the
-	// last event of the path before the first step.
-	Next int64
-}
-
-// Step reports whether e is the next event of the path. If so, the walk moves to the
-// parent of e.
-func (w *Walk) Step(e *Event) (onPath bool, err error) {
-	if e == nil {
-		return false, nilArgument("the event of Walk.Step")
-	}
-	if e.Seq != w.Next {
-		return false, nil
-	}
-	w.Next, err = e.Parent()
-	return true, err
-}

@@ -9,10 +9,10 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// MaxDepth is how deep the objects and arrays of an event's data, and of its
+// maxDepth is how deep the objects and arrays of an event's data, and of its
 // metadata, may be nested. Programs that embed the data of events, as snapshots
 // and requests do, can then still be read by parsers that stop at 10,000 levels.
-const MaxDepth = 1024
+const maxDepth = 1024
 
 // CheckSessionID says why id cannot be a session id, with ErrInvalidSession: ids
 // are 1 to 200 bytes of UTF-8 without control characters.
@@ -23,9 +23,9 @@ func CheckSessionID(id string) error {
 	return nil
 }
 
-// CheckType says why t cannot be an event type, with ErrInvalidType: types are 1
+// checkType says why t cannot be an event type, with ErrInvalidType: types are 1
 // to 128 bytes of UTF-8 without control characters.
-func CheckType(t Type) error {
+func checkType(t Type) error {
 	if err := line.CheckName(string(t), line.MaxType); err != nil {
 		return fmt.Errorf("%w %q: %w", ErrInvalidType, line.Clip(string(t)), err)
 	}
@@ -44,7 +44,7 @@ func (e *Event) Normalize() error {
 	if e.rare != nil && e.rare.fault != nil && e.Data == nil {
 		return e.rare.fault // New could not encode the payload
 	}
-	if err := CheckType(e.Type); err != nil {
+	if err := checkType(e.Type); err != nil {
 		return err
 	}
 	if year := e.Timestamp.UTC().Year(); year < 1 || year > 9999 {
@@ -96,15 +96,15 @@ func (e *Event) compactData() error {
 // checkDepth refuses values that are nested too deeply. A snapshot embeds the data
 // of other events, so it may be deeper.
 func (e *Event) checkDepth() error {
-	most := MaxDepth
+	most := maxDepth
 	if e.Type.Name() == ProjectionSnapshotted {
-		most = 2 * MaxDepth
+		most = 2 * maxDepth
 	}
 	if rawjson.Deeper(e.Data, most) {
 		return fmt.Errorf("%w: nested more than %d levels", ErrInvalidData, most)
 	}
-	if rawjson.Deeper(e.Metadata, MaxDepth) || rawjson.Deeper(e.Extras(), MaxDepth) {
-		return fmt.Errorf("%w: nested more than %d levels", ErrInvalidMetadata, MaxDepth)
+	if rawjson.Deeper(e.Metadata, maxDepth) || rawjson.Deeper(e.Extras(), maxDepth) {
+		return fmt.Errorf("%w: nested more than %d levels", ErrInvalidMetadata, maxDepth)
 	}
 	return nil
 }
@@ -112,8 +112,8 @@ func (e *Event) checkDepth() error {
 // AddBlobs adds blobs that the event needs and its payload does not list.
 func (e *Event) AddBlobs(digests ...Digest) error {
 	for _, d := range digests {
-		if _, err := ParseDigest(string(d)); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidBlob, err)
+		if err := d.Check(); err != nil {
+			return err
 		}
 	}
 	if e.checkBlobs(digests) == nil {

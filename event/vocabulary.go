@@ -179,7 +179,7 @@ func decodeStrictly(data jsontext.Value, payload any) error {
 		return errNoObject
 	}
 	if m, ok := payload.(*Message); ok { // it has no ULIDs
-		return UnmarshalMessage(data, m)
+		return unmarshalMessage(data, m)
 	}
 	return json.Unmarshal(data, payload, strictIDs)
 }

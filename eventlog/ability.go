@@ -257,7 +257,7 @@ type (
 	// Searcher keeps an index of the text of events.
 	Searcher interface {
 		// Search yields every event that may match, of the events stored when Search
-		// began. An event may match if its folded text (event.TextReader, event.Fold)
+		// began. An event may match if its folded text (searchtext.Reader, searchtext.Fold)
 		// contains all folded terms, or if its text is unknown. If session is not "",
 		// Search yields only its own events up to seq to; 0 is no bound. Sessions come
 		// in the order of ByActivity. A session may come in several parts, the newest

@@ -61,8 +61,8 @@ func (l *Log) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, erro
 	if err := l.usable(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := event.ParseDigest(string(d)); err != nil {
-		return nil, fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	blobs, err := l.blobs()
 	if err != nil {

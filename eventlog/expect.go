@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -61,7 +62,7 @@ func (x Expect) Durable() Expect {
 
 // Lenient is for imports: Append enforces the rules of structure only. It stores an
 // event that breaks a rule of conversation and names the rule in the event's metadata
-// (event.BrokenKey). It accepts unknown types.
+// (mark.Broken). It accepts unknown types.
 func (x Expect) Lenient() Expect {
 	x.lenient = true
 	return x
@@ -208,7 +209,7 @@ func sameContent(stored *event.Event, en *entry) bool {
 
 // masked is Event.Masked, with a fast answer for events without the member.
 func masked(e *event.Event) bool {
-	return bytes.Contains(e.Metadata, []byte(`"`+event.MaskedKey+`"`)) && e.Masked()
+	return bytes.Contains(e.Metadata, []byte(`"`+mark.Masked+`"`)) && e.Masked()
 }
 
 func storedDigest(e *event.Event) event.Digest {
@@ -220,12 +221,12 @@ func storedDigest(e *event.Event) event.Digest {
 
 // withoutBroken is metadata without the names of broken rules, which Append adds.
 func withoutBroken(metadata jsontext.Value) jsontext.Value {
-	if !bytes.Contains(metadata, []byte(`"`+event.BrokenKey+`"`)) {
+	if !bytes.Contains(metadata, []byte(`"`+mark.Broken+`"`)) {
 		return metadata
 	}
 	members, err := rawjson.Members(metadata)
 	if err != nil {
 		return metadata
 	}
-	return rawjson.NonEmpty(slices.DeleteFunc(members, func(m rawjson.Member) bool { return m.Name == event.BrokenKey }))
+	return rawjson.NonEmpty(slices.DeleteFunc(members, func(m rawjson.Member) bool { return m.Name == mark.Broken }))
 }

@@ -214,7 +214,7 @@ func writeBodies(g *goldenLog, _ string) {
 	for call := range 2 {
 		g.append(session, g.event(event.StepStart{Step: call, Model: "sample-large"}))
 		var events []event.Event
-		for _, op := range []event.Op{{Kind: event.RawRequest, Text: `{"model":"sample-large"}`}, {Kind: event.RawResponse, Text: "data: [DONE]\n\n"}} {
+		for _, op := range []event.Op{{Kind: "raw_request", Text: `{"model":"sample-large"}`}, {Kind: "raw_response", Text: "data: [DONE]\n\n"}} {
 			body, err := g.PutBlob(g.Context(), strings.NewReader(fmt.Sprint(call, op.Text)))
 			if err != nil {
 				g.Fatal(err)

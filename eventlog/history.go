@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/backward"
 	"github.com/convlog/convlog/internal/line"
 )
 
@@ -81,14 +82,14 @@ func (l *Log) checkFork(ctx context.Context, session string, f *event.Fork) erro
 // openCalls are the pending tool calls at the end of the active path. They are exact
 // for the events since restart; searchBack adds older events.
 type openCalls struct {
-	set event.PendingCalls
+	set backward.Calls
 	// walk is at the newest event of the path that the set does not have yet.
-	walk event.Walk
+	walk backward.Walk
 }
 
 // restart forgets all calls. The path ends with event seq.
 func (c *openCalls) restart(seq int64) {
-	*c = openCalls{set: event.PendingCalls{Complete: seq == 0}, walk: event.Walk{Next: seq}}
+	*c = openCalls{set: backward.Calls{Complete: seq == 0}, walk: backward.Walk{Next: seq}}
 }
 
 // isPending reports whether a call is pending after the staged events. It reads

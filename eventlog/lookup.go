@@ -85,8 +85,8 @@ func RelationsOf(first *event.Event) []string {
 	if copied {
 		names = append(names, origin.Session)
 	}
-	if of, whole := parsed.CopyOrigin(); whole {
-		names = append(names, of.Session)
+	if original, _, whole := parsed.CopyOrigin(); whole {
+		names = append(names, original)
 	}
 	parent, known := parentOf(&parsed)
 	if err != nil || !known && !copied {

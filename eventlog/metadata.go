@@ -36,8 +36,9 @@ func WithMetadata(ctx context.Context, metadata map[string]any) context.Context 
 		err = fmt.Errorf("%w: %w", event.ErrInvalidMetadata, err)
 		return context.WithValue(ctx, metadataKey{}, contextMetadata{err: err})
 	}
-	merged, err := event.MergeMetadata(outer.value, value)
-	return context.WithValue(ctx, metadataKey{}, contextMetadata{value: merged, err: err})
+	merged := event.Event{Metadata: value}
+	err = merged.MergeMetadata(outer.value)
+	return context.WithValue(ctx, metadataKey{}, contextMetadata{value: merged.Metadata, err: err})
 }
 
 // metadataFrom returns the metadata of a context: an object, or nil.

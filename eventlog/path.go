@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/backward"
 )
 
 // Path returns the path that ends with the event at seq: the seqs of its events, as
@@ -58,7 +59,7 @@ func (l *Log) ownFrom(ctx context.Context, session string, from int64) (int64, e
 // pathBackward yields the events of the path from seq end back to seq from. It reads
 // only events that it yields, and short gaps between them.
 func (l *Log) pathBackward(ctx context.Context, session string, end, from int64, yield func(event.Event, error) bool) {
-	for walk := (event.Walk{Next: end}); walk.Next >= from; {
+	for walk := (backward.Walk{Next: end}); walk.Next >= from; {
 		at := walk.Next
 		for e, err := range l.lineage(ctx, session, Span{From: from, To: walk.Next, Backward: true}, false) {
 			if err != nil {

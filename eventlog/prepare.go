@@ -58,11 +58,9 @@ func (l *Log) complete(ctx context.Context, session string, en *entry, inherited
 		en.Timestamp = l.opts.Now()
 	}
 	if len(inherited) > 0 {
-		merged, err := event.MergeMetadata(inherited, en.Metadata)
-		if err != nil {
+		if err := en.MergeMetadata(inherited); err != nil {
 			return err
 		}
-		en.Metadata = merged
 	}
 	if l.opts.Hook != nil {
 		if err := l.opts.Hook(ctx, session, &en.Event); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/sealed"
 )
 
 // sessionState is the leader's memory of a session between its appends, so that an
@@ -214,15 +215,16 @@ func (s *stagedEvents) begin(head event.Head, single bool) {
 // add makes the line of an event that follows prev, and stages the event.
 func (s *stagedEvents) add(l *line.Line, prev event.Hash, salt [16]byte) {
 	s.buf = l.Append(s.buf, line.Hash(prev), salt)
-	e := event.FromLine(l)
+	s.events = append(s.events, event.Event{})
+	e := &s.events[len(s.events)-1]
+	sealed.Fill(e, l)
 	s.head = e.Head()
-	if len(s.events) > 0 || l.More > 0 || !s.single { // else no other id can repeat it
+	if len(s.events) > 1 || l.More > 0 || !s.single { // else no other id can repeat it
 		if s.ids == nil {
 			s.ids = map[ulid.ULID]int64{}
 		}
 		s.ids[e.ID] = e.Seq
 	}
-	s.events = append(s.events, e)
 }
 
 // stagedMark is a point that reset returns to.

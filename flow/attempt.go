@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // run runs effects at the same time, at most limit at a time if limit > 0. It records each
@@ -343,7 +344,7 @@ func (t *turn) recordedError(err error) *event.EffectError {
 	return &event.EffectError{Code: codeFailed, Message: clean(err)}
 }
 
-func clean(err error) string { return event.CleanText(err.Error()) }
+func clean(err error) string { return searchtext.Clean(err.Error()) }
 
 // fail records that an attempt failed, and when the next one is due.
 func (t *turn) fail(ctx context.Context, x *effect, run *running, failed error, delay time.Duration) error {

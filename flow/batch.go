@@ -100,7 +100,7 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 			return nil, t.stopLocked(fmt.Errorf("session %q: effect %s %q: %w", t.r.session, ordinal, x.name, err))
 		}
 		if x.settled == nil && x.key == "" {
-			x.key, x.nonce = t.key(ordinal), event.NewNonce()
+			x.key, x.nonce = t.key(ordinal), newNonce()
 		}
 		effects[i] = x
 	}

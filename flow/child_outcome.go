@@ -28,6 +28,10 @@ func (c *child) outcome(answer *event.Message, spend projection.Spend) {
 	c.run.after = append(c.run.after, event.New(c.event(done)), event.New(c.event(merged)))
 }
 
+// workspaceFile is the kind of an artifact that refers to a file of the program's workspace.
+// A child run does not pass it on to its parent.
+const workspaceFile = "workspace_file_ref"
+
 // artifacts are the artifacts that the child made, without references to workspace files.
 func (c *child) artifacts() (made []event.Artifact) {
 	c.runner.mu.Lock()
@@ -35,7 +39,7 @@ func (c *child) artifacts() (made []event.Artifact) {
 	info, _ := projection.State(c.runner.live, projection.Info())
 	list, _ := projection.State(c.runner.live, projection.Artifacts())
 	for _, x := range list.Items {
-		if x.Redacted || x.Seq <= info.Fork.Seq || x.Kind == event.WorkspaceFile {
+		if x.Redacted || x.Seq <= info.Fork.Seq || x.Kind == workspaceFile {
 			continue
 		}
 		a := x.Artifact

@@ -45,7 +45,7 @@ func newFamily(t *testing.T) *family {
 		if err := t.SetArtifact(ctx, event.Artifact{Name: "receipt"}, []byte("the receipt")); err != nil {
 			return err
 		}
-		if err := t.SetArtifact(ctx, event.Artifact{Name: "file", Kind: event.WorkspaceFile, URI: "a.txt"}, nil); err != nil {
+		if err := t.SetArtifact(ctx, event.Artifact{Name: "file", Kind: "workspace_file_ref", URI: "a.txt"}, nil); err != nil {
 			return err
 		}
 		return t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text(paid)}})

@@ -40,6 +40,12 @@ func KeepRaw(ctx context.Context, c RawCall) bool {
 	return true
 }
 
+// The kinds of an op_logged event with the body of a model call.
+const (
+	rawRequest  = "raw_request"
+	rawResponse = "raw_response"
+)
+
 // rawEvents stores the bodies that were captured in an attempt. A body that cannot be
 // stored is an error in its event, and not of the effect.
 func (t *turn) rawEvents(ctx context.Context, x *running) (events []event.Event) {
@@ -49,10 +55,10 @@ func (t *turn) rawEvents(ctx context.Context, x *running) (events []event.Event)
 	for i := range calls {
 		c := &calls[i]
 		if c.Request.Bytes > 0 {
-			events = append(events, t.rawEvent(ctx, x, event.RawRequest, &c.Request, 0))
+			events = append(events, t.rawEvent(ctx, x, rawRequest, &c.Request, 0))
 		}
 		if c.Response.Bytes > 0 || c.Status > 0 {
-			events = append(events, t.rawEvent(ctx, x, event.RawResponse, &c.Response, c.Status))
+			events = append(events, t.rawEvent(ctx, x, rawResponse, &c.Response, c.Status))
 		}
 	}
 	return events

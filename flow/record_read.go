@@ -153,7 +153,7 @@ func (r *records) add(i int) error {
 }
 
 func (r *records) addIntent(e *event.Event) error {
-	p, err := event.DecodeShared[event.EffectIntent](e)
+	p, err := event.DecodeKept[event.EffectIntent](e)
 	if err != nil || p.TurnID != r.turn {
 		return err
 	}
@@ -165,13 +165,13 @@ func (r *records) addIntent(e *event.Event) error {
 		x.begun = e.Seq + int64(e.More())
 	}
 	if x.done == nil {
-		x.intent, x.intended, x.inherited, x.retryAt = p, e.Seq, !r.own(e), time.Time{}
+		x.intent, x.intended, x.inherited, x.retryAt = &p, e.Seq, !r.own(e), time.Time{}
 	}
 	return nil
 }
 
 func (r *records) addCompletion(e *event.Event) error {
-	p, err := event.DecodeShared[event.EffectCompletion](e)
+	p, err := event.DecodeKept[event.EffectCompletion](e)
 	if err != nil || p.TurnID != r.turn {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *records) addCompletion(e *event.Event) error {
 		x.done, x.retryAt, x.failures = nil, p.RetryAt, 0
 	case x.done != nil:
 	case p.RetryAt.IsZero():
-		x.done, x.doneEvent = p, e
+		x.done, x.doneEvent = &p, e
 		r.spent.use(p.Usage)
 	case x.intent != nil:
 		x.retryAt = p.RetryAt

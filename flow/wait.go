@@ -113,7 +113,7 @@ func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
 	x := &effect{spec: spec{kind: kindWait, name: kindWait, arguments: quoted(p.ID), class: event.EffectPure},
-		ordinal: strconv.Itoa(t.next), attempt: 1, nonce: event.NewNonce()}
+		ordinal: strconv.Itoa(t.next), attempt: 1, nonce: newNonce()}
 	x.key, x.rec = t.key(x.ordinal), t.rec.at[x.ordinal]
 	if err := t.compareStep(kindWait, false, 1); err != nil {
 		return settled{}, err

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -67,27 +68,27 @@ func copyRest(fresh, e *event.Event) error {
 			return err
 		}
 	}
-	return mark(fresh, event.Origin{Session: e.SessionID, ID: e.ID, Seq: e.Seq}, e.Cost > 0 || accounted[e.Type.Name()])
+	return markOrigin(fresh, event.Origin{Session: e.SessionID, ID: e.ID, Seq: e.Seq}, e.Cost > 0 || accounted[e.Type.Name()])
 }
 
-// mark writes into a copy's metadata which event it is a copy of, and whether its
+// markOrigin writes into a copy's metadata which event it is a copy of, and whether its
 // cost and usage count there.
-func mark(fresh *event.Event, origin event.Origin, inherited bool) error {
+func markOrigin(fresh *event.Event, origin event.Origin, inherited bool) error {
 	value, err := json.Marshal(origin)
 	if err != nil {
 		return err
 	}
 	if len(fresh.Metadata) == 0 { // the usual case, without parsing; the result is the same
-		fresh.Metadata = slices.Concat([]byte(`{"`+event.ForkOriginKey+`":`), value, inheritedEnds[inherited])
+		fresh.Metadata = slices.Concat([]byte(`{"`+mark.ForkOrigin+`":`), value, inheritedEnds[inherited])
 		return nil
 	}
-	if err := fresh.SetMetadata(event.ForkOriginKey, jsontext.Value(value)); err != nil || !inherited {
+	if err := fresh.SetMetadata(mark.ForkOrigin, jsontext.Value(value)); err != nil || !inherited {
 		return err
 	}
-	return fresh.SetMetadata(event.InheritedKey, true)
+	return fresh.SetMetadata(mark.Inherited, true)
 }
 
-var inheritedEnds = map[bool][]byte{true: []byte(`,"` + event.InheritedKey + `":true}`), false: {'}'}}
+var inheritedEnds = map[bool][]byte{true: []byte(`,"` + mark.Inherited + `":true}`), false: {'}'}}
 
 // blobsOf are the blobs that an event needs besides its spilled data.
 func blobsOf(e *event.Event) []event.Digest {
@@ -102,11 +103,12 @@ func lostCopyOf(e *event.Event, r *renaming) (event.Event, error) {
 	if err != nil {
 		return event.Event{}, err
 	}
-	extra, err := event.ErasedExtra(e.Type, kept)
-	if err != nil {
+	var loss event.Loss
+	loss.Source.SessionID = e.SessionID
+	if err := loss.SetErased(e.Type, kept); err != nil {
 		return event.Event{}, err
 	}
-	lost := event.New(event.Loss{Reason: event.ErasedLoss, Source: event.LossSource{SessionID: e.SessionID}, Extra: extra})
+	lost := event.New(loss)
 	lost.Timestamp, lost.Cost = e.Timestamp, e.Cost
 	return lost, nil
 }

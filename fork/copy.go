@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -127,7 +128,7 @@ func (c *copier) add(ctx context.Context, e *event.Event, through int64) error {
 	fresh, err := copyOf(e, &c.renaming)
 	if err == nil && e.Seq == 1 {
 		c.first = fresh.ID
-		err = fresh.SetMetadata(event.CopyOfKey, event.CopyOrigin{Session: c.source, Through: through})
+		err = fresh.SetMetadata(mark.CopyOf, mark.Copy{Session: c.source, Through: through})
 	}
 	if err == nil {
 		err = c.copyBlobs(ctx, e)

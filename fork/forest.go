@@ -172,8 +172,8 @@ func NodeOf(info eventlog.SessionInfo) *Node {
 		n.Origin = &Origin{Kind: KindFork, Parent: f.Parent, Seq: f.Seq, Label: f.Label, Reason: f.Reason, ChildID: f.Child.ChildID}
 		return n
 	}
-	if origin, copied := first.CopyOrigin(); copied {
-		n.Origin = &Origin{Kind: KindCopy, Parent: origin.Session, Seq: origin.Through, Partial: info.Last.Seq < origin.Through}
+	if original, through, copied := first.CopyOrigin(); copied {
+		n.Origin = &Origin{Kind: KindCopy, Parent: original, Seq: through, Partial: info.Last.Seq < through}
 		return n
 	}
 	if first.Type.Name() == event.SessionStarted {

@@ -35,7 +35,7 @@ type Record struct {
 	Repaired bool
 }
 
-// MaxDepth is the deepest nesting of a record. It is below event.MaxDepth, because
+// MaxDepth is the deepest nesting of a record. It is below 1,024, the limit of an event, because
 // an event adds some levels around its record.
 const MaxDepth = 1000
 

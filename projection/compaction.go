@@ -80,7 +80,7 @@ func (h *HistoryState) clear(c *compaction) {
 
 // replaces reports whether c does more than clear results.
 func (c *compaction) replaces() bool {
-	return c.Replace || c.Covers != (event.Covers{}) || len(c.Entries) > 0 || len(c.Cleared) == 0
+	return c.Replace || c.Covers != (event.Stretch{}) || len(c.Entries) > 0 || len(c.Cleared) == 0
 }
 
 // covers reports whether c removes the item.
@@ -101,9 +101,9 @@ func (c *compaction) literals() (entries []item, err error) {
 	covered := c.Covers
 	switch {
 	case c.Replace:
-		covered = event.Covers{From: 1, To: c.seq}
-	case covered == (event.Covers{}):
-		covered = event.Covers{From: c.seq, To: c.seq}
+		covered = event.Stretch{From: 1, To: c.seq}
+	case covered == (event.Stretch{}):
+		covered = event.Stretch{From: c.seq, To: c.seq}
 	}
 	literal := func(kind itemKind, data jsontext.Value) {
 		entries = append(entries, item{kind: kind, seq: c.seq, data: data, covers: covered})

@@ -93,7 +93,7 @@ func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c e
 // check compacts a copy of the history and compares the two.
 func (h *HistoryState) check(c *event.Compaction, e event.Event, head int64) error {
 	switch {
-	case len(c.Entries) == 0 && c.Summary == "" && (len(c.Cleared) == 0 || c.Replace || c.Covers != (event.Covers{})):
+	case len(c.Entries) == 0 && c.Summary == "" && (len(c.Cleared) == 0 || c.Replace || c.Covers != (event.Stretch{})):
 		return &CompactionError{Err: ErrEmptyCompaction}
 	case c.Covers.To > head:
 		return &CompactionError{Err: ErrNotInHistory, Seq: c.Covers.To}

@@ -99,7 +99,7 @@ func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error
 	if err != nil {
 		return event.Compaction{}, err
 	}
-	c := event.Compaction{Strategy: "keep_turns", Covers: event.Covers{From: 1, To: start - 1}, Summary: summary}
+	c := event.Compaction{Strategy: "keep_turns", Covers: event.Stretch{From: 1, To: start - 1}, Summary: summary}
 	covered := 0
 	for it := range h.items.each() {
 		if start <= 1 || !it.event() || it.kind == freezeItem || !(&compaction{Compaction: c}).covers(it) {

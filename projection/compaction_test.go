@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-func covers(from, to int64) event.Covers { return event.Covers{From: from, To: to} }
+func covers(from, to int64) event.Stretch { return event.Stretch{From: from, To: to} }
 
 func ref(seq int64) event.CompactionEntry { return event.CompactionEntry{Seq: seq} }
 

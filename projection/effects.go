@@ -65,7 +65,7 @@ func effectPlace(key string, turn ulid.ULID, ordinal string) lookupKey {
 
 // intend folds an effect_intended. The intent of a completed effect is void.
 func (s *ControlState) intend(e *event.Event) error {
-	p, err := event.DecodeShared[event.EffectIntent](e)
+	p, err := event.DecodeKept[event.EffectIntent](e)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (s *ControlState) intend(e *event.Event) error {
 // complete folds an effect_completed. The first one without retry_at is the result. One
 // with retry_at ends the open attempt, or takes the result of its attempt back.
 func (s *ControlState) complete(e *event.Event) error {
-	p, err := event.DecodeShared[event.EffectCompletion](e)
+	p, err := event.DecodeKept[event.EffectCompletion](e)
 	if err != nil {
 		return err
 	}
-	place := s.placeOf(p)
+	place := s.placeOf(&p)
 	if i := s.done.find(&s.Done, place); i >= 0 {
 		if !p.RetryAt.IsZero() && max(p.Attempt, 1) == s.Done[i].Attempt {
 			s.done.remove(&s.Done, place)
@@ -94,7 +94,7 @@ func (s *ControlState) complete(e *event.Event) error {
 		return nil
 	}
 	if !p.RetryAt.IsZero() {
-		s.endAttempt(place, p)
+		s.endAttempt(place, &p)
 		return nil
 	}
 	open := s.effects.remove(&s.Effects, place)

@@ -66,7 +66,7 @@ func ExampleLoad() {
 	show(entries)
 
 	if _, err := projection.Compact(ctx, log, "refund", event.Compaction{
-		Covers: event.Covers{From: 1, To: 3}, Summary: "The user asked for order A1001, which was sent.",
+		Covers: event.Stretch{From: 1, To: 3}, Summary: "The user asked for order A1001, which was sent.",
 	}); err != nil {
 		panic(err)
 	}

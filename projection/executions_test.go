@@ -76,7 +76,7 @@ func TestExecutionsUntilTheirResults(t *testing.T) {
 				foldHistory(t, &h, seq-1, event.StepStart{})
 				rendered, open = append(rendered, open...), nil
 			case 'c':
-				foldHistory(t, &h, seq-1, event.Compaction{Summary: "s", Covers: event.Covers{From: 1, To: seq / 2}})
+				foldHistory(t, &h, seq-1, event.Compaction{Summary: "s", Covers: event.Stretch{From: 1, To: seq / 2}})
 				open = slices.DeleteFunc(append(rendered, open...), func(x execution) bool { return x.seq <= seq/2 })
 				rendered = nil
 			case 'k':

@@ -75,7 +75,7 @@ type item struct {
 	seq  int64
 	data jsontext.Value
 	// covers is the range of events that a literal replaces.
-	covers event.Covers
+	covers event.Stretch
 }
 
 // itemOf returns the item of an event, with the payload.

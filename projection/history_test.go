@@ -165,7 +165,7 @@ func TestARenderedRequestStays(t *testing.T) {
 		s.sees("1 user {rules} one", "2 user hello", "3 assistant call:a",
 			"0 tool result:a=[interrupted: the call gave no result] <interrupted>",
 			"5 assistant more", "6 user {rules} two", "7 user [late result of call a] late <late>")
-		s.add(event.Compaction{Covers: event.Covers{From: 2, To: 2}, Summary: "they greeted"})
+		s.add(event.Compaction{Covers: event.Stretch{From: 2, To: 2}, Summary: "they greeted"})
 		s.sees("1 user {rules} one", "6 user {rules} two", "0 user they greeted", "3 assistant call:a more", "7 tool result:a=late")
 	})
 }

@@ -226,7 +226,7 @@ func (m *Meter) free(e *event.Event) (free bool, err error) {
 	case event.EffectIntended:
 		return true, m.intendEffect(e)
 	case event.EffectCompleted:
-		p, err := event.DecodeShared[event.EffectCompletion](e)
+		p, err := event.DecodeKept[event.EffectCompletion](e)
 		if err != nil || !p.Usage.IsZero() {
 			return false, nil
 		}
@@ -242,7 +242,7 @@ func (m *Meter) free(e *event.Event) (free bool, err error) {
 
 func (m *Meter) intendEffect(e *event.Event) error {
 	m.Flow = true
-	p, err := event.DecodeShared[event.EffectIntent](e)
+	p, err := event.DecodeKept[event.EffectIntent](e)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (m *Meter) intendEffect(e *event.Event) error {
 }
 
 func (r *meterEvent) completeEffect() error {
-	p, err := event.DecodeShared[event.EffectCompletion](r.e)
+	p, err := event.DecodeKept[event.EffectCompletion](r.e)
 	if err != nil {
 		return err
 	}

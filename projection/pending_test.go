@@ -166,7 +166,7 @@ func TestPendingCallsAreComplete(t *testing.T) {
 		arguments := jsontext.Value(`{"n":1}`)
 		do(g, event.TurnStart{Index: 4})
 		do(g, says(event.ToolCall("a", "tool", arguments), event.ToolCall("b", "tool", arguments), event.ToolCall("c", "tool", arguments), event.ToolCall("d", "other", nil)))
-		nonce := event.NewNonce()
+		nonce := "00112233445566778899aabbccddeeff"
 		digest, err := event.ArgumentsDigest(nonce, arguments)
 		g.Allow(err)
 		do(g, event.EffectIntent{Key: "k1", Name: "tool", Class: event.EffectUnsafeOnce, Nonce: nonce, ArgumentsDigest: digest})

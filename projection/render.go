@@ -160,7 +160,9 @@ func (it *item) decodeInto(p *piece) error {
 		return it.decodeRedacted(p)
 	}
 	if it.kind != contextItem {
-		return event.UnmarshalMessage(it.data, &p.message)
+		var err error
+		p.message, err = event.DecodeKept[event.Message](&event.Event{Seq: it.seq, Type: event.MessageAdded, Data: it.data})
+		return err
 	}
 	var c event.ContextEntry
 	err := json.Unmarshal(it.data, &c)

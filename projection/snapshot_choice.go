@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/backward"
 )
 
 // snapshotChoice chooses the snapshots that a load starts from. It reads the lineage
@@ -34,8 +35,8 @@ type snapshotChoice struct {
 	folds []*loadFold
 	last  lastSnapshot
 	tail  tail
-	walk  event.Walk // along the active path, newest first
-	next  int64      // the seq of the next event to read
+	walk  backward.Walk // along the active path, newest first
+	next  int64         // the seq of the next event to read
 	// deferred are the snapshots of the path that were read while a fold had an
 	// unconfirmed snapshot, newest first.
 	deferred []int64

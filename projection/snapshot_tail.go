@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sealed"
 )
 
 // tailBuffer is how many bytes of events a tail keeps in memory. The load reads a
@@ -102,7 +103,7 @@ func (t *tail) list() []event.Event {
 // several folds.
 func remember(e *event.Event) {
 	if name := e.Type.Name(); name == event.EffectIntended || name == event.EffectCompleted {
-		e.Remember()
+		sealed.Remember(e)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/backward"
 )
 
 // Snapshotted is a snapshot event and its payload.
@@ -27,7 +28,7 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 			yield(Snapshotted{}, err)
 			return
 		}
-		path := event.Walk{Next: head.Seq}
+		path := backward.Walk{Next: head.Seq}
 		for e, err := range log.Read(ctx, session, eventlog.Between(0, head.Seq).Backward()) {
 			if err != nil {
 				yield(Snapshotted{}, err)

@@ -101,7 +101,7 @@ func TestBranchesInACircle(t *testing.T) {
 // The hash chain does not cover the kept members of a redacted snapshot. An error in
 // them is located.
 func TestAnErrorInARedactedSnapshotIsLocated(t *testing.T) {
-	e := event.New(event.Loss{Reason: event.ErasedLoss, Extra: []byte(`{"type":"projection_snapshotted","kept":{"index":"first"}}`)})
+	e := event.New(event.Loss{Reason: "redacted", Extra: []byte(`{"type":"projection_snapshotted","kept":{"index":"first"}}`)})
 	e.SessionID, e.Seq = "order-42", 7
 	_, err := projection.SnapshotOf(e.Effective())
 	if !errors.Is(err, event.ErrInvalidPayload) || !strings.Contains(err.Error(), `projection_snapshotted 7 of "order-42"`) {

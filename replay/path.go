@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/backward"
 )
 
 // ActivePath yields the events of a lineage that are on the active path, in the order
@@ -45,7 +46,7 @@ func pathOf(events iter.Seq2[event.Event, error], backward bool) iter.Seq2[event
 // pathBack yields the events on the path that ends with the first event.
 func pathBack(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		walk, started := event.Walk{}, false
+		walk, started := backward.Walk{}, false
 		for e, err := range events {
 			if !started {
 				walk.Next, started = e.Seq, true

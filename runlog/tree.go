@@ -110,7 +110,7 @@ func (w *treeWalk) childrenByParent(ctx context.Context) (children map[string][]
 				return nil, forks, err
 			}
 		}
-		if _, copied := first.CopyOrigin(); copied && !w.copies {
+		if _, _, copied := first.CopyOrigin(); copied && !w.copies {
 			continue
 		}
 		parent, err := ParentOf(&first)
@@ -127,8 +127,8 @@ func (w *treeWalk) childrenByParent(ctx context.Context) (children map[string][]
 // ParentOf returns the session that a session with this first event was forked from,
 // copied from or run by; empty if there is none.
 func ParentOf(first *event.Event) (string, error) {
-	if origin, copied := first.CopyOrigin(); copied {
-		return origin.Session, nil
+	if original, _, copied := first.CopyOrigin(); copied {
+		return original, nil
 	}
 	switch first.Type.Name() {
 	case event.SessionForked:

@@ -8,13 +8,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // examiner examines the events of one session.
 type examiner struct {
 	*search
 	session string
-	texts   event.TextReader
+	texts   searchtext.Reader
 	folded  []byte
 }
 
@@ -36,7 +37,7 @@ func (x *examiner) event(ctx context.Context, e *event.Event) (hit Hit, ok bool,
 	if err != nil {
 		return hit, false, err
 	}
-	x.folded = event.AppendFold(x.folded[:0], text)
+	x.folded = searchtext.AppendFold(x.folded[:0], text)
 	if !x.matcher.matches(x.folded) || x.query.Where != nil && !x.query.Where(e) {
 		return hit, false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // FuzzSearch searches any text, written as JSON in two ways, for any query. The check of
@@ -26,7 +27,7 @@ func FuzzSearch(f *testing.F) {
 		}
 		data := quotedAnyhow(t, text, escaped)
 		e := event.Event{Type: "test:text", Data: data}
-		found, err := (&event.TextReader{}).Read(context.Background(), &e)
+		found, err := (&searchtext.Reader{}).Read(context.Background(), &e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,9 +56,9 @@ func quotedAnyhow(t *testing.T, text string, escaped bool) jsontext.Value {
 }
 
 func checkFound(t *testing.T, m *matcher, data jsontext.Value, text string) {
-	folded := event.Fold(text)
-	if event.Fold(folded) != folded || !utf8.ValidString(folded) {
-		t.Fatalf("%q is folded to %q, and that to %q", text, folded, event.Fold(folded))
+	folded := searchtext.Fold(text)
+	if searchtext.Fold(folded) != folded || !utf8.ValidString(folded) {
+		t.Fatalf("%q is folded to %q, and that to %q", text, folded, searchtext.Fold(folded))
 	}
 	if !m.matches([]byte(folded)) {
 		return
@@ -74,7 +75,7 @@ func checkFound(t *testing.T, m *matcher, data jsontext.Value, text string) {
 		if r.From < at || r.To <= r.From || r.To > len(s.Text) {
 			t.Fatalf("snippet %q has matches %v", s.Text, s.Matches)
 		}
-		marked, holds := event.Fold(s.Text[r.From:r.To]), false
+		marked, holds := searchtext.Fold(s.Text[r.From:r.To]), false
 		for _, term := range m.terms {
 			holds = holds || strings.Contains(marked, term)
 		}

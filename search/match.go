@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // matcher finds the terms of a query in the text of events. It never changes.
@@ -173,7 +173,7 @@ func (n *needle) equal(data []byte) bool {
 	for i, c := range n.text {
 		d := data[i]
 		if d < utf8.RuneSelf {
-			d = byte(event.FoldRune(rune(d)))
+			d = byte(searchtext.FoldRune(rune(d)))
 		}
 		if d != c {
 			return false

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // Pattern is what Stored looks for: a text or a regular expression.
@@ -28,7 +29,7 @@ var errEmptyPattern = fmt.Errorf("%w: every text contains the pattern", ErrInval
 // ErrInvalidQuery.
 func Literal(texts ...string) (p Pattern, err error) {
 	for _, text := range texts {
-		folded := event.Fold(event.CleanText(text))
+		folded := searchtext.Fold(searchtext.Clean(text))
 		if folded == "" {
 			return Pattern{}, errEmptyPattern
 		}
@@ -66,7 +67,7 @@ func (p *Pattern) matches(text string) (matches []string, ok bool) {
 	if !p.may(text) {
 		return nil, false
 	}
-	folded := event.Fold(event.CleanText(text))
+	folded := searchtext.Fold(searchtext.Clean(text))
 	for i := range p.texts {
 		if strings.Contains(folded, p.texts[i].text) {
 			return nil, true

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // The errors of this package. Events also returns errors of package eventlog.
@@ -14,7 +15,7 @@ var (
 	ErrInvalidQuery = fmt.Errorf("%w: the query has no words", event.ErrInvalid)
 )
 
-// Terms returns the words and phrases of the query's text, folded (event.Fold), each
+// Terms returns the words and phrases of the query's text, folded (searchtext.Fold), each
 // once. A text without words is ErrInvalidQuery.
 //
 // A phrase begins with a double quote at the start of a word, and ends with the
@@ -26,7 +27,7 @@ func (q Query) Terms() ([]string, error) {
 	for rest := strings.TrimFunc(q.Text, unicode.IsSpace); rest != ""; {
 		var word string
 		word, rest = cutWord(rest)
-		term := event.Fold(event.CleanText(word))
+		term := searchtext.Fold(searchtext.Clean(word))
 		if !seen[term] {
 			seen[term] = true
 			terms = append(terms, term)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 	"github.com/convlog/convlog/search"
 )
 
@@ -30,7 +30,7 @@ func TestQueryTerms(t *testing.T) {
 	} {
 		got, err := search.Query{Text: c.text}.Terms()
 		for i := range c.want {
-			c.want[i] = event.Fold(c.want[i])
+			c.want[i] = searchtext.Fold(c.want[i])
 		}
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, %v; want %q", c.text, got, err, c.want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // search is a running search. The caller's goroutine searches the first sessions,
@@ -228,7 +229,7 @@ func (s *search) within(ctx context.Context, session string, to int64) iter.Seq2
 // pass is false.
 func (s *search) examine(ctx context.Context, c eventlog.Candidates, pass func(finding) bool) (examined int) {
 	most := s.most()
-	x := examiner{search: s, session: c.Session, texts: event.TextReader{Open: s.log.OpenBlob}}
+	x := examiner{search: s, session: c.Session, texts: searchtext.Reader{Open: s.log.OpenBlob}}
 	var e event.Event // one for all events: it escapes
 	for next, err := range c.Events {
 		if e = next; err == nil {

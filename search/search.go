@@ -77,9 +77,9 @@ type TextRange struct{ From, To int }
 // its newest to its oldest. Hits of a fork are its own events. Hits in a shared event
 // come with the parent, unless the query names the fork.
 //
-// Events ignores case (event.Fold); all other differences count. White space of any
+// Events ignores case (searchtext.Fold); all other differences count. White space of any
 // kind and length equals one space, and bytes that are not UTF-8 equal U+FFFD. The text
-// of an event is the result of event.TextReader; a redacted event has no text.
+// of an event is the result of searchtext.Reader; a redacted event has no text.
 //
 // A query without words is ErrInvalidQuery. A missing session of the query is
 // eventlog.ErrNotFound. If an error comes with a Hit that names a session, only that

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"unicode/utf8"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // defaultContext is how many characters a snippet has around a match.
@@ -44,7 +44,7 @@ func window(text []byte, marks []TextRange, terms, context int) (first, last int
 		seen := map[string]bool{}
 		j := i
 		for ; j < len(marks) && (j == i || marks[j].To-marks[i].From <= 2*context); j++ {
-			seen[string(event.AppendFold(nil, text[marks[j].From:marks[j].To]))] = true
+			seen[string(searchtext.AppendFold(nil, text[marks[j].From:marks[j].To]))] = true
 		}
 		if len(seen) > most {
 			most, first, last = len(seen), i, j-1
@@ -97,7 +97,7 @@ func unfold(text, folded []byte, marks []TextRange) []TextRange {
 		for in < place {
 			r, n := utf8.DecodeRune(text[at:])
 			at += n
-			in += utf8.RuneLen(event.FoldRune(r))
+			in += utf8.RuneLen(searchtext.FoldRune(r))
 		}
 		return at
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 )
 
 const (
@@ -107,7 +107,7 @@ func (b *bodyReader) examine() {
 			return
 		}
 		if b.mask {
-			b.out = append(append(b.out, b.buf[at:f.Start]...), event.Mask(f.Rule)...)
+			b.out = append(append(b.out, b.buf[at:f.Start]...), mark.Mask(f.Rule)...)
 			at = f.End
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/secrets"
 	"github.com/convlog/convlog/store/memory"
@@ -82,7 +83,7 @@ func TestBodyEqualsText(t *testing.T) {
 
 // In a body of JSON, a secret at the start of a line comes after the letter of an escape.
 func TestBodiesOfJSON(t *testing.T) {
-	mask := event.Mask("github-token")
+	mask := mark.Mask("github-token")
 	for text, want := range map[string]string{
 		`{"a":"b\n` + token + `\n"}`: `{"a":"b\n` + mask + `\n"}`,
 		`["\t` + token + `"]`:        `["\t` + mask + `"]`,

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 )
 
 // Located says where a secret is. It never has the secret.
@@ -78,7 +79,7 @@ func (s *Scanner) screen(session string, e *event.Event) (x screened, err error)
 // knows (docs/FORMAT.md, chapter 7). Its strings are paths, ids, digests and rules.
 func ofTheLog(pointer jsontext.Pointer) bool {
 	for name := range pointer.Tokens() {
-		return slices.Contains([]string{"origin", "fork_origin", "copy_of", event.BrokenKey, event.RepairedKey, event.MaskedKey}, name)
+		return slices.Contains([]string{"origin", "fork_origin", "copy_of", mark.Broken, mark.Repaired, mark.Masked}, name)
 	}
 	return false
 }

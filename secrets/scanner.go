@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 )
 
 // Scanner finds secrets by rules. It takes time in proportion to the text, whatever the
@@ -234,7 +234,7 @@ func (s *Scanner) Mask(text []byte) ([]byte, []Finding) {
 func replace(text []byte, found []Finding) []byte {
 	out, at := make([]byte, 0, len(text)), 0
 	for _, f := range found {
-		out = append(append(out, text[at:f.Start]...), event.Mask(f.Rule)...)
+		out = append(append(out, text[at:f.Start]...), mark.Mask(f.Rule)...)
 		at = f.End
 	}
 	return append(out, text[at:]...)

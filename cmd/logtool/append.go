@@ -249,8 +249,8 @@ func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error)
 // complete makes the expectation for a head. A full hash is not compared with the
 // head: eventlog detects a repeated append by it.
 func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session string) (eventlog.Expect, error) {
-	padded, err := event.ParseHash(at.hash + strings.Repeat("0", fullHash-len(at.hash)))
-	if err != nil {
+	var padded event.Hash
+	if err := padded.UnmarshalText([]byte(at.hash + strings.Repeat("0", fullHash-len(at.hash)))); err != nil {
 		return eventlog.Expect{}, usagef("--expect: %v", err)
 	}
 	wanted := event.Head{Seq: at.seq, Hash: padded}

@@ -58,8 +58,8 @@ func parseHeads(texts []string) (heads []event.Head, err error) {
 		if err != nil || short == nil || len(short.hash) != fullHash {
 			return nil, usagef("--head is SEQ:HASH with %d hex digits, as append prints it, not %q", fullHash, text)
 		}
-		hash, err := event.ParseHash(short.hash)
-		if err != nil {
+		var hash event.Hash
+		if err := hash.UnmarshalText([]byte(short.hash)); err != nil {
 			return nil, usagef("--head: %v", err)
 		}
 		heads = append(heads, event.Head{Seq: short.seq, Hash: hash})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/search"
 )
@@ -151,7 +152,7 @@ func (t *env) checkHit(q search.Query, hit search.Hit) {
 		t.Errorf("search %q: %s:%d marks no match", q.Text, hit.Session, hit.Seq)
 	}
 	for _, m := range hit.Snippet.Matches {
-		text := event.Fold(hit.Snippet.Text[m.From:m.To])
+		text := searchtext.Fold(hit.Snippet.Text[m.From:m.To])
 		if !slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, term) }) {
 			t.Errorf("search %q: %s:%d marks %q", q.Text, hit.Session, hit.Seq, text)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/search"
@@ -114,9 +115,9 @@ func (t *env) naiveTexts(l *eventlog.Log) (texts []naiveText) {
 	})
 	for _, info := range infos {
 		for _, e := range t.Read(l, info.ID, eventlog.All().Backward()) {
-			text, err := (&event.TextReader{Open: l.OpenBlob}).Read(t.Ctx, &e)
+			text, err := (&searchtext.Reader{Open: l.OpenBlob}).Read(t.Ctx, &e)
 			t.Must(err)
-			texts = append(texts, naiveText{info.ID, e.Seq, event.Fold(string(text))})
+			texts = append(texts, naiveText{info.ID, e.Seq, searchtext.Fold(string(text))})
 		}
 	}
 	return texts

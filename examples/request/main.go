@@ -24,7 +24,7 @@ func run(ctx context.Context) error {
 	l := eventlog.Open(memory.New())
 	defer l.Close()
 	if _, err := l.Append(ctx, "s", eventlog.New(),
-		event.SystemMessage("Be brief."),
+		event.New(event.Message{Role: event.System, Parts: []event.Part{event.Text("Be brief.")}}),
 		event.UserMessage("Where is my parcel?"), event.AssistantMessage("In Leipzig."),
 		event.UserMessage("And the other one?"), event.AssistantMessage("In Halle."),
 		event.UserMessage("Send both back.")); err != nil {

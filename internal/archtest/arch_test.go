@@ -37,35 +37,42 @@ var unsafeRooms = []string{"interop/internal/document"} // the offset of a value
 // table is the policy: arrows point down only. The table may have a row before
 // its package does.
 var table = map[string]room{
-	"event":                  {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
+	"event":                  {rooms: []string{"internal/line", "internal/mark", "internal/rawjson", "internal/sealed"}, modules: given},
+	"internal/mark":          {},
+	"internal/sealed":        {rooms: []string{"internal/line"}},
+	"internal/searchtext":    {rooms: []string{"event", "internal/rawjson"}, modules: given},
+	"internal/backward":      {rooms: []string{"event"}},
 	"internal/line":          {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/testsize":      {modules: testModules},
 	"internal/line/linetest": {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
 	"internal/rawjson":       {modules: given},
 
 	"eventlog": {
-		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine", "internal/regular"}, modules: given,
+		rooms: []string{"event", "internal/backward", "internal/line", "internal/mark", "internal/rawjson", "internal/sealed", "internal/engine", "internal/regular"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
 	"internal/engine": {rooms: []string{"event"}},
 	"prices":          {rooms: []string{"event"}, modules: given},
 	"search": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson", "internal/searchtext"}, modules: given,
 		tests: []string{"internal/suite"},
 	},
 	"secrets": {
-		rooms: []string{"event", "eventlog"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/mark"}, modules: given,
 		tests: []string{"search", "projection", "fork", "upkeep/..."},
 	},
 	"upkeep/verify": {
-		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
+		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/sealed", "upkeep/internal/keptsum"}, modules: given,
 		tests: []string{"upkeep/...", "fork", "internal/suite", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "search"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/mark", "internal/searchtext", "search", "upkeep/internal/keptsum"}, modules: given,
 		tests: []string{"fork", "upkeep/...", "internal/suite", "internal/testkit"},
 	},
-	"upkeep/internal/adopt": {rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given},
+	"upkeep/internal/adopt": {
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/sealed", "upkeep/internal/keptsum"}, modules: given,
+	},
+	"upkeep/internal/keptsum": {rooms: []string{"event", "internal/line"}, modules: given},
 	"upkeep/transfer": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
 		tests: []string{"upkeep/...", "fork", "internal/testkit", "internal/garden", "internal/line/linetest"},
@@ -79,14 +86,19 @@ var table = map[string]room{
 		tests: []string{"internal/suite"},
 	},
 
-	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
+	"replay":            {rooms: []string{"event", "eventlog", "internal/backward"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
-	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
+	"projection":        {rooms: []string{"event", "eventlog", "internal/backward", "internal/engine", "internal/rawjson", "internal/sealed"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
 	"runlog":            {rooms: []string{"event", "eventlog", "prices", "projection", "internal/flock", "internal/folder", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"internal/regular/special", "fork", "upkeep/...", "internal/garden"}},
-	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
+	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/mark", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
+<<<<<<< HEAD
 		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/rawjson"},
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
+=======
+		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/searchtext"},
+		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go", "github.com/wI2L/jsondiff"}, given...),
+>>>>>>> f7a50c6d (event: what one package or only this module uses moves there)
 		tests:   []string{"upkeep/...", "flow/flowtest"},
 	},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
@@ -114,17 +126,17 @@ var table = map[string]room{
 	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "internal/testsize", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
-		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/searchtext", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
 	},
 	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
-	"internal/needle": {},
+	"internal/needle": {rooms: []string{"internal/line"}},
 	"store/jsonl": {
 		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/searchtext", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
@@ -143,7 +155,7 @@ var table = map[string]room{
 	"internal/tcpproxy": {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"search", "upkeep/...", "secrets"}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),

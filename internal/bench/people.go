@@ -270,7 +270,7 @@ func (c *conversation) afterTurn(turns int) {
 func (c *conversation) compaction() {
 	summary := &event.Message{Role: event.User, Parts: []event.Part{event.Text(c.text(c.draw(summaryTexts)))}}
 	c.add(event.Compaction{
-		Covers:  event.Covers{From: 1, To: int64(c.lastEnd())},
+		Covers:  event.Stretch{From: 1, To: int64(c.lastEnd())},
 		Entries: []event.CompactionEntry{{Message: summary}},
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 	"github.com/convlog/convlog/search"
 )
 
@@ -254,7 +255,7 @@ func (d *bareTexts) insert(ctx context.Context, session int, events func(func(ev
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		text, err := (&event.TextReader{}).Read(ctx, &e)
+		text, err := (&searchtext.Reader{}).Read(ctx, &e)
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}

@@ -87,7 +87,7 @@ func compactions(n int) []event.Event {
 			return message("and then?")
 		}
 		summary := message("so far")
-		return event.Compaction{Covers: event.Covers{From: 1, To: int64(i - 3)}, Entries: []event.CompactionEntry{{Message: &summary}}}
+		return event.Compaction{Covers: event.Stretch{From: 1, To: int64(i - 3)}, Entries: []event.CompactionEntry{{Message: &summary}}}
 	})
 }
 

@@ -160,7 +160,7 @@ func (l *Life) changeState(name, do string, a act) {
 		l.Append(name, event.New(event.Artifact{ArtifactID: fmt.Sprint("art", a.a%4), Name: names[a.b%3], Kind: "file"}))
 	case "title":
 		text := fmt.Sprint(a.a)
-		labels := event.Labels{fmt.Sprint("l", a.b%2): &text}
+		labels := map[string]*string{fmt.Sprint("l", a.b%2): &text}
 		if a.a%3 == 0 {
 			labels["l0"] = nil
 		}
@@ -293,7 +293,7 @@ func (l *Life) changeTree(name, do string, a act) {
 			l.Copies = append(l.Copies, c.ID)
 		}
 	case "compact":
-		c := event.Compaction{Covers: event.Covers{From: max(at-int64(a.b), 1), To: max(at, 1)}, Summary: fmt.Sprint("summary ", a.a)}
+		c := event.Compaction{Covers: event.Stretch{From: max(at-int64(a.b), 1), To: max(at, 1)}, Summary: fmt.Sprint("summary ", a.a)}
 		_, err := projection.Compact(Bg, l.Log, name, c)
 		l.Allow(err, projection.ErrSplitPair, projection.ErrNotInHistory)
 	case "snapshot":

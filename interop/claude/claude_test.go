@@ -189,7 +189,7 @@ func TestCompactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	importtest.Same(t, "compaction", event.Compaction{
-		Strategy: "summary", Trigger: "manual", Covers: event.Covers{From: 1, To: 12}, TokensBefore: 53100,
+		Strategy: "summary", Trigger: "manual", Covers: event.Stretch{From: 1, To: 12}, TokensBefore: 53100,
 		Summary: compaction.Summary, Extra: compaction.Extra,
 	}, compaction)
 	if !strings.HasPrefix(compaction.Summary, "This session is being continued") || strings.Contains(string(compaction.Extra), "being continued") ||

@@ -32,7 +32,7 @@ func (s *session) expectSummary(f *facts) {
 // there is one, and the kept messages.
 func (o *pendingCompaction) compaction(to int64, summary *event.Message) event.Compaction {
 	c := event.Compaction{
-		Strategy: "summary", Trigger: o.facts.Trigger, Covers: event.Covers{From: 1, To: to},
+		Strategy: "summary", Trigger: o.facts.Trigger, Covers: event.Stretch{From: 1, To: to},
 		TokensBefore: max(o.facts.PreTokens, 0), TokensAfter: max(o.facts.PostTokens, 0),
 	}
 	if summary != nil {
@@ -85,7 +85,7 @@ const clearStrategy = "clear"
 
 // clearAll is the compaction that takes all events up to seq to from the history.
 func clearAll(to int64) event.Compaction {
-	return event.Compaction{Strategy: clearStrategy, Trigger: "user", Covers: event.Covers{From: 1, To: to}}
+	return event.Compaction{Strategy: clearStrategy, Trigger: "user", Covers: event.Stretch{From: 1, To: to}}
 }
 
 // clearing converts a microcompact_boundary, which clears tool results; nil if

@@ -118,7 +118,7 @@ func TestCompactionEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	importtest.Same(t, "compaction", event.Compaction{
-		Strategy: "summary", Trigger: "auto", Covers: event.Covers{From: 1, To: 5}, TokensBefore: 90, Summary: "Summary of it", Extra: c.Extra,
+		Strategy: "summary", Trigger: "auto", Covers: event.Stretch{From: 1, To: 5}, TokensBefore: 90, Summary: "Summary of it", Extra: c.Extra,
 		Entries: []event.CompactionEntry{
 			{Message: &event.Message{Role: event.User, Parts: []event.Part{event.Text("Summary of it")}}}, {Seq: 3}, {Seq: 4},
 		},

@@ -16,7 +16,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	if s.Seq() == 0 {
 		return nil, nil
 	}
-	c := event.Compaction{Strategy: "summary", Covers: event.Covers{From: 1, To: s.Seq()}, Replace: true, Summary: l.text("message")}
+	c := event.Compaction{Strategy: "summary", Covers: event.Stretch{From: 1, To: s.Seq()}, Replace: true, Summary: l.text("message")}
 	o := l.members
 	history := o.Take("replacement_history")
 	items, err := rawjson.Elements(history)

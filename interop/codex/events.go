@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
@@ -73,7 +74,7 @@ func (im *importer) markCopy(e *event.Event) error {
 	if e.Type.Name() != event.SessionStarted || h.forkedFrom == "" || h.spawnedBy != "" || event.CheckSessionID(h.forkedFrom) != nil {
 		return nil
 	}
-	return e.SetMetadata(event.CopyOfKey, event.CopyOrigin{Session: h.forkedFrom})
+	return e.SetMetadata(mark.CopyOf, mark.Copy{Session: h.forkedFrom})
 }
 
 // isRepeat reports whether the record repeats the text of a response_item.

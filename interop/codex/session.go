@@ -206,8 +206,8 @@ func (s *session) indexMessage(m *event.Message, seq int64) {
 }
 
 // changes returns the labels that differ from the current labels; nil if none do.
-func (s *session) changes(labels map[string]string) event.Labels {
-	changed := event.Labels{}
+func (s *session) changes(labels map[string]string) map[string]*string {
+	changed := map[string]*string{}
 	for name, text := range labels {
 		if s.labels[name] != text {
 			changed[name] = &text

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -354,7 +355,7 @@ func (im *importer) addSummary(s *session, r *record) error {
 // hasMasked reports whether the session has the title with masks.
 func (s *session) hasMasked(title string) bool {
 	for stored := range s.titles {
-		if event.IsMaskOf(stored, title) {
+		if mark.IsMaskOf(stored, title) {
 			return true
 		}
 	}

@@ -62,7 +62,7 @@ func talk(t testing.TB, log *eventlog.Log) {
 			event.ToolCall("c1", "look", []byte(`{"at":1,"how":"closely"}`)), event.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), event.ToolCall("c3", "look", nil)}},
 		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c1", "look", event.Text(long))}},
 		event.Message{Role: event.Tool, Parts: []event.Part{failed}},
-		event.Compaction{Covers: event.Covers{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},
+		event.Compaction{Covers: event.Stretch{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},
 		event.Message{Role: event.Assistant, StopReason: "max_tokens", Parts: []event.Part{event.Text("One pixel.")}},
 		user("Sure?"), event.Message{Role: event.Assistant, Parts: []event.Part{{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("No.")}},
 	)
@@ -190,7 +190,7 @@ func FuzzWrite(f *testing.F) {
 		call.Arguments, _ = jsonObject(a, b)
 		answer := event.ToolResult(call.CallID, "n", event.Text(b), document)
 		answer.IsError = true
-		importtest.Say(t, log, "s", event.Session{Title: a, Agent: b, CWD: a, Labels: event.Labels{a: &b}, Source: event.SessionSource{Format: a, Path: b}},
+		importtest.Say(t, log, "s", event.Session{Title: a, Agent: b, CWD: a, Labels: map[string]*string{a: &b}, Source: event.SessionSource{Format: a, Path: b}},
 			user(a), event.Message{Role: event.Assistant, Model: a, StopReason: b, Parts: []event.Part{
 				event.Reasoning(b, ""), event.Text(b), call, again, event.Opaque("k"+a, []byte(`{}`))}},
 			event.Message{Role: event.Tool, Parts: []event.Part{answer}},

@@ -46,7 +46,7 @@ func TestGoldenText(t *testing.T) {
 			event.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), event.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), event.ToolCall("c3", "look", nil)),
 		message(event.Tool, event.ToolResult("c1", "look", event.Text(strings.Repeat("<line>\n", 13)))),
 		message(event.Tool, failed),
-		event.Compaction{Covers: event.Covers{From: 2, To: 5}, Summary: "They looked."},
+		event.Compaction{Covers: event.Stretch{From: 2, To: 5}, Summary: "They looked."},
 		message(event.Assistant, event.Part{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("One pixel.")),
 	)
 	text := write(t, log)

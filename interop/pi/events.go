@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -65,7 +66,7 @@ func (im *importer) addHeader(s *session) error {
 	}
 	e, err := h.rec.Event(headerPart, payload)
 	if err == nil && s.New() && s.hasCopies {
-		err = e.SetMetadata("copy_of", event.CopyOrigin{Session: s.parent})
+		err = e.SetMetadata("copy_of", mark.Copy{Session: s.parent})
 	}
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (s *session) compaction(f *facts) event.Compaction {
 		converted = append(converted, "tokensBefore")
 	}
 	c := event.Compaction{
-		Strategy: "summary", Covers: event.Covers{From: 1, To: s.Seq()},
+		Strategy: "summary", Covers: event.Stretch{From: 1, To: s.Seq()},
 		Summary: f.text("summary"), TokensBefore: before, Extra: f.withoutMembers(converted...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()

@@ -122,7 +122,7 @@ func TestCompactionEntries(t *testing.T) {
 	}
 	summary := event.Message{Role: event.User, Parts: []event.Part{event.Text("Hives 3 and 7 swarmed; a note about hive 7 is being written.")}}
 	importtest.Same(t, "compaction", event.Compaction{
-		Strategy: "summary", Covers: event.Covers{From: 1, To: 22}, Summary: summary.Text(), TokensBefore: 41200,
+		Strategy: "summary", Covers: event.Stretch{From: 1, To: 22}, Summary: summary.Text(), TokensBefore: 41200,
 		Entries:   []event.CompactionEntry{{Message: &summary}, {Seq: 19}, {Seq: 20}, {Seq: 21}, {Seq: 22}},
 		ReadFiles: []string{"hives.csv"}, ModifiedFiles: []string{"notes/hive-7.md"}, Extra: c.Extra,
 	}, c)

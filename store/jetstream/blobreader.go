@@ -20,8 +20,8 @@ func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, er
 }
 
 func (s *Store) openBlob(ctx context.Context, d event.Digest) (*blobReader, error) {
-	if _, err := event.ParseDigest(string(d)); err != nil {
-		return nil, fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	l, err := s.reading(ctx)
 	if err == nil && l == nil {

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ const removedAtOnce = 500
 
 func (s *Store) removeBlobs(ctx context.Context, digests []event.Digest) error {
 	for _, d := range digests {
-		if _, err := event.ParseDigest(string(d)); err != nil {
-			return fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+		if err := d.Check(); err != nil {
+			return err
 		}
 	}
 	l, err := s.writable(ctx)

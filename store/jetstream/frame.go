@@ -180,7 +180,7 @@ func (f *frame) parse(text string) (err error) {
 			case "count":
 				f.count, err = strconv.ParseInt(value, 10, 64)
 			case "hash":
-				f.hash, err = event.ParseHash(value)
+				err = f.hash.UnmarshalText([]byte(value))
 			case "n":
 				f.n, err = strconv.ParseInt(value, 10, 64)
 			case "bytes":

@@ -92,8 +92,8 @@ func (s *Store) BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2
 
 func (s *Store) blobUsers(ctx context.Context, digests []event.Digest, yield func(eventlog.BlobUser, error) bool) error {
 	for _, d := range digests {
-		if _, err := event.ParseDigest(string(d)); err != nil {
-			return fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+		if err := d.Check(); err != nil {
+			return err
 		}
 	}
 	l, err := s.reading(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/needle"
 )
 
 // erasingName is the file with the digests of the blobs that an erasure is to remove,
@@ -42,11 +43,11 @@ func (s *Store) readErasing() (digests []event.Digest, err error) {
 		return nil, err
 	}
 	defer closeInto(&err, file)
-	for d, err := range event.DigestsIn(io.NewSectionReader(file, 0, math.MaxInt64)) {
+	for d, err := range needle.Digests(io.NewSectionReader(file, 0, math.MaxInt64)) {
 		if err != nil {
 			return nil, err
 		}
-		digests = append(digests, d)
+		digests = append(digests, event.Digest(d))
 	}
 	slices.Sort(digests)
 	return slices.Compact(digests), nil

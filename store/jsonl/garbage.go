@@ -14,6 +14,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/needle"
 )
 
 // Sweep implements eventlog.Sweeper. It yields, and with remove deletes, temporary
@@ -224,11 +225,11 @@ func (s *Store) yieldDigests(ctx context.Context, name string, yield func(event.
 	}
 	defer closeInto(&err, file)
 	whole := io.NewSectionReader(file, 0, math.MaxInt64)
-	for d, err := range event.DigestsIn(&aliveReader{ctx: ctx, store: s, r: whole}) {
+	for d, err := range needle.Digests(&aliveReader{ctx: ctx, store: s, r: whole}) {
 		if err != nil {
 			return err
 		}
-		if !yield(d, nil) {
+		if !yield(event.Digest(d), nil) {
 			return errStop
 		}
 	}

@@ -208,8 +208,8 @@ func columns(events []event.Event) []any {
 
 // digestBytes is the hash of a digest, 32 bytes.
 func digestBytes(d event.Digest) ([]byte, error) {
-	if _, err := event.ParseDigest(string(d)); err != nil {
-		return nil, fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	return hex.DecodeString(d.Hex())
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// indexRules is the version of the text rules: event.TextReader, event.Fold and the
+// indexRules is the version of the text rules: searchtext.Reader, searchtext.Fold and the
 // grams of this file. Increment it when one of them changes; stores then rebuild the
 // index.
 const indexRules = 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 const (
@@ -145,12 +146,12 @@ func textOf(ctx context.Context, line []byte, open func(context.Context, event.D
 	if err != nil {
 		return "", err
 	}
-	r := event.TextReader{Open: open}
+	r := searchtext.Reader{Open: open}
 	text, err := r.Read(ctx, &e)
 	if err != nil {
 		return "", err
 	}
-	return event.Fold(string(text)), nil
+	return searchtext.Fold(string(text)), nil
 }
 
 func (b *indexBatch) unknown(cause error) error { return cause }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // openUnindexed opens a store without background updates of the index.
@@ -296,7 +297,7 @@ func FuzzGrams(f *testing.F) {
 	f.Add("aaaaaaaa a a", 0, 5)
 	set := newGramSet()
 	f.Fuzz(func(t *testing.T, text string, from, to int) {
-		text = event.Fold(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
+		text = searchtext.Fold(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
 		if from < 0 || to < from || to > len(text) {
 			return
 		}

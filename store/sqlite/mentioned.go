@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/needle"
 	"github.com/convlog/convlog/internal/regular"
 )
 
@@ -43,11 +44,11 @@ func fileDigests(ctx context.Context, path string, yield func(event.Digest, erro
 		return err
 	}
 	defer f.Close()
-	for d, err := range event.DigestsIn(contextReader{ctx, f}) {
+	for d, err := range needle.Digests(contextReader{ctx, f}) {
 		if err != nil {
 			return err
 		}
-		if !yield(d, nil) {
+		if !yield(event.Digest(d), nil) {
 			return errStop
 		}
 	}

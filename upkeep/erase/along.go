@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // along examines the other events of the sessions with requested events, of their
@@ -73,7 +74,7 @@ type along struct {
 	texts   []string          // the requested events' texts, cleaned and folded
 	kin     []string          // child sessions, and the parents of a child session
 	named   map[eventKey]bool // events that a redacted event of the session names already
-	reader  event.TextReader
+	reader  searchtext.Reader
 }
 
 // minShared is the length of the shortest text that other events are searched for, in
@@ -100,7 +101,7 @@ func (x *along) readRequested(ctx context.Context) error {
 			return err
 		}
 		for _, text := range texts {
-			if text = event.Fold(event.CleanText(text)); len(text) >= minShared {
+			if text = searchtext.Fold(searchtext.Clean(text)); len(text) >= minShared {
 				x.texts = append(x.texts, text)
 			}
 		}
@@ -228,7 +229,7 @@ func (x *along) derived(ctx context.Context, e *event.Event) (bool, error) {
 			return true, unlessLost(err)
 		}
 		step, ok, err := event.Decode[event.StepStart](e)
-		return !ok || err != nil || step.RequestDigest != "" || step.PromptCache != (event.PromptCache{}), nil
+		return !ok || err != nil || step.RequestDigest != "" || step.PromptCache.PrefixHash != "" || step.PromptCache.ToolSchemaHash != "", nil
 	}
 	return false, nil
 }
@@ -242,7 +243,7 @@ func (x *along) begins(ctx context.Context, e *event.Event) bool {
 		return false
 	}
 	s, _, err := event.Decode[event.Session](e)
-	title := event.Fold(event.CleanText(s.Title))
+	title := searchtext.Fold(searchtext.Clean(s.Title))
 	title = strings.TrimRight(cmp.Or(strings.TrimSuffix(title, "…"), title), ". ")
 	if err != nil || len(title) < minShared {
 		return false
@@ -258,7 +259,7 @@ func (x *along) shares(ctx context.Context, e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	folded := event.Fold(event.CleanText(text))
+	folded := searchtext.Fold(searchtext.Clean(text))
 	switch shared := slices.ContainsFunc(x.texts, func(t string) bool { return strings.Contains(folded, t) }); {
 	case shared && e.Repeats():
 		x.erase(&stored)

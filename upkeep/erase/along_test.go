@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -48,11 +49,11 @@ func TestAlong(t *testing.T) {
 				event.UserMessage(confided), // 3: to be erased
 				event.New(event.StepStart{Step: 2, RequestDigest: digest}),
 				event.New(event.StepStart{Step: 3}),
-				event.New(event.StepStart{Step: 4, PromptCache: event.PromptCache{PrefixHash: "x"}}),
-				marked(raw("codex:event", `{"message":"`+confided+`"}`), event.RepeatsKey),
-				marked(raw("codex:event", `{"message":"other words entirely"}`), event.RepeatsKey),
+				cachedStep(),
+				marked(raw("codex:event", `{"message":"`+confided+`"}`), mark.Repeats),
+				marked(raw("codex:event", `{"message":"other words entirely"}`), mark.Repeats),
 				event.UserMessage("You said that "+confided+"."), // 9: listed
-				event.New(event.Compaction{Summary: "a vault", Covers: event.Covers{From: 1, To: 2}}),
+				event.New(event.Compaction{Summary: "a vault", Covers: event.Stretch{From: 1, To: 2}}),
 				snapshotOf(10, ""),
 				snapshotOf(11, `,"state":{"said":"it"}`),
 				event.UserMessage("unrelated"),
@@ -172,4 +173,11 @@ func TestCopiesInTheFamilyAreListed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cachedStep is the start of a step with the hash of a cached prefix.
+func cachedStep() event.Event {
+	start := event.StepStart{Step: 4}
+	start.PromptCache.PrefixHash = "x"
+	return event.New(start)
 }

@@ -15,7 +15,7 @@ import (
 // event of the first session and loses an own event with the event of the second.
 func TestOneNoteInAForkOfTwoRedactedSessions(t *testing.T) {
 	x := newRawLog(t, memory.New())
-	x.append("a", event.UserMessage("hello"), event.New(event.Op{Kind: event.RawRequest, Body: x.body("the xylophone")}))
+	x.append("a", event.UserMessage("hello"), event.New(event.Op{Kind: "raw_request", Body: x.body("the xylophone")}))
 	for _, family := range [][2]string{{"a", "b"}, {"b", "f"}} {
 		_, err := fork.At(t.Context(), x.Log, family[0], fork.Head(), fork.Options{ID: family[1], Force: true})
 		x.must(err)

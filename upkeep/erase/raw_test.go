@@ -58,8 +58,8 @@ func (x *rawLog) day(session, answer string) {
 	x.Helper()
 	x.append(session, event.New(event.StepStart{Step: 1, Model: "m", RequestDigest: event.DigestOf([]byte(answer))}))
 	x.append(session, event.AssistantMessage(answer),
-		event.New(event.Op{Kind: event.RawRequest, Body: x.body("request of " + answer), Text: strings.Repeat("long ", 100)}),
-		event.New(event.Op{Kind: event.RawResponse, Body: x.body("response " + answer)}),
+		event.New(event.Op{Kind: "raw_request", Body: x.body("request of " + answer), Text: strings.Repeat("long ", 100)}),
+		event.New(event.Op{Kind: "raw_response", Body: x.body("response " + answer)}),
 		event.New(event.StepCompletion{Step: 1, Model: "m", Usage: event.Usage{OutputTokens: 5}}))
 	x.now = x.now.AddDate(0, 0, 1)
 }

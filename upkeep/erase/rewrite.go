@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/upkeep/internal/keptsum"
 )
 
 // run completes the plan and, unless it is a dry run, erases.
@@ -95,7 +96,7 @@ func (r *redaction) record(ctx context.Context) error {
 func (r *redaction) rewrite(ctx context.Context, session string) error {
 	own := slices.Sorted(slices.Values(r.plan.seqs[session]))
 	var lines []event.Event
-	kept := event.NewKeptDigest()
+	kept := keptsum.New()
 	for _, seq := range own {
 		e, err := redactedLine(ctx, r.log, session, seq)
 		if err != nil {

@@ -123,8 +123,8 @@ func refork(data jsontext.Value, f *event.Fork) (jsontext.Value, error) {
 // seq only, so that each repair makes the same line.
 func (r *resealer) lostEvent(seq int64, where *LostRange) (event.Event, error) {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("lost\x00"+r.session+"\x00"), uint64(seq)))
-	loss := event.Loss{Reason: where.Reason,
-		Source: event.LossSource{SessionID: r.session, Offset: max(where.Offset, 0), Bytes: where.Bytes}}
+	loss := event.Loss{Reason: where.Reason}
+	loss.Source.SessionID, loss.Source.Offset, loss.Source.Bytes = r.session, max(where.Offset, 0), where.Bytes
 	l := line.Line{Seq: seq, Session: r.as, Type: string(event.Lost), Timestamp: r.near, Data: event.New(loss).Data}
 	_ = l.ID.SetTime(uint64(max(r.near.UnixMilli(), 0))) // no year of a timestamp is too large
 	_ = l.ID.SetEntropy(sum[:10])

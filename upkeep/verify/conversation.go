@@ -7,15 +7,16 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/backward"
 	"github.com/convlog/convlog/internal/line"
 )
 
 // conversation follows the tool calls of a session as Append does: a result must
 // answer a call that is pending on the active path.
 type conversation struct {
-	calls event.PendingCalls
+	calls backward.Calls
 	// back is the newest event of the path that calls does not have yet.
-	back   event.Walk
+	back   backward.Walk
 	shares bool // the path begins in the parents
 	asked  bool // whether the parents lost an event is known
 	lost   bool
@@ -28,7 +29,7 @@ func (t *conversation) inherit(seq int64) {
 }
 
 func (t *conversation) restart(seq int64) {
-	t.calls, t.back = event.PendingCalls{Complete: seq == 0}, event.Walk{Next: seq}
+	t.calls, t.back = backward.Calls{Complete: seq == 0}, backward.Walk{Next: seq}
 }
 
 // event notes the calls of an event, and follows a head_moved.

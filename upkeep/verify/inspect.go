@@ -14,6 +14,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/mark"
+	"github.com/convlog/convlog/internal/sealed"
 )
 
 // inspection is the result of checking an event alone, without the events before it.
@@ -49,14 +51,14 @@ type inspector struct {
 
 // inspect checks e alone and sets n. An error means that the check could not be made.
 func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) (err error) {
-	if err := e.Sealed().Names(e.Seq, e.SessionID); err != nil {
+	if err := sealed.Of(e).Names(e.Seq, e.SessionID); err != nil {
 		return fmt.Errorf("event %d of session %q: %w", e.Seq, e.SessionID, err)
 	}
-	n.link = e.Sealed().Link()
-	if err := e.Sealed().CheckJSON(); err != nil {
+	n.link = sealed.Of(e).Link()
+	if err := sealed.Of(e).CheckJSON(); err != nil {
 		n.fault(RulePayload, err.Error())
 	}
-	if bytes.Contains(e.Metadata, []byte(`"`+event.BrokenKey+`"`)) {
+	if bytes.Contains(e.Metadata, []byte(`"`+mark.Broken+`"`)) {
 		n.broken = e.Broken()
 	}
 	readable := true

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/upkeep/internal/keptsum"
 )
 
 // checker checks the pieces of one session's storage in their order.
@@ -150,7 +151,7 @@ func (c *checker) unreadable(f *eventlog.Fragment, reported bool) {
 	switch {
 	case errors.Is(f.Err, event.ErrVersion):
 		rule = RuleVersion
-	case errors.Is(f.Err, event.ErrChecksum):
+	case errors.Is(f.Err, line.ErrCRC):
 		rule = RuleCRC
 	}
 	c.defect(seq, rule, f.Err.Error())
@@ -160,7 +161,7 @@ func (c *checker) unreadable(f *eventlog.Fragment, reported bool) {
 func (c *checker) foreign(e *event.Event) {
 	c.damaged = true
 	if !c.alien {
-		c.defect(c.due(), RuleSession, fmt.Sprintf("%v: %q", event.ErrOtherSession, line.Clip(e.SessionID)))
+		c.defect(c.due(), RuleSession, fmt.Sprintf("%v: %q", line.ErrSession, line.Clip(e.SessionID)))
 	}
 	c.alien = true
 	c.gap.pieces++
@@ -301,7 +302,7 @@ func (c *checker) keptMembers(e *event.Event, note *event.RedactionNote) {
 	if note.Kept == "" || c.damaged {
 		return
 	}
-	h := event.NewKeptDigest()
+	h := keptsum.New()
 	for _, seq := range note.Seqs {
 		if seq < c.from {
 			continue

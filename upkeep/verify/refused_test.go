@@ -45,7 +45,7 @@ func TestEventOfAnotherLine(t *testing.T) {
 		e     event.Event
 		cause error
 	}{
-		"of another session": {renamed, event.ErrOtherSession},
+		"of another session": {renamed, line.ErrSession},
 		"with another seq":   {moved, line.ErrMalformed},
 		"not stored":         {unstored, line.ErrMalformed},
 	} {

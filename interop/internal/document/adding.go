@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -298,7 +299,7 @@ func (a *adding) event(it *Item, key interop.Key, payload event.Payload) (event.
 		}
 		e, err := rec.EventOf(payload, from)
 		if it.Context && err == nil {
-			err = e.SetMetadata(event.ContextKey, true)
+			err = e.SetMetadata(mark.Context, true)
 		}
 		if err == nil || !errors.Is(err, event.ErrInvalid) {
 			return e, payload, err

@@ -11,7 +11,7 @@ import (
 // one, and the covered events that are not forgotten. The payload is nil if the
 // session has none of the items.
 func (a *adding) compaction(c event.Compaction, it *Item) (event.Payload, error) {
-	f := forgotten{covers: event.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
+	f := forgotten{covers: event.Stretch{From: math.MaxInt64}, seqs: map[int64]bool{}}
 	for _, name := range it.Forgets {
 		a.forget(&f, a.named(name))
 	}
@@ -38,7 +38,7 @@ func (a *adding) compaction(c event.Compaction, it *Item) (event.Payload, error)
 // forgotten are the events that a compaction forgets, and the range with all of
 // them.
 type forgotten struct {
-	covers event.Covers
+	covers event.Stretch
 	seqs   map[int64]bool
 }
 

@@ -155,7 +155,7 @@ func TestItemsThatAreForgotten(t *testing.T) {
 	}
 	importtest.Same(t, "history", []string{"a", "all but c", "c", "f"}, said)
 	c, _, err := event.Decode[event.Compaction](&importtest.Events(t, log, "s")[7])
-	if err != nil || c.Covers != (event.Covers{From: 3, To: 7}) {
+	if err != nil || c.Covers != (event.Stretch{From: 3, To: 7}) {
 		t.Errorf("the second compaction is %+v, %v", c, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/trail"
 	"github.com/convlog/convlog/projection"
@@ -153,7 +154,7 @@ func canonical(value jsontext.Value) string {
 }
 
 func (s *session) isMasked(text string) bool {
-	return slices.ContainsFunc(s.masked, func(masked string) bool { return masked != "" && event.IsMaskOf(masked, text) })
+	return slices.ContainsFunc(s.masked, func(masked string) bool { return masked != "" && mark.IsMaskOf(masked, text) })
 }
 
 // opensWith reports whether the session has the items up to the user's first

@@ -15,7 +15,7 @@ import (
 
 // An event with the maximum depth can be snapshotted, rendered and exported.
 func TestWhatIsNestedDeeply(t *testing.T) {
-	const levels = event.MaxDepth - 5 // data, parts, part, arguments, a
+	const levels = 1024 - 5 // data, parts, part, arguments, a
 	deep := jsontext.Value(`{"a":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`)
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s",

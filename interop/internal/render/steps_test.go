@@ -96,7 +96,7 @@ func (w *work) act() {
 		_, _, err = live.Snapshot(w.t.Context(), projection.Request{Trigger: projection.Manual, Body: true})
 		w.must(err)
 	case 15:
-		w.add(name, event.Compaction{Covers: event.Covers{From: 1, To: seq}, Summary: "what was said", ReadFiles: []string{"a.go"}})
+		w.add(name, event.Compaction{Covers: event.Stretch{From: 1, To: seq}, Summary: "what was said", ReadFiles: []string{"a.go"}})
 	default:
 		roles := []event.Role{event.User, event.Assistant, event.System, event.Developer}
 		m := event.Message{Role: rapid.SampledFrom(roles).Draw(w.T, "role"), Parts: []event.Part{w.part()}}

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/sealed"
 )
 
 // Result reports one adoption.
@@ -144,12 +145,12 @@ func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) 
 		}
 	}
 	if e.SessionID != a.session {
-		return a.damaged(s.Seq+1, event.ErrOtherSession)
+		return a.damaged(s.Seq+1, line.ErrSession)
 	}
-	if err := e.Sealed().Names(e.Seq, a.session); err != nil {
+	if err := sealed.Of(e).Names(e.Seq, a.session); err != nil {
 		return a.damaged(s.Seq+1, err)
 	}
-	if err := s.Next(e.Seq, int32(e.More()), e.Sealed().Link(), e.Sealed().Hash()); err != nil {
+	if err := s.Next(e.Seq, int32(e.More()), sealed.Of(e).Link(), sealed.Of(e).Hash()); err != nil {
 		return a.damaged(s.Seq+1, err)
 	}
 	if e.Seq > a.existing.Seq {
@@ -205,7 +206,7 @@ func (a *adoption) checkContent(ctx context.Context, e *event.Event) error {
 			return a.damaged(e.Seq, fmt.Errorf("%w: %w", errNoBlob, err))
 		}
 	}
-	err := e.Sealed().CheckJSON()
+	err := sealed.Of(e).CheckJSON()
 	if err == nil && !e.Redacted() {
 		if err := a.engine.Fetch(ctx, e); err != nil {
 			return err

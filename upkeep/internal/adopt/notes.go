@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/upkeep/internal/keptsum"
 )
 
 var (
@@ -53,7 +54,7 @@ func (n *notes) event(e, stored *event.Event) error {
 
 // check checks the events that a new redacted event names.
 func (n *notes) check(note *event.RedactionNote) error {
-	h, whole := event.NewKeptDigest(), note.Kept != ""
+	h, whole := keptsum.New(), note.Kept != ""
 	for _, seq := range note.Seqs {
 		if seq < n.first {
 			continue // the parent's

@@ -1,4 +1,4 @@
-package event
+package searchtext
 
 import (
 	"strings"
@@ -40,12 +40,12 @@ func TestFoldEachCharacter(t *testing.T) {
 	})
 }
 
-func TestCleanTextByFields(t *testing.T) {
+func TestCleanByFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawText(t, "text")
 		want := strings.Join(strings.FieldsFunc(eachInvalid(text), unicode.IsSpace), " ")
-		if got := CleanText(text); got != want {
-			t.Fatalf("CleanText(%q) = %q, want %q", text, got, want)
+		if got := Clean(text); got != want {
+			t.Fatalf("Clean(%q) = %q, want %q", text, got, want)
 		}
 	})
 }
@@ -68,10 +68,10 @@ func TestTextReaders(t *testing.T) {
 			data = data[:at] + rapid.SampledFrom([]string{"", `"`, `\`, "}", "\x01", "\xff", " "}).Draw(t, "piece") + data[at+1:]
 		}
 		free := rapid.Bool().Draw(t, "free")
-		var r TextReader
+		var r Reader
 		err := r.read(jsontext.Value(data), free)
 		got := string(r.text)
-		var d TextReader
+		var d Reader
 		want := d.decode(jsontext.Value(data), free)
 		if (err == nil) != (want == nil) || err == nil && got != string(d.text) {
 			t.Fatalf("the text of %q is %q, %v; the decoder reads %q, %v", data, got, err, d.text, want)

@@ -1,4 +1,4 @@
-package event
+package searchtext
 
 import (
 	"bytes"
@@ -9,16 +9,18 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// TextReader extracts the text of events for searches: the text that a person reads,
+// Reader extracts the text of events for searches: the text that a person reads,
 // on one line (docs/FORMAT.md, chapter 7). One goroutine at a time may use it.
-type TextReader struct {
+type Reader struct {
 	// Open opens a blob with spilled data or with a body of text.
-	Open func(ctx context.Context, d Digest) (io.ReadCloser, error)
+	Open func(ctx context.Context, d event.Digest) (io.ReadCloser, error)
 
 	ctx    context.Context
 	text   []byte
@@ -29,14 +31,14 @@ type TextReader struct {
 
 // Read returns the text of e; the next call overwrites it. The text of a redacted event
 // is empty, and so is the text of an event that repeats another event. Errors come from
-// Open or match ErrInvalidData.
-func (r *TextReader) Read(ctx context.Context, e *Event) ([]byte, error) {
+// Open or match event.ErrInvalidData.
+func (r *Reader) Read(ctx context.Context, e *event.Event) ([]byte, error) {
 	if ctx == nil || e == nil {
-		return nil, nilArgument("the context or the event of TextReader.Read")
+		return nil, fmt.Errorf("%w: the context or the event of Reader.Read", event.ErrNilArgument)
 	}
 	r.ctx, r.text = ctx, r.text[:0]
 	switch e.Type.Name() {
-	case ProjectionSnapshotted, AccountingFlushed:
+	case event.ProjectionSnapshotted, event.AccountingFlushed:
 		return r.text, nil
 	}
 	if e.Redacted() || e.Repeats() {
@@ -57,7 +59,7 @@ func (r *TextReader) Read(ctx context.Context, e *Event) ([]byte, error) {
 }
 
 // read adds the text of data. Rare JSON goes to a decoder.
-func (r *TextReader) read(data jsontext.Value, free bool) error {
+func (r *Reader) read(data jsontext.Value, free bool) error {
 	sure := rawjson.Read(data, func(c rawjson.Cursor) bool {
 		r.cursor = c
 		return r.value(free)
@@ -92,7 +94,7 @@ func nameSet(names ...string) map[string]bool {
 // value adds the text of the cursor's next value. All strings and numbers of a free
 // value are text. It returns false if a decoder must read the data. It stores the error
 // of a body in r.err.
-func (r *TextReader) value(free bool) (sure bool) {
+func (r *Reader) value(free bool) (sure bool) {
 	switch r.cursor.Kind() {
 	case '"':
 		text, sure := r.cursor.Text()
@@ -110,7 +112,7 @@ func (r *TextReader) value(free bool) (sure bool) {
 	return sure
 }
 
-func (r *TextReader) object(free bool) (sure bool) {
+func (r *Reader) object(free bool) (sure bool) {
 	var body attachment
 	sure = r.cursor.Object(func(name []byte) bool { return r.member(name, free, &body) })
 	if sure && r.err == nil {
@@ -120,7 +122,7 @@ func (r *TextReader) object(free bool) (sure bool) {
 }
 
 // member adds the text of an object's member.
-func (r *TextReader) member(name []byte, free bool, body *attachment) (sure bool) {
+func (r *Reader) member(name []byte, free bool, body *attachment) (sure bool) {
 	if free || freeMembers[string(name)] {
 		return r.value(true)
 	}
@@ -135,7 +137,7 @@ func (r *TextReader) member(name []byte, free bool, body *attachment) (sure bool
 }
 
 // add adds a string, unless it is base64.
-func (r *TextReader) add(text []byte) {
+func (r *Reader) add(text []byte) {
 	if !encodedBytes(text) {
 		r.text = appendClean(r.text, text)
 	}
@@ -171,7 +173,7 @@ var base64Chars = func() (table [256]bool) {
 // attachment is the body that an object refers to: a document, or an artifact.
 type attachment struct {
 	mediaType string
-	blob      Digest
+	blob      event.Digest
 	data      jsontext.Value // a string in base64
 }
 
@@ -191,8 +193,8 @@ func (a *attachment) note(name string, value jsontext.Value) {
 
 // reference reads a blob reference.
 func (a *attachment) reference(value jsontext.Value) {
-	var ref BlobRef
-	if value.Kind() == jsontext.KindBeginObject && decodeStrictly(value, &ref) == nil {
+	var ref event.BlobRef
+	if value.Kind() == jsontext.KindBeginObject && json.Unmarshal(value, &ref) == nil {
 		a.blob = ref.Blob
 	}
 }
@@ -207,7 +209,7 @@ func stringOf(value jsontext.Value) string {
 }
 
 // attached adds the text of a body.
-func (r *TextReader) attached(a *attachment) error {
+func (r *Reader) attached(a *attachment) error {
 	if !textualType(a.mediaType) {
 		return nil
 	}
@@ -240,9 +242,9 @@ func textualType(mediaType string) bool {
 }
 
 // blob reads at most so many bytes of a blob.
-func (r *TextReader) blob(d Digest, most int64) ([]byte, error) {
+func (r *Reader) blob(d event.Digest, most int64) ([]byte, error) {
 	if r.Open == nil {
-		return nil, nilArgument("Open of the TextReader")
+		return nil, fmt.Errorf("%w: Open of the Reader", event.ErrNilArgument)
 	}
 	body, err := r.Open(r.ctx, d)
 	if err != nil {

@@ -1,4 +1,4 @@
-package event
+package needle
 
 import (
 	"bytes"
@@ -9,14 +9,10 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// DigestsIn yields every digest in a text of any form, in order. An error of r ends the
+// Digests yields every digest in a text of any form, in order. An error of r ends the
 // sequence.
-func DigestsIn(r io.Reader) iter.Seq2[Digest, error] {
-	return func(yield func(Digest, error) bool) {
-		if r == nil {
-			yield("", nilArgument("the reader of DigestsIn"))
-			return
-		}
+func Digests(r io.Reader) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		buf, n := make([]byte, 64<<10), 0
 		for {
 			more, err := io.ReadFull(r, buf[n:])
@@ -39,15 +35,20 @@ func DigestsIn(r io.Reader) iter.Seq2[Digest, error] {
 	}
 }
 
-func digestsOf(text []byte) (found []Digest) {
+func digestsOf(text []byte) (found []string) {
 	for {
 		i := bytes.Index(text, []byte(line.DigestPrefix))
 		if i < 0 || len(text)-i < line.DigestLen {
 			return found
 		}
-		if d := Digest(text[i : i+line.DigestLen]); d.valid() {
+		if d := string(text[i : i+line.DigestLen]); isDigest(d) {
 			found = append(found, d)
 		}
 		text = text[i+len(line.DigestPrefix):]
 	}
+}
+
+func isDigest(d string) bool {
+	_, ok := line.DigestSum(d)
+	return ok
 }

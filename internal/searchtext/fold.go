@@ -1,4 +1,7 @@
-package event
+// Package searchtext extracts the text of events for searches, and normalizes text.
+//
+// docs/FORMAT.md, chapter 7, says which members of a payload are text.
+package searchtext
 
 import (
 	"encoding/binary"
@@ -76,9 +79,9 @@ var lower = func() (table [utf8.RuneSelf]byte) {
 	return table
 }()
 
-// CleanText trims white space and makes every run of it one space. Bytes that are
+// Clean trims white space and makes every run of it one space. Bytes that are
 // not UTF-8 become U+FFFD.
-func CleanText(text string) string { return string(appendClean(nil, []byte(text))) }
+func Clean(text string) string { return string(appendClean(nil, []byte(text))) }
 
 // appendClean appends a cleaned text, after a space if there is text before it.
 func appendClean(to, text []byte) []byte {

@@ -1,4 +1,4 @@
-package event
+package searchtext
 
 import (
 	"bytes"
@@ -7,15 +7,17 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
 )
 
 // decode adds the text of data, as read does, with the decoder only.
-func (r *TextReader) decode(data jsontext.Value, free bool) error {
+func (r *Reader) decode(data jsontext.Value, free bool) error {
 	r.dec.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
 	return r.decodeValue(free)
 }
 
-func (r *TextReader) decodeValue(free bool) error {
+func (r *Reader) decodeValue(free bool) error {
 	token, err := r.dec.ReadToken()
 	if err != nil {
 		return invalidText(err)
@@ -38,12 +40,12 @@ func (r *TextReader) decodeValue(free bool) error {
 func invalidText(err error) error {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %w", ErrInvalidData, err)
+		return fmt.Errorf("%w: %w", event.ErrInvalidData, err)
 	}
 	return err
 }
 
-func (r *TextReader) decodeArray(free bool) error {
+func (r *Reader) decodeArray(free bool) error {
 	for r.dec.PeekKind() != jsontext.KindEndArray {
 		if err := r.decodeValue(free); err != nil {
 			return err
@@ -53,7 +55,7 @@ func (r *TextReader) decodeArray(free bool) error {
 	return invalidText(err)
 }
 
-func (r *TextReader) decodeObject(free bool) error {
+func (r *Reader) decodeObject(free bool) error {
 	var body attachment
 	for r.dec.PeekKind() != jsontext.KindEndObject {
 		token, err := r.dec.ReadToken()
@@ -71,7 +73,7 @@ func (r *TextReader) decodeObject(free bool) error {
 }
 
 // decodeMember is member with the decoder.
-func (r *TextReader) decodeMember(name string, free bool, body *attachment) error {
+func (r *Reader) decodeMember(name string, free bool, body *attachment) error {
 	switch {
 	case free:
 		return r.decodeValue(true)

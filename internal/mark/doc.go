@@ -1,0 +1,35 @@
+// Package mark names the members of metadata that the log knows (docs/FORMAT.md,
+// chapter 7), and makes the masks of secrets. Other programs read the members with the
+// methods of event.Event.
+package mark
+
+// Members of metadata.
+const (
+	// Broken lists the rules that an imported event breaks.
+	Broken = "broken"
+	// Repaired lists the repairs of an event; see InvalidUnicode.
+	Repaired = "repaired"
+	// Repeats marks a raw record with the text of another event.
+	Repeats = "repeats"
+	// Context marks a message that a program wrote in the user's name.
+	Context = "context"
+	// Masked lists the rules of the secrets that a mask replaces.
+	Masked = "masked"
+
+	// ForkOrigin names the original of a copied event: an event.Origin.
+	ForkOrigin = "fork_origin"
+	// CopyOf is on a copy's first event: a Copy.
+	CopyOf = "copy_of"
+	// Inherited marks a copied event; its cost and usage count in the original only.
+	Inherited = "inherited"
+)
+
+// InvalidUnicode is a repair: bytes that are not UTF-8 became U+FFFD.
+const InvalidUnicode = "invalid_unicode"
+
+// Copy names the session that another session is a copy of. If the head of the copy is
+// before Through, the copy is not finished.
+type Copy struct {
+	Session string `json:"session_id,omitzero"`
+	Through int64  `json:"through,omitzero"`
+}
