@@ -46,7 +46,7 @@ func outcomeOf(e Event) string {
 		fork, f.Fork = *f.Fork, nil
 	}
 	p, bad := e.Payload()
-	again, _ := json.Marshal(p)
+	again, _ := json.Marshal(p, json.Deterministic(true))
 	_, kept := DecodeKept[struct{}](&e)
 	return fmt.Sprintf("%s\n%+v %+v %v\n%s %v\n%v", e.Data, f, fork, err, again, bad, kept)
 }

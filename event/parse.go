@@ -16,6 +16,10 @@ var knownTypes = func() map[string]string {
 	return names
 }()
 
+// FormatVersion is the version of the format that this package writes, and the
+// highest that it reads.
+const FormatVersion = line.Version
+
 // Parse reads one line, without its newline, and checks its crc (docs/FORMAT.md,
 // chapter 1). The event shares the bytes of text. A line of another session than
 // session is an error, unless session is empty.
@@ -58,7 +62,7 @@ func rareOf(l *line.Line) *rare {
 func parseError(err error) error {
 	var version *line.VersionError
 	if errors.As(err, &version) {
-		return &VersionError{What: "envelope", Got: version.Got, Max: line.Version}
+		return &VersionError{What: "envelope", Got: version.Got, Max: FormatVersion}
 	}
 	return err
 }

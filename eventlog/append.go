@@ -28,7 +28,7 @@ import (
 // Append checks the expectation first. If the same events are stored after the
 // expected head already, Append stores nothing and succeeds: a caller may retry
 // after any error. Events are the same if their ids, types, metadata, costs and data
-// are equal; an event with masked secrets (mark.Masked) needs an equal id and type
+// are equal; an event with masked secrets (Event.Masked) needs an equal id and type
 // only. Any finds them near the end of the session, AnyAfter after its head.
 // Every other mismatch is a *ConflictError; At on a missing session is ErrNotFound.
 // An append to a fork fails if the parent is missing (ErrNotFound) or ends before

@@ -62,7 +62,7 @@ func (x Expect) Durable() Expect {
 
 // Lenient is for imports: Append enforces the rules of structure only. It stores an
 // event that breaks a rule of conversation and names the rule in the event's metadata
-// (mark.Broken). It accepts unknown types.
+// (Event.Broken). It accepts unknown types.
 func (x Expect) Lenient() Expect {
 	x.lenient = true
 	return x
@@ -209,7 +209,7 @@ func sameContent(stored *event.Event, en *entry) bool {
 
 // masked is Event.Masked, with a fast answer for events without the member.
 func masked(e *event.Event) bool {
-	return bytes.Contains(e.Metadata, []byte(`"`+mark.Masked+`"`)) && e.Masked()
+	return mark.MayBeIn(e.Metadata, mark.Masked) && e.Masked()
 }
 
 func storedDigest(e *event.Event) event.Digest {
@@ -221,7 +221,7 @@ func storedDigest(e *event.Event) event.Digest {
 
 // withoutBroken is metadata without the names of broken rules, which Append adds.
 func withoutBroken(metadata jsontext.Value) jsontext.Value {
-	if !bytes.Contains(metadata, []byte(`"`+mark.Broken+`"`)) {
+	if !mark.MayBeIn(metadata, mark.Broken) {
 		return metadata
 	}
 	members, err := rawjson.Members(metadata)

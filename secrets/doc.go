@@ -7,7 +7,7 @@
 //	log := eventlog.Open(store, eventlog.Options{Hook: policy.Event, BodyHook: policy.Body})
 //
 // A mask is [secret:RULE]: the name of the rule, and nothing of the secret, not even a
-// hash. An event with a mask has the rules in its metadata, as mark.Masked. Two
+// hash. An event with a mask has the rules in its metadata (event.Event.Masked). Two
 // events with a mask are the same if their ids and types are equal, so a retry and a
 // second import find the event that is stored, also with newer rules.
 //

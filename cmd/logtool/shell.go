@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/event"
 )
 
 // declareCompletion declares the command completion, which cobra makes.
@@ -85,7 +85,7 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func (a *app) version() error {
-	v := versionRow{Version: "devel", Format: line.Version, Go: runtime.Version()}
+	v := versionRow{Version: "devel", Format: event.FormatVersion, Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}

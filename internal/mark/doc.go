@@ -3,6 +3,8 @@
 // methods of event.Event.
 package mark
 
+import "bytes"
+
 // Members of metadata.
 const (
 	// Broken lists the rules that an imported event breaks.
@@ -32,4 +34,10 @@ const InvalidUnicode = "invalid_unicode"
 type Copy struct {
 	Session string `json:"session_id,omitzero"`
 	Through int64  `json:"through,omitzero"`
+}
+
+// MayBeIn reports whether metadata that the log stored may have the member, without
+// parsing. It is true of all such metadata that has the member.
+func MayBeIn(metadata []byte, name string) bool {
+	return len(metadata) > 0 && bytes.Contains(metadata, []byte(`"`+name+`"`))
 }

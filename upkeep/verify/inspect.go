@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) 
 	if err := sealed.Of(e).CheckJSON(); err != nil {
 		n.fault(RulePayload, err.Error())
 	}
-	if bytes.Contains(e.Metadata, []byte(`"`+mark.Broken+`"`)) {
+	if mark.MayBeIn(e.Metadata, mark.Broken) {
 		n.broken = e.Broken()
 	}
 	readable := true
