@@ -92,13 +92,8 @@ var table = map[string]room{
 	"runlog":            {rooms: []string{"event", "eventlog", "prices", "projection", "internal/flock", "internal/folder", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"internal/regular/special", "fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/mark", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-<<<<<<< HEAD
-		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/rawjson"},
+		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/rawjson", "internal/searchtext"},
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
-=======
-		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/searchtext"},
-		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go", "github.com/wI2L/jsondiff"}, given...),
->>>>>>> f7a50c6d (event: what one package or only this module uses moves there)
 		tests:   []string{"upkeep/...", "flow/flowtest"},
 	},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
