@@ -199,8 +199,7 @@ type (
 	// same durable operation.
 	Cataloger interface {
 		// CatalogRows returns the rows of the sessions that have one. A row may be damaged,
-		// and older than the session's head. If the store lacks the catalog and the caller
-		// must not add it, for example in a file of an older version, the error is
+		// and older than the session's head. If the store lacks the catalog, the error is
 		// ErrUnsupported.
 		CatalogRows(ctx context.Context, sessions []string) (map[string][]byte, error)
 		// PutCatalogRows replaces rows. It leaves out each row whose session has another

@@ -82,7 +82,7 @@ type Hibernation struct {
 // Calls is the open tool calls and waits of the active path, and its last turn. A
 // fork or a copy does not inherit waits. LoadPending adds the open work of the session.
 func Calls() Projection[CallState] {
-	return Projection[CallState]{builtin: true, Name: "calls", Version: 3, Apply: (*CallState).apply, Digest: noDigest[CallState]}
+	return Projection[CallState]{builtin: true, Name: "calls", Version: 1, Apply: (*CallState).apply, Digest: noDigest[CallState]}
 }
 
 func (s *CallState) apply(e *event.Event) error {

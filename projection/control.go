@@ -106,7 +106,7 @@ type ConsumedCursor struct {
 // fork point.
 func Control() Projection[ControlState] {
 	return Projection[ControlState]{
-		builtin: true, Name: "control", Version: 2, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
+		builtin: true, Name: "control", Version: 1, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
 	}
 }
 

@@ -39,7 +39,7 @@ type UsageState struct {
 // inherited in their metadata.
 func Usage() Projection[UsageState] {
 	return Projection[UsageState]{
-		builtin: true, Name: "usage", Version: 4, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
+		builtin: true, Name: "usage", Version: 1, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
 	}
 }
 

@@ -163,9 +163,6 @@ func (a *appending) bodyBytes() (n int) {
 // relate stores the marks of the relations. The tip was read before: if the session is removed
 // and the marks are erased, the frame no longer fits.
 func (a *appending) relate(ctx context.Context) error {
-	if !a.stream.marked {
-		return nil
-	}
 	return parallel(a.relations, func(name string) error {
 		_, err := a.stream.publish(ctx, &nats.Msg{Subject: a.stream.related(name, encodeName(a.session))})
 		return a.stream.repeatable(err)

@@ -23,19 +23,18 @@ const (
 	// reads.
 	formatVersion = 1
 	// streamsVersion is the version of streams that this program creates, and the newest it
-	// opens. The streams of version 1 have no marks.
-	streamsVersion = 2
+	// opens.
+	streamsVersion = 1
 )
 
 // Keys of a stream's metadata.
 const (
-	versionKey = "convlog.version"
+	versionKey = "convlog.format"
 	shardsKey  = "convlog.shards"
 )
 
 // layout is the streams of a log.
 type layout struct {
-	marked  bool      // the sessions have marks
 	shards  []*stream // sessions, by hash of their ids
 	blobs   *stream
 	control *stream // locks, leases, and the record of an erasure
@@ -50,7 +49,6 @@ type stream struct {
 	client   *client
 	name     string
 	base     string // the subjects begin with it
-	marked   bool   // the sessions in it have marks
 	replicas int
 	reached  atomic.Uint64 // the highest sequence that this process has stored or read
 }
@@ -112,13 +110,11 @@ func (s *Store) stream(c *client, kind string) *stream {
 	return &stream{store: s, client: c, name: s.streamName(kind), base: s.options.Prefix + "." + kind + "."}
 }
 
-// newLayout is the layout of a log with streams of a version, and a number of shards.
-func (s *Store) newLayout(c *client, version, shards int) *layout {
-	l := &layout{marked: version > 1, blobs: s.stream(c, "blobs"), control: s.stream(c, "control")}
+// newLayout is the layout of a log with a number of shards.
+func (s *Store) newLayout(c *client, shards int) *layout {
+	l := &layout{blobs: s.stream(c, "blobs"), control: s.stream(c, "control")}
 	for n := range shards {
-		st := s.stream(c, strconv.Itoa(n))
-		st.marked = l.marked
-		l.shards = append(l.shards, st)
+		l.shards = append(l.shards, s.stream(c, strconv.Itoa(n)))
 	}
 	return l
 }
@@ -189,7 +185,7 @@ func (s *Store) find(ctx context.Context, c *client) (*layout, error) {
 	if l := s.layout.Load(); l != nil {
 		return l, nil
 	}
-	l := s.newLayout(c, streamsVersion, 0)
+	l := s.newLayout(c, 0)
 	info, err := l.control.info(ctx, nil)
 	if err == nil {
 		l, err = s.check(c, info)
@@ -225,7 +221,7 @@ func (s *Store) check(c *client, info *nats.StreamInfo) (*layout, error) {
 	case s.options.Shards != 0 && s.options.Shards != shards:
 		return nil, fmt.Errorf("%w: the log has shards=%d, not %d: leave out the option shards", ErrForeign, shards, s.options.Shards)
 	}
-	return s.newLayout(c, version, shards), nil
+	return s.newLayout(c, shards), nil
 }
 
 // checkStream compares a stream with the configuration that the log needs.
@@ -270,7 +266,7 @@ func (s *Store) create(ctx context.Context, c *client) (*layout, error) {
 			}
 		}
 	}
-	l := s.newLayout(c, streamsVersion, shards)
+	l := s.newLayout(c, shards)
 	for _, st := range l.all()[1:] {
 		if err == nil {
 			err = st.create(ctx, s.config(st, shards, replicas))

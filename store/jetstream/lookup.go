@@ -22,9 +22,6 @@ func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.
 		switch {
 		case err == nil && l == nil:
 			return
-		case err == nil && !l.marked:
-			s.Sessions(ctx)(yield)
-			return
 		case err == nil:
 			names, err = l.shard(session).relationsOf(ctx, session)
 		}
@@ -99,9 +96,6 @@ func (s *Store) blobUsers(ctx context.Context, digests []event.Digest, yield fun
 	l, err := s.reading(ctx)
 	if l == nil || err != nil {
 		return err
-	}
-	if !l.marked {
-		return fmt.Errorf("streams of version 1: %w", eventlog.ErrUnsupported)
 	}
 	for page := range slices.Chunk(digests, maxMulti) {
 		for _, st := range l.shards {

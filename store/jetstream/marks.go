@@ -70,9 +70,6 @@ func tokens(d event.Digest) []string { return []string{d.Hex(), d.Hex()[:2]} }
 
 // marks are the messages that mark the uses of blobs by a session.
 func (st *stream) marks(session string, uses []use) (all []*nats.Msg, err error) {
-	if !st.marked {
-		return nil, nil
-	}
 	slices.SortFunc(uses, compareUses)
 	uses = slices.Compact(uses)
 	token := 0

@@ -13,9 +13,6 @@ import (
 // index names these marks, so that they are erased with the replaced messages. What they said
 // of other events, and what is new, is marked again together with the frame.
 func (r *rewriting) remark(ctx context.Context, events []event.Event) error {
-	if !r.stream.marked {
-		return nil
-	}
 	for i := range events {
 		if events[i].Seq == r.view.first() {
 			if err := r.relate(ctx, &events[i]); err != nil {

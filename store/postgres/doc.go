@@ -23,7 +23,7 @@
 //
 //	options.go   the options, and the options in a DSN
 //	store.go     Store, its connections, its opening
-//	schema.go    the tables, and their migration
+//	schema.go    the tables
 //	append.go    an append is one statement, which compares the head
 //	read.go      reads fetch pages
 //	lock.go      the store lock is an advisory lock, and a fence for holders that lost it

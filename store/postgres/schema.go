@@ -22,15 +22,10 @@ var ErrNoLog = errors.New("no log")
 // oldestServer is the oldest version of PostgreSQL that has all that the store uses.
 const oldestServer = 140000
 
-// migrations has the statements from each schema version to the next. The first entry
-// creates version 1 in an empty schema. Released entries never change; a new version is
-// a new entry.
-var migrations = [schemaVersion]string{schema1}
-
-// schema1 creates version 1, without the table of events, whose partitions are an option.
+// tables creates the tables, without the table of events, whose partitions are an option.
 // Rows of sessions change with each append: the fill factor leaves room to change them
 // in place.
-const schema1 = `
+const tables = `
 CREATE TABLE convlog (
 	version    int NOT NULL,
 	partitions int NOT NULL -- of table events; 0 if it has none
@@ -122,13 +117,12 @@ const (
 		has_schema_privilege(n.oid, 'USAGE')
 		FROM pg_namespace n WHERE n.nspname = $1`
 	readSchemaVersion = `SELECT version FROM convlog`
-	// lockMigration makes migrations of all logs of a database wait for each other, until
+	// lockCreation makes creations of all logs of a database wait for each other, until
 	// their transactions end.
-	lockMigration = `SELECT pg_advisory_xact_lock(hashtextextended('convlog migration', 0))`
+	lockCreation = `SELECT pg_advisory_xact_lock(hashtextextended('convlog migration', 0))`
 )
 
-// prepare checks the server and the schema, and creates or migrates the tables if the
-// store may write.
+// prepare checks the server and the schema, and creates the tables if the store may write.
 func (s *Store) prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -149,11 +143,11 @@ func (s *Store) prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	case fsync == "off" && !s.options.ReadOnly && !s.assumeSynced:
 		return fmt.Errorf("%w: the server runs with fsync=off, so a power loss may damage it: turn fsync on, or add assume_synced=true", ErrForeign)
 	}
-	version, err := s.inspect(ctx, conn, database)
-	if err != nil || version == schemaVersion {
+	found, err := s.inspect(ctx, conn, database)
+	if err != nil || found {
 		return err
 	}
-	return s.migrate(ctx, conn, version, database)
+	return s.create(ctx, conn, database)
 }
 
 // querier is a connection or a transaction.
@@ -161,47 +155,47 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// inspect returns the version of the schema; 0 if the schema is missing or empty.
-func (s *Store) inspect(ctx context.Context, q querier, database string) (version int, err error) {
-	var tables int
+// inspect reports whether the schema has the tables. It has none if it is missing or empty.
+func (s *Store) inspect(ctx context.Context, q querier, database string) (found bool, err error) {
+	var tables, version int
 	var marked, usable bool
-	found, err := s.scan(q.QueryRow(ctx, findSchema, s.schema), []any{&tables, &marked, &usable})
+	found, err = s.scan(q.QueryRow(ctx, findSchema, s.schema), []any{&tables, &marked, &usable})
 	if found && s.options.MustCreate {
-		return 0, fmt.Errorf("%w: schema %q of database %q", ErrExists, s.schema, database)
+		return false, fmt.Errorf("%w: schema %q of database %q", ErrExists, s.schema, database)
 	}
 	if !found || tables == 0 {
-		return 0, err
+		return false, err
 	}
 	if !usable {
-		return 0, fmt.Errorf("%w: permission denied for schema %s", ErrDenied, s.schema)
+		return false, fmt.Errorf("%w: permission denied for schema %s", ErrDenied, s.schema)
 	}
 	if !marked {
-		return 0, fmt.Errorf("%w: schema %q of database %q has tables of another program: name another one with schema=NAME", ErrForeign, s.schema, database)
+		return false, fmt.Errorf("%w: schema %q of database %q has tables of another program: name another one with schema=NAME", ErrForeign, s.schema, database)
 	}
-	if _, err := s.scan(q.QueryRow(ctx, readSchemaVersion), []any{&version}); err != nil {
-		return 0, fmt.Errorf("read the version of the schema: %w", err)
+	if found, err = s.scan(q.QueryRow(ctx, readSchemaVersion), []any{&version}); err != nil {
+		return false, fmt.Errorf("read the version of the schema: %w", err)
+	}
+	if !found || version < schemaVersion {
+		return false, fmt.Errorf("%w: table convlog of schema %q has no version", ErrForeign, s.schema)
 	}
 	if version > schemaVersion {
-		return 0, &event.VersionError{What: "postgres schema", Got: version, Max: schemaVersion}
+		return false, &event.VersionError{What: "postgres schema", Got: version, Max: schemaVersion}
 	}
-	return version, nil
+	return true, nil
 }
 
-// migrate creates or migrates the tables in one transaction. A store that may only read
-// changes nothing.
-func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, version int, database string) error {
-	if version == 0 && (s.options.ReadOnly || s.options.MustExist) {
+// create creates the tables in one transaction. A store that may only read changes
+// nothing.
+func (s *Store) create(ctx context.Context, conn *pgxpool.Conn, database string) error {
+	if s.options.ReadOnly || s.options.MustExist {
 		return fmt.Errorf("%w: schema %q of database %q", ErrNoLog, s.schema, database)
-	}
-	if s.options.ReadOnly {
-		return fmt.Errorf("%w: schema version %d: open the store for writing once, to migrate it to version %d", ErrForeign, version, schemaVersion)
 	}
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return s.failure(err)
 	}
 	t := transaction{s, ctx, tx}
-	if err = s.migrateIn(t, database); err != nil {
+	if err = s.createIn(t, database); err != nil {
 		t.rollback()
 	} else {
 		err = s.failure(tx.Commit(ctx))
@@ -209,34 +203,18 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, version int, da
 	return wrap(fmt.Sprintf("create the tables of schema %q", s.schema), err)
 }
 
-func (s *Store) migrateIn(t transaction, database string) error {
-	if _, err := t.exec(lockMigration); err != nil {
+// createIn creates the tables, and the schema if it is missing: a user without the right to
+// create schemas may have one.
+func (s *Store) createIn(t transaction, database string) error {
+	if _, err := t.exec(lockCreation); err != nil {
 		return err
 	}
-	version, err := s.inspect(t.ctx, t.tx, database) // again: another process may have migrated
-	if err != nil || version == schemaVersion {
+	created, err := s.inspect(t.ctx, t.tx, database) // again: another process may have created them
+	if err != nil || created {
 		return err
 	}
-	if version == 0 {
-		if err := s.create(t); err != nil {
-			return err
-		}
-		version = 1
-	}
-	for ; version < schemaVersion; version++ {
-		if _, err := t.exec(migrations[version]); err != nil {
-			return err
-		}
-	}
-	_, err = t.exec(`UPDATE convlog SET version = $1`, schemaVersion)
-	return err
-}
-
-// create creates the tables of version 1, and the schema if it is missing: a user
-// without the right to create schemas may have one.
-func (s *Store) create(t transaction) error {
 	var found bool
-	_, err := t.one([]any{&found}, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)`, s.schema)
+	_, err = t.one([]any{&found}, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)`, s.schema)
 	if err != nil {
 		return err
 	}
@@ -244,7 +222,7 @@ func (s *Store) create(t transaction) error {
 	if !found {
 		statements.WriteString("CREATE SCHEMA " + pgx.Identifier{s.schema}.Sanitize() + ";")
 	}
-	statements.WriteString(migrations[0] + eventTable)
+	statements.WriteString(tables + eventTable)
 	if s.partitions > 0 {
 		statements.WriteString(" PARTITION BY HASH (session)")
 	}
@@ -254,6 +232,6 @@ func (s *Store) create(t transaction) error {
 	if _, err := t.exec(statements.String()); err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO convlog VALUES (1, $1)`, s.partitions)
+	_, err = t.exec(`INSERT INTO convlog VALUES ($1, $2)`, schemaVersion, s.partitions)
 	return err
 }

@@ -13,11 +13,9 @@ const (
 	readCatalogRow   = `SELECT c.row FROM catalog c JOIN sessions s ON s.key = c.session WHERE s.id = ?`
 	putCatalogRow    = `INSERT OR REPLACE INTO catalog (session, row) SELECT key, ? FROM sessions WHERE id = ?`
 	deleteCatalogRow = `DELETE FROM catalog WHERE session = ?`
-	hasCatalog       = `SELECT count(*) FROM sqlite_schema WHERE name = 'catalog'`
 )
 
-// CatalogRows implements eventlog.Cataloger. A damaged catalog has no rows. A file of an
-// older schema has no catalog.
+// CatalogRows implements eventlog.Cataloger. A damaged catalog has no rows.
 func (s *Store) CatalogRows(ctx context.Context, sessions []string) (rows map[string][]byte, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		rows, err = catalogRows(c, sessions)
@@ -30,13 +28,6 @@ func (s *Store) CatalogRows(ctx context.Context, sessions []string) (rows map[st
 }
 
 func catalogRows(c *conn, sessions []string) (map[string][]byte, error) {
-	n, err := c.number(hasCatalog)
-	if err == nil && n == 0 {
-		err = eventlog.ErrUnsupported
-	}
-	if err != nil {
-		return nil, err
-	}
 	rows := make(map[string][]byte, len(sessions))
 	for _, session := range sessions {
 		row := make([]driver.Value, 1)

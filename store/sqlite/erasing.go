@@ -18,7 +18,6 @@ const (
 	forgetErasing = `DELETE FROM erasing WHERE digest = ?`
 	forgetBlobs   = `DELETE FROM erasing WHERE digest <> ''`
 	listErasing   = `SELECT digest FROM erasing ORDER BY digest`
-	hasErasing    = `SELECT count(*) FROM sqlite_schema WHERE name = 'erasing'`
 )
 
 // Erasing implements eventlog.Eraser.
@@ -30,11 +29,8 @@ func (s *Store) Erasing(ctx context.Context) (e eventlog.Erasing, err error) {
 	return e, wrap("read the running erasure", err)
 }
 
-// erasingIn reads the record. A file of an older schema has none.
+// erasingIn reads the record.
 func erasingIn(c *conn) (e eventlog.Erasing, err error) {
-	if n, err := c.number(hasErasing); n == 0 || err != nil {
-		return e, err
-	}
 	err = c.each(func(row []driver.Value) {
 		if digest, _ := row[0].(string); digest != erasedBytes {
 			e.Blobs = append(e.Blobs, event.Digest(digest))

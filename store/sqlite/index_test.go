@@ -216,43 +216,6 @@ func TestIndexFromTwoStores(t *testing.T) {
 	}
 }
 
-// oldDatabase makes a file of schema version 1, without an index.
-func oldDatabase(t testing.TB) string {
-	t.Helper()
-	path := tempPath(t)
-	s := openUnindexed(t, path)
-	add(t, s, "a", event.Head{}, 3, "apple")
-	must(t, s.Close())
-	makeDatabase(t, path, "DROP TABLE catalog; DROP TABLE related; DROP TABLE blob_users; DROP TABLE erasing; DROP TABLE search; DROP TABLE search_state; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE")
-	return path
-}
-
-func TestOldSchema(t *testing.T) {
-	path := oldDatabase(t)
-	before, err := os.ReadFile(path)
-	must(t, err)
-	s := open(t, path, Options{ReadOnly: true})
-	wantSeen(t, "without an index", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
-	wantSeen(t, "one session", candidates(t, s, "apple", "a", 2), "a:2", "a:1")
-	defects, err := collect(s.Check(t.Context()))
-	must(t, err)
-	if len(defects) > 0 {
-		t.Errorf("defects: %v", defects)
-	}
-	_, err = s.CatalogRows(t.Context(), []string{"a"})
-	want(t, eventlog.ErrUnsupported, err)
-	must(t, s.Close())
-	after, err := os.ReadFile(path)
-	must(t, err)
-	if !slices.Equal(before, after) {
-		t.Error("reading an old file has changed it")
-	}
-	s = open(t, path)
-	must(t, s.Index(t.Context(), false))
-	wantSeen(t, "migrated", candidates(t, s, "pear", "", 0))
-	wantSeen(t, "migrated, found", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
-}
-
 // When pages of the index are damaged, a search reads all events. Check reports the
 // damage, erasures still work, and the index can be rebuilt.
 func TestIndexDamaged(t *testing.T) {

@@ -24,10 +24,6 @@ const (
 	deleteUsers = `DELETE FROM blob_users WHERE session = ?`
 	listUsers   = `SELECT s.id, u.session, u.seq FROM blob_users u JOIN sessions s ON s.key = u.session
 		WHERE u.digest = ? AND (u.session, u.seq) > (?, ?) ORDER BY u.session, u.seq` + limitRows
-
-	findUnknown = `SELECT count(*) FROM (SELECT 1 FROM blob_users WHERE digest = '' LIMIT 1)`
-
-	hasLookup = `SELECT count(*) FROM sqlite_schema WHERE name = 'blob_users'`
 )
 
 // List implements eventlog.Lister.
@@ -62,19 +58,15 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		var ids []string
-		known, err := s.lookUp(ctx, func(c *conn) error {
+		err := s.read(ctx, func(c *conn) error {
 			ids = ids[:0]
 			return c.each(func(row []driver.Value) {
 				id, _ := row[0].(string)
 				ids = append(ids, id)
 			}, 1, listRelated, session, session)
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			yield(eventlog.SessionInfo{}, s.locate(session, "related", 0, err))
-			return
-		case !known:
-			s.Sessions(ctx)(yield)
 			return
 		}
 		for _, id := range ids {
@@ -92,8 +84,7 @@ func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.
 	}
 }
 
-// BlobUsers implements eventlog.BlobIndex. While the file has a session that is older than
-// the index, the error is ErrUnsupported.
+// BlobUsers implements eventlog.BlobIndex.
 func (s *Store) BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2[eventlog.BlobUser, error] {
 	return func(yield func(eventlog.BlobUser, error) bool) {
 		for _, d := range digests {
@@ -123,12 +114,8 @@ type userRow struct {
 
 // users reads rows of a blob after the row last.
 func (s *Store) users(ctx context.Context, d event.Digest, last userRow) (page []userRow, err error) {
-	var unknown int64
-	known, err := s.lookUp(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *conn) error {
 		page = page[:0]
-		if unknown, err = c.number(findUnknown); err != nil || unknown > 0 {
-			return err
-		}
 		return c.each(func(row []driver.Value) {
 			u := userRow{BlobUser: eventlog.BlobUser{Digest: d}}
 			u.Session, _ = row[0].(string)
@@ -137,22 +124,7 @@ func (s *Store) users(ctx context.Context, d event.Digest, last userRow) (page [
 			page = append(page, u)
 		}, 3, listUsers, string(d), last.key, last.Seq, int64(pages.MaxRows))
 	})
-	if err == nil && (!known || unknown > 0) {
-		return nil, fmt.Errorf("users of blobs: %w", eventlog.ErrUnsupported)
-	}
 	return page, s.locate("", "blob_users", 0, err)
-}
-
-// lookUp runs f, unless the file has an older schema without the tables.
-func (s *Store) lookUp(ctx context.Context, f func(c *conn) error) (known bool, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		n, err := c.number(hasLookup)
-		if known = n > 0; err != nil || !known {
-			return err
-		}
-		return f(c)
-	})
-	return known, err
 }
 
 // relate inserts the relations of a session.

@@ -28,9 +28,9 @@ func TestHardLinkedDatabase(t *testing.T) {
 	add(t, open(t, path), "a", head, 1, "y")
 }
 
-// A newer program migrates the database while this one has it open. This one neither
+// A newer program changes the schema while this one has the database open. This one neither
 // writes any more nor sets the old version.
-func TestNewerProgramMigrates(t *testing.T) {
+func TestNewerProgramChangesTheSchema(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
 	head := add(t, s, "a", event.Head{}, 2, "x")

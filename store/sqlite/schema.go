@@ -13,14 +13,9 @@ const applicationID = 0x63766c67
 
 // schemaVersion is the version that this program writes and the newest it reads. The
 // file has it as PRAGMA user_version.
-const schemaVersion = 4
+const schemaVersion = 1
 
-// migrations has the statements from each schema version to the next. The first entry
-// creates version 1 in an empty file. Released entries never change; a new version is
-// a new entry.
-var migrations = [schemaVersion]string{schema1, schema2, schema3, schema4}
-
-// schema1 creates version 1.
+// schema creates the tables.
 //
 // Keys are AUTOINCREMENT, so SQLite never uses a key twice: a cached key can be stale
 // but never refers to another session. The keys of events increase in the order of the
@@ -29,7 +24,11 @@ var migrations = [schemaVersion]string{schema1, schema2, schema3, schema4}
 // The line is the authority. The other columns of events are derived from it, for
 // people and for indexes. The line is the last column, so SQLite reads the other
 // columns without the overflow pages of a long row.
-const schema1 = `
+//
+// The text index (index.go), the catalog (catalog.go), the relations of sessions and the
+// users of blobs (lookup.go) are derived from the events. Table erasing is the record of a
+// running erasure (erasing.go).
+const schema = `
 CREATE TABLE sessions (
 	key      INTEGER PRIMARY KEY AUTOINCREMENT,
 	id       TEXT    NOT NULL UNIQUE,
@@ -63,16 +62,6 @@ CREATE TABLE blob_pieces (
 	body  BLOB    NOT NULL,
 	PRIMARY KEY (blob, piece)
 );
-`
-
-// schema2 adds the text index (index.go). The index is derived from the events and can
-// be rebuilt at any time.
-//
-// The index has no text and no words. The row of an event has the grams of its words
-// (grams.go). A row id is the session's key times 2^32 plus the event's seq, so the
-// rows of a session are adjacent and in order. SQLite overwrites deleted rows
-// (secure-delete).
-const schema2 = makeSearch + `
 CREATE TABLE search_state (
 	key       INTEGER PRIMARY KEY CHECK (key = 1),
 	rules     INTEGER NOT NULL, -- by which texts become pieces; of other ones the index is made anew
@@ -80,39 +69,30 @@ CREATE TABLE search_state (
 	erasures  INTEGER NOT NULL  -- how often rows were taken out, or may have been
 );
 INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
-`
-
-// schema3 adds the record of a running erasure (erasing.go).
-const schema3 = `CREATE TABLE erasing (digest TEXT PRIMARY KEY) WITHOUT ROWID;`
-
-// schema4 adds the catalog (catalog.go), the relations of sessions and the users of blobs
-// (lookup.go). The relations and blobs of older sessions are unknown: an empty name and an
-// empty digest say so. A migration reads no lines, so damage does not stop it.
-const schema4 = makeCatalog + `
+CREATE TABLE erasing (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE catalog (
+	session INTEGER PRIMARY KEY, -- sessions.key
+	row     BLOB NOT NULL -- derived from the session's events; may be deleted at any time
+);
 CREATE TABLE related (
 	name    TEXT    NOT NULL, -- eventlog.RelationsOf the session's first event
 	session INTEGER NOT NULL, -- sessions.key
 	PRIMARY KEY (name, session)
 ) WITHOUT ROWID;
 CREATE INDEX related_session ON related (session);
-INSERT INTO related SELECT '', key FROM sessions;
 CREATE TABLE blob_users (
-	digest  TEXT    NOT NULL, -- of a blob that the event lists; '' if the blobs of the session are unknown
+	digest  TEXT    NOT NULL, -- of a blob that the event lists
 	session INTEGER NOT NULL, -- sessions.key
 	seq     INTEGER NOT NULL,
 	PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
 CREATE INDEX blob_users_event ON blob_users (session, seq);
-INSERT INTO blob_users SELECT '', key, 0 FROM sessions;
-`
+` + makeSearch
 
-const makeCatalog = `
-CREATE TABLE catalog (
-	session INTEGER PRIMARY KEY, -- sessions.key
-	row     BLOB NOT NULL -- derived from the session's events; may be deleted at any time
-);
-`
-
+// makeSearch creates the text index. It has no text and no words. The row of an event has
+// the grams of its words (grams.go). A row id is the session's key times 2^32 plus the
+// event's seq, so the rows of a session are adjacent and in order. SQLite overwrites
+// deleted rows (secure-delete).
 const makeSearch = `
 CREATE VIRTUAL TABLE search USING fts5(grams, content='', columnsize=0, detail=none, tokenize='ascii');
 INSERT INTO search (search, rank) VALUES ('secure-delete', 1);
@@ -132,8 +112,8 @@ type fileKind struct {
 	tables               int64
 }
 
-// inspect reads the kind of c's file in one transaction, so it sees a concurrent
-// migration completely or not at all.
+// inspect reads the kind of c's file in one transaction, so it sees the tables of another
+// process completely or not at all.
 func inspect(c *conn) (k fileKind, err error) {
 	if err := c.run("SAVEPOINT inspection"); err != nil {
 		return k, fmt.Errorf("read the schema: %w", err)
@@ -162,9 +142,11 @@ func inspect(c *conn) (k fileKind, err error) {
 // check returns an error for a file of another program or of a newer version.
 func (k fileKind) check() error {
 	switch {
-	case k.application != applicationID && (k.application != 0 || k.tables > 0 || k.version != 0):
+	case k == fileKind{}: // an empty file
+		return nil
+	case k.application != applicationID:
 		return notDatabase{fmt.Sprintf("a database of another program (application id %#x)", uint32(k.application))}
-	case k.version < 0:
+	case k.version < schemaVersion:
 		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version)}
 	case k.version > schemaVersion:
 		return newerSchema(k.version)
@@ -177,31 +159,21 @@ func newerSchema(version int64) error {
 	return &event.VersionError{What: "sqlite schema", Got: int(version), Max: schemaVersion}
 }
 
-// oldestReadable is the oldest version that is readable without a migration. Version 1
-// only lacks the text index, the record of erasures, the catalog, and the tables of lookups.
-const oldestReadable = 1
-
 // errNoSchema is the error of a file without tables. Another process is creating the
 // store, or crashed before it created the tables.
 var errNoSchema = errors.New("the database is empty: open the store for writing once, to create its tables")
 
-// checkReadable is check for connections that must not migrate.
+// checkReadable is check for connections that must not create tables.
 func (k fileKind) checkReadable() error {
-	if err := k.check(); err != nil {
-		return err
-	}
 	if k == (fileKind{}) {
 		return errNoSchema
 	}
-	if k.version < oldestReadable {
-		return fmt.Errorf("schema version %d: open the store for writing once, to migrate it to version %d", k.version, schemaVersion)
-	}
-	return nil
+	return k.check()
 }
 
-// migrate migrates the file to the current schema in one transaction. After an error
-// other than busy, the caller must close the connection.
-func migrate(c *conn) error {
+// create creates the tables of an empty file in one transaction. After an error other than
+// busy, the caller must close the connection.
+func create(c *conn) error {
 	kind, err := inspect(c)
 	if err == nil {
 		err = kind.check()
@@ -210,26 +182,21 @@ func migrate(c *conn) error {
 		return err
 	}
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		return fmt.Errorf("create the tables: %w", err)
 	}
-	if err := migrateLocked(c); err != nil {
+	if err := createLocked(c); err != nil {
 		return err
 	}
-	return wrap("migrate", c.run("COMMIT"))
+	return wrap("create the tables", c.run("COMMIT"))
 }
 
-func migrateLocked(c *conn) error {
-	kind, err := inspect(c) // again: another process may have migrated
+func createLocked(c *conn) error {
+	kind, err := inspect(c) // again: another process may have created them
 	if err == nil {
 		err = kind.check()
 	}
-	if err != nil {
+	if err != nil || kind.version == schemaVersion {
 		return err
 	}
-	for v := kind.version; v < schemaVersion; v++ {
-		if err := c.run(migrations[v]); err != nil {
-			return fmt.Errorf("migrate to schema version %d: %w", v+1, err)
-		}
-	}
-	return c.run(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
+	return wrap("create the tables", c.run(schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion)))
 }

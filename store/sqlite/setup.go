@@ -40,7 +40,7 @@ func (c *conn) setUp(policy SyncPolicy) error {
 	if err := c.useWAL(); err != nil {
 		return err
 	}
-	if err := migrate(c); err != nil {
+	if err := create(c); err != nil {
 		return err
 	}
 	// A checkpoint runs when the write-ahead log has 8 MiB. With SQLite's default of 4

@@ -140,7 +140,7 @@ func (w *writer) tryBegin() error {
 	return err
 }
 
-// checkVersion refuses a database that a newer program has migrated since it was opened.
+// checkVersion refuses a database that a newer program has changed since it was opened.
 func (w *writer) checkVersion() error {
 	row := make([]driver.Value, 1)
 	if _, err := w.conn.first(row, "PRAGMA user_version"); err != nil {
