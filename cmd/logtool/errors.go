@@ -84,7 +84,7 @@ func hintFor(err error) string {
 		return repair.hint()
 	}
 	if errors.As(err, &stream) {
-		if hint := hintIn(streamHints, err); hint != "" {
+		if hint := streamHint(err); hint != "" {
 			return hint
 		}
 	}
@@ -177,10 +177,20 @@ var hints = []errorHint{
 	{eventlog.ErrUnknownOutcome, "look at the end of the session (logtool tail) before you append again"},
 }
 
+// streamHint is the hint for a stream that is damaged, or does not fit the store.
+func streamHint(err error) string {
+	var tree *transfer.TreeError
+	switch {
+	case !errors.As(err, &tree), errors.Is(err, runlog.ErrRunCycle):
+		return hintIn(streamHints, err)
+	case tree.Cut:
+		return "the sessions before it are imported; import the whole stream again"
+	}
+	return "export the tree again"
+}
+
 // streamHints are for streams that are damaged, or do not fit the store.
 var streamHints = []errorHint{
-	{transfer.ErrTreeCut, "the sessions before it are imported; import the whole stream again"},
-	{transfer.ErrTreeMismatch, "export the tree again"},
 	{runlog.ErrRunCycle, "export the sessions without --below, and import that"},
 	{eventlog.ErrConflict, "this store has another history of the session: import it into another store"},
 	{event.ErrVersion, ""},

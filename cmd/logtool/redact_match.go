@@ -61,11 +61,11 @@ var (
 	errNothingToErase = errors.New("nothing found to erase")
 )
 
-func (r *redactRun) matched(done *erase.Matched) {
+func (r *redactRun) matched(done *erase.Redaction) {
 	for _, p := range done.Places {
 		r.Printf("found in %s\n", placeText(p))
 	}
-	r.report(&done.Redaction)
+	r.report(done)
 	for _, p := range done.Left {
 		r.Printf("%s %s: redaction keeps the headers, the structure of events and lost events\n", r.Paint(term.Yellow, "left in"), placeText(p))
 	}
@@ -107,8 +107,8 @@ type fileRow struct {
 	Offset int64  `json:"offset"`
 }
 
-func newMatchedRow(done *erase.Matched, dry bool) matchedRow {
-	row := matchedRow{redactionRow: newRedactionRow(&done.Redaction, dry), Places: placeRows(done.Places), Left: placeRows(done.Left)}
+func newMatchedRow(done *erase.Redaction, dry bool) matchedRow {
+	row := matchedRow{redactionRow: newRedactionRow(done, dry), Places: placeRows(done.Places), Left: placeRows(done.Left)}
 	for _, f := range done.Files {
 		row.Files = append(row.Files, fileRow(f))
 	}

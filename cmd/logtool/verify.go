@@ -180,8 +180,18 @@ func (v *verifyRun) listed(info eventlog.SessionInfo) {
 		v.chosen = append(v.chosen, info.ID)
 		v.listing[info.ID] = errors.Join(v.listing[info.ID], info.Err)
 	case info.Err != nil:
-		v.store = append(v.store, verify.Unreadable("", info.Err))
+		v.store = append(v.store, unreadableDefect("", info.Err))
 	}
+}
+
+// unreadableDefect is the defect of a session that cannot be read because of err.
+func unreadableDefect(session string, err error) eventlog.Defect {
+	d := eventlog.Defect{Session: session, Offset: -1, Rule: "unreadable", Detail: err.Error()}
+	var corrupt *eventlog.CorruptError
+	if errors.As(err, &corrupt) {
+		d.Path, d.Offset, d.Seq, d.Detail = corrupt.Path, corrupt.Offset, corrupt.Seq, corrupt.Cause.Error()
+	}
+	return d
 }
 
 // run verifies the sessions in parallel, and prints the results in order.
@@ -249,10 +259,10 @@ func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	one := verifyRow{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
 		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: snapshotCounts{report.Checked, report.Skipped}}
 	if err != nil {
-		one.Defects = append(one.Defects, verify.Unreadable(session, err))
+		one.Defects = append(one.Defects, unreadableDefect(session, err))
 	}
 	if listing := v.listing[session]; listing != nil {
-		d, newer := verify.Unreadable(session, listing), errors.Is(listing, event.ErrVersion)
+		d, newer := unreadableDefect(session, listing), errors.Is(listing, event.ErrVersion)
 		known := func(o eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == verify.RuleVersion }
 		if one.MoreDefects == 0 && !slices.ContainsFunc(one.Defects, known) {
 			one.Defects = append(one.Defects, d)

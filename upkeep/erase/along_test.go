@@ -86,7 +86,7 @@ func TestAlong(t *testing.T) {
 				t.Errorf("listed (-want +got):\n%s", diff)
 			}
 			for _, session := range []string{"a", "fork"} {
-				if report, err := verify.Lines(ctx, l, session); err != nil || len(report.Defects) > 0 {
+				if report, err := verify.New(l).Lines(ctx, session); err != nil || len(report.Defects) > 0 {
 					t.Errorf("%s: %v, %v", session, report.Defects, err)
 				}
 			}

@@ -28,7 +28,7 @@ func TestOneNoteInAForkOfTwoRedactedSessions(t *testing.T) {
 	x.must(err)
 	done, err := erase.Match(t.Context(), x.Log, p, nil)
 	x.must(err)
-	x.same("erased", []string{"a 2 op_logged", "b 4 message_added", "f 6 step_started"}, erased(done.Redaction))
+	x.same("erased", []string{"a 2 op_logged", "b 4 message_added", "f 6 step_started"}, erased(done))
 	notes := 0
 	for e, err := range x.Read(t.Context(), "f", eventlog.All().Own()) {
 		x.must(err)

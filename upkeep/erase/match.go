@@ -14,39 +14,24 @@ import (
 	"github.com/convlog/convlog/search"
 )
 
-// Matched reports a redaction by Match.
-type Matched struct {
-	Redaction
-	// Places are the places with the pattern that Match erased.
-	Places []search.Place
-	// Left are the places that no redaction erases: headers, members that redaction
-	// keeps, and lost events.
-	Left []search.Place
-	// Files are places in the store's files that still have the bytes of the pattern
-	// afterwards: plain, escaped or in base64. A text is looked for as it was given, in
-	// lower case and in upper case. Files is empty after a dry run, and for a store
-	// without eventlog.ByteFinder.
-	Files []eventlog.FilePlace
-}
-
 // Match redacts every event in which anything that is stored contains the pattern, as
 // search.Stored finds it, with the events that go along as in Redact. It searches the
 // named sessions, or all sessions. Several places may be in one event.
 //
 // Match erases nothing if a session cannot be read: repair or remove it, or name the
 // other sessions.
-func Match(ctx context.Context, log *eventlog.Log, p search.Pattern, sessions []string, opts ...RedactOptions) (Matched, error) {
+func Match(ctx context.Context, log *eventlog.Log, p search.Pattern, sessions []string, opts ...RedactOptions) (Redaction, error) {
 	if err := engine.Of(log).Ready(ctx); err != nil {
-		return Matched{}, err
+		return Redaction{}, err
 	}
 	r, err := newRedaction(log, opts)
 	if err != nil {
-		return Matched{}, fmt.Errorf("redact by a pattern: %w", err)
+		return Redaction{}, fmt.Errorf("redact by a pattern: %w", err)
 	}
-	var m Matched
+	m := matching{log: log, pattern: &p, report: &r.plan.report}
 	r.plan.exact = true
-	m.Redaction, err = r.locked(ctx, func(ctx context.Context) error {
-		found, err := m.find(ctx, log, p, sessions)
+	return r.locked(ctx, func(ctx context.Context) error {
+		found, err := m.find(ctx, sessions)
 		if err != nil {
 			return err
 		}
@@ -58,21 +43,27 @@ func Match(ctx context.Context, log *eventlog.Log, p search.Pattern, sessions []
 		if err := r.run(ctx); err != nil || r.opts.DryRun {
 			return err
 		}
-		return m.findBytes(ctx, log, &p)
+		return m.findBytes(ctx)
 	})
-	return m, err
+}
+
+// matching finds the places of a pattern, for the report of Match.
+type matching struct {
+	log     *eventlog.Log
+	pattern *search.Pattern
+	report  *Redaction
 }
 
 // findBytes looks for the pattern in the store's files.
-func (m *Matched) findBytes(ctx context.Context, log *eventlog.Log, p *search.Pattern) error {
-	finder, ok := eventlog.As[eventlog.ByteFinder](log.Store())
+func (m *matching) findBytes(ctx context.Context) error {
+	finder, ok := eventlog.As[eventlog.ByteFinder](m.log.Store())
 	var needles [][]byte
-	for _, text := range p.Texts() {
+	for _, text := range m.pattern.Texts() {
 		for _, cased := range []string{text, strings.ToLower(text), strings.ToUpper(text)} {
 			needles = append(needles, search.Forms(cased)...)
 		}
 	}
-	for _, place := range append(slices.Clone(m.Places), m.Left...) {
+	for _, place := range append(slices.Clone(m.report.Places), m.report.Left...) {
 		for _, text := range place.Matches {
 			needles = append(needles, search.Forms(text)...)
 		}
@@ -86,25 +77,25 @@ func (m *Matched) findBytes(ctx context.Context, log *eventlog.Log, p *search.Pa
 		if err != nil {
 			return err
 		}
-		m.Files = append(m.Files, place)
+		m.report.Files = append(m.report.Files, place)
 	}
 	return nil
 }
 
 // find returns the seqs of the events to redact, by session.
-func (m *Matched) find(ctx context.Context, log *eventlog.Log, p search.Pattern, sessions []string) (map[string][]int64, error) {
+func (m *matching) find(ctx context.Context, sessions []string) (map[string][]int64, error) {
 	found := map[string][]int64{}
 	var unread error
-	for place, err := range search.Stored(ctx, log, p, sessions...) {
+	for place, err := range search.Stored(ctx, m.log, *m.pattern, sessions...) {
 		switch {
 		case err != nil && (place.Session == "" || ctx.Err() != nil):
 			return nil, err
 		case err != nil:
 			unread = errors.Join(unread, err)
 		case place.Kept || !place.Type.Erasable():
-			m.Left = append(m.Left, place)
+			m.report.Left = append(m.report.Left, place)
 		default:
-			m.Places = append(m.Places, place)
+			m.report.Places = append(m.report.Places, place)
 			found[place.Session] = append(found[place.Session], place.Seq)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/search"
 )
 
 // Redaction reports the erased content, and the content that stays.
@@ -35,6 +36,17 @@ type Redaction struct {
 	// Retained are places outside the store that keep the erased bytes, and how to be rid
 	// of them. A store in files has none.
 	Retained []eventlog.Retained
+
+	// Places are the places with the pattern that Match erased.
+	Places []search.Place
+	// Left are the places with the pattern that no redaction erases: headers, members that
+	// redaction keeps, and lost events.
+	Left []search.Place
+	// Files are places in the store's files that still have the bytes of the pattern
+	// afterwards: plain, escaped or in base64. A text is looked for as it was given, in
+	// lower case and in upper case. Files is empty after a dry run, and for a store
+	// without eventlog.ByteFinder.
+	Files []eventlog.FilePlace
 }
 
 // EventRef names an event.

@@ -31,7 +31,7 @@ func (s *salvage) decide() error {
 
 // sound reports whether nothing needs repair.
 func (s *salvage) sound() bool {
-	return len(s.ruins)+len(s.ignored)+len(s.lost)+len(s.doubts)+len(s.late) == 0 && !s.loose && !s.glued && s.torn.Bytes == 0
+	return len(s.pieces)+len(s.ignored)+len(s.lost)+len(s.unchained)+len(s.late) == 0 && !s.loose && !s.noNewline && s.torn.Bytes == 0
 }
 
 // nothing is the error of a session without a readable line of its own.
@@ -79,7 +79,7 @@ func (s *salvage) choose(order []int32) {
 				break
 			}
 		}
-		s.doubt(&s.lines[pick], int(pick))
+		s.checkChain(&s.lines[pick], int(pick))
 		s.chosen = append(s.chosen, s.lines[pick])
 		s.reject(same, pick)
 	}
@@ -108,12 +108,12 @@ func (s *salvage) hashBefore(seq int64) (line.Hash, bool) {
 	return line.Hash{}, seq == s.start
 }
 
-// doubt notes a chosen line that is not chained to the event before it.
-func (s *salvage) doubt(l *foundLine, i int) {
+// checkChain notes a chosen line that is unchained: it does not follow from the event before.
+func (s *salvage) checkChain(l *foundLine, i int) {
 	if _, known := s.hashBefore(l.seq); !known || s.follows(l, i) {
 		return
 	}
-	s.doubts = append(s.doubts, eventlog.Defect{Session: s.session, Seq: l.seq, Path: s.path, Offset: l.offset,
+	s.unchained = append(s.unchained, eventlog.Defect{Session: s.session, Seq: l.seq, Path: s.path, Offset: l.offset,
 		Rule: "chain", Detail: line.ErrChain.Error() + "; it is kept as it is"})
 }
 
@@ -127,7 +127,7 @@ func (s *salvage) reject(same []int32, pick int32) {
 		if l.hash == s.lines[pick].hash {
 			reason = "stored twice"
 		}
-		s.ignored = appendIgnored(s.ignored, Ignored{Session: s.session, From: l.seq, To: l.seq,
+		s.ignored = appendIgnored(s.ignored, Range{Session: s.session, From: l.seq, To: l.seq,
 			Offset: l.offset, Bytes: l.bytes, Reason: reason})
 	}
 }
@@ -189,15 +189,15 @@ func (s *salvage) finish(open int) {
 		s.loosen(open, len(s.chosen))
 		open = len(s.chosen)
 	}
-	bad, alien := s.after(end)
+	unreadable, foreign := s.after(end)
 	switch whole := open == len(s.chosen); {
-	case s.unended, !whole && len(bad) == 0 && alien == 0:
-		s.leaveOut(open, bad)
-	case len(bad) > 0:
-		s.last += int64(len(bad))
+	case s.unended, !whole && len(unreadable) == 0 && foreign == 0:
+		s.leaveOut(open, unreadable)
+	case len(unreadable) > 0:
+		s.last += int64(len(unreadable))
 		s.loosen(open, len(s.chosen))
 	case !whole:
-		s.last += min(int64(newest.more), alien)
+		s.last += min(int64(newest.more), foreign)
 		s.loosen(open, len(s.chosen))
 	}
 }
@@ -207,37 +207,37 @@ func (s *salvage) finish(open int) {
 func (s *salvage) lastKnown() (end int64) {
 	s.last = s.chosen[len(s.chosen)-1].seq
 	end = s.lines[len(s.lines)-1].place
-	for i := range s.ruins {
-		if r := &s.ruins[i]; r.seq > 0 {
+	for i := range s.pieces {
+		if r := &s.pieces[i]; r.seq > 0 {
 			s.last, end = max(s.last, r.seq), max(end, r.place)
 		}
 	}
 	return end
 }
 
-// after lists the unreadable pieces after a place, and counts the lines of other
-// sessions there.
-func (s *salvage) after(place int64) (bad []ruin, alien int64) {
-	for _, r := range s.ruins {
+// after lists the unreadable pieces after a place, and counts the foreign
+// lines there.
+func (s *salvage) after(place int64) (unreadable []piece, foreign int64) {
+	for _, r := range s.pieces {
 		switch {
 		case r.place <= place:
-		case r.alien:
-			alien++
+		case r.foreign:
+			foreign++
 		default:
-			bad = append(bad, r)
+			unreadable = append(unreadable, r)
 		}
 	}
-	return bad, alien
+	return unreadable, foreign
 }
 
 // leaveOut treats an unfinished append as a torn tail: chosen[open:], and the
 // unreadable pieces after it.
-func (s *salvage) leaveOut(open int, bad []ruin) {
+func (s *salvage) leaveOut(open int, unreadable []piece) {
 	from := s.size
 	for _, l := range s.chosen[open:] {
 		from = min(from, l.offset)
 	}
-	for _, r := range bad {
+	for _, r := range unreadable {
 		from = min(from, r.offset)
 	}
 	s.torn = eventlog.TornTail{Session: s.session, Path: s.path, Offset: from, Bytes: s.size - from}
@@ -253,9 +253,9 @@ func (s *salvage) leaveOut(open int, bad []ruin) {
 // seq.
 func (s *salvage) bound() error {
 	missing := s.last - s.start + 1 - int64(len(s.chosen))
-	room := int64(len(s.ruins))
-	for i := range s.ruins {
-		room = max(room, s.ruins[i].bytes/leastLine)
+	room := int64(len(s.pieces))
+	for i := range s.pieces {
+		room = max(room, s.pieces[i].bytes/leastLine)
 	}
 	if missing <= max(maxLost, room) {
 		return nil
@@ -266,9 +266,9 @@ func (s *salvage) bound() error {
 
 // fill finds the lost events between the chosen ones, before and after them.
 func (s *salvage) fill() {
-	claimed := map[int64]*ruin{}
-	for i := range s.ruins {
-		if r := &s.ruins[i]; r.seq > 0 {
+	claimed := map[int64]*piece{}
+	for i := range s.pieces {
+		if r := &s.pieces[i]; r.seq > 0 {
 			claimed[r.seq] = r
 		}
 	}
@@ -286,11 +286,11 @@ func (s *salvage) fill() {
 }
 
 // between are the pieces without a seq between two places.
-func (s *salvage) between(after, before int64) (pieces []ruin) {
-	at, _ := slices.BinarySearchFunc(s.ruins, after+1, func(r ruin, place int64) int { return cmp.Compare(r.place, place) })
-	for ; at < len(s.ruins) && s.ruins[at].place < before; at++ {
-		if s.ruins[at].seq == 0 {
-			pieces = append(pieces, s.ruins[at])
+func (s *salvage) between(after, before int64) (pieces []piece) {
+	at, _ := slices.BinarySearchFunc(s.pieces, after+1, func(r piece, place int64) int { return cmp.Compare(r.place, place) })
+	for ; at < len(s.pieces) && s.pieces[at].place < before; at++ {
+		if s.pieces[at].seq == 0 {
+			pieces = append(pieces, s.pieces[at])
 		}
 	}
 	return pieces
@@ -298,11 +298,11 @@ func (s *salvage) between(after, before int64) (pieces []ruin) {
 
 // lose notes the seqs from..to as lost: in the pieces that claim them, else in the
 // pieces at that place, one by one if there are as many.
-func (s *salvage) lose(from, to int64, pieces []ruin, claimed map[int64]*ruin) {
+func (s *salvage) lose(from, to int64, pieces []piece, claimed map[int64]*piece) {
 	var rest []int64
 	for seq := from; seq <= to; seq++ {
 		if r := claimed[seq]; r != nil {
-			s.loseIn(seq, seq, []ruin{*r})
+			s.loseIn(seq, seq, []piece{*r})
 		} else {
 			rest = append(rest, seq)
 		}
@@ -324,8 +324,8 @@ func (s *salvage) lose(from, to int64, pieces []ruin, claimed map[int64]*ruin) {
 }
 
 // loseIn notes the seqs from..to as lost within the bytes that the pieces span.
-func (s *salvage) loseIn(from, to int64, pieces []ruin) {
-	lost := LostRange{From: from, To: to, Offset: -1, Reason: "no line with this seq is there"}
+func (s *salvage) loseIn(from, to int64, pieces []piece) {
+	lost := Range{Session: s.session, From: from, To: to, Offset: -1, Reason: "no line with this seq is there"}
 	if n := len(pieces); n > 0 {
 		first, last := &pieces[0], &pieces[n-1]
 		lost.Offset, lost.Reason = first.offset, first.reason
@@ -333,7 +333,7 @@ func (s *salvage) loseIn(from, to int64, pieces []ruin) {
 			lost.Bytes = last.offset + last.bytes - first.offset
 		}
 	}
-	at, _ := slices.BinarySearchFunc(s.lost, from, func(r LostRange, seq int64) int { return cmp.Compare(r.From, seq) })
+	at, _ := slices.BinarySearchFunc(s.lost, from, func(r Range, seq int64) int { return cmp.Compare(r.From, seq) })
 	s.lost = slices.Insert(s.lost, at, lost)
 }
 

@@ -121,7 +121,7 @@ func refork(data jsontext.Value, f *event.Fork) (jsontext.Value, error) {
 
 // lostEvent makes the lost event for a missing seq. It depends on the session and the
 // seq only, so that each repair makes the same line.
-func (r *resealer) lostEvent(seq int64, where *LostRange) (event.Event, error) {
+func (r *resealer) lostEvent(seq int64, where *Range) (event.Event, error) {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("lost\x00"+r.session+"\x00"), uint64(seq)))
 	loss := event.Loss{Reason: where.Reason}
 	loss.Source.SessionID, loss.Source.Offset, loss.Source.Bytes = r.session, max(where.Offset, 0), where.Bytes

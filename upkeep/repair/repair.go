@@ -57,8 +57,9 @@ type Report struct {
 	// Kept is the number of salvaged events. Stored is the number of events that were
 	// new in session As.
 	Kept, Stored int64
-	Lost         []LostRange
-	Ignored      []Ignored
+	// Lost are the events that could not be read. Ignored are readable lines that are not
+	// salvaged.
+	Lost, Ignored []Range
 	// Resealed is the seq of the first changed line; 0 if no line changed.
 	Resealed int64
 	// Copy is the path of the old bytes after a repair in place.
@@ -70,20 +71,15 @@ type Report struct {
 	Head event.Head
 }
 
-// LostRange is a range of events that could not be read.
-type LostRange struct {
+// Range is a range of events, and its place in the storage.
+type Range struct {
+	// Session is the session of the events.
+	Session  string
 	From, To int64
 	// Offset is -1 if the store has no byte offsets.
 	Offset, Bytes int64
-	Reason        string
-}
-
-// Ignored is a range of readable lines that are not salvaged.
-type Ignored struct {
-	Session       string
-	From, To      int64
-	Offset, Bytes int64
-	Reason        string
+	// Reason is the reason why the events are lost or ignored.
+	Reason string
 }
 
 // Error is the reason why a session cannot be repaired. It matches eventlog.ErrCorrupt.

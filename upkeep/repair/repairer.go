@@ -84,7 +84,7 @@ func (r *repairer) repair(ctx context.Context, session string) error {
 // listUnmended lists the defects of a session with sound lines, for example missing
 // blobs.
 func (r *repairer) listUnmended(ctx context.Context) error {
-	found, err := verify.Lines(ctx, r.log, r.session)
+	found, err := verify.New(r.log).Lines(ctx, r.session)
 	r.report.Unmended = found.Defects
 	return err
 }
@@ -287,7 +287,7 @@ func (r *repairer) preview(ctx context.Context, as string) error {
 		return err
 	}
 	r.report.Head = found.Head
-	r.report.Unmended = r.doubts
+	r.report.Unmended = r.unchained
 	for _, d := range found.Defects {
 		if d.Rule != verify.RuleFork || r.into == r.log {
 			r.report.Unmended = append(r.report.Unmended, d)

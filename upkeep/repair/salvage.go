@@ -21,27 +21,27 @@ type salvage struct {
 	end     int64 // offset of a torn tail that is left out, if over 0
 
 	// The storage, in order of place.
-	lines   []foundLine
-	links   map[int64]line.Link   // by place: of lines that do not follow the line before
-	forks   map[int64]*event.Fork // by place: of lines that may begin a session
-	ruins   []ruin
-	ignored []Ignored
-	next    int64 // the place that comes next
-	path    string
-	size    int64 // where the last fragment ends
-	unended bool  // the storage ends inside a line
-	glued   bool  // a line has no newline
+	lines     []foundLine
+	links     map[int64]line.Link   // by place: of lines that do not follow the line before
+	forks     map[int64]*event.Fork // by place: of lines that may begin a session
+	pieces    []piece               // that are no events of the session, unreadable or foreign
+	ignored   []Range
+	next      int64 // the place that comes next
+	path      string
+	size      int64 // where the last fragment ends
+	unended   bool  // the storage ends inside a line
+	noNewline bool  // a line has no newline
 
 	// The decision, in order of seq.
-	start  int64       // the first seq
-	last   int64       // the last seq
-	fork   *event.Fork // of a session that begins as a fork
-	chosen []foundLine
-	lost   []LostRange
-	torn   eventlog.TornTail // an unfinished append that is left out
-	loose  bool              // an event of chosen has another more than its line
-	doubts []eventlog.Defect // chosen lines that do not follow from the event before
-	late   map[int64]bool    // places that come after later events of chosen
+	start     int64       // the first seq
+	last      int64       // the last seq
+	fork      *event.Fork // of a session that begins as a fork
+	chosen    []foundLine
+	lost      []Range
+	torn      eventlog.TornTail // an unfinished append that is left out
+	loose     bool              // an event of chosen has another more than its line
+	unchained []eventlog.Defect // chosen lines that do not follow from the event before
+	late      map[int64]bool    // places that come after later events of chosen
 }
 
 // foundLine is a readable line.
@@ -56,13 +56,13 @@ type foundLine struct {
 
 func (f *foundLine) head() event.Head { return event.Head{Seq: f.seq, Hash: event.Hash(f.hash)} }
 
-// ruin is a piece of the storage that is no event of the session.
-type ruin struct {
+// piece is a piece of the storage that is no event of the session.
+type piece struct {
 	place         int64
 	offset, bytes int64
 	seq           int64 // that the storage has for it, or 0
 	reason        string
-	alien         bool // a line of another session or another seq
+	foreign       bool // a line of another session or another seq; else the piece is unreadable
 }
 
 // maxLost bounds how many lost events are written, unless the unreadable bytes may
@@ -104,26 +104,26 @@ func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before event.He
 	switch {
 	case f.Unended:
 		s.unended = true
-		s.addRuin(f, place, errUnendedLine)
+		s.addUnreadable(f, place, errUnendedLine)
 		return event.Head{}, nil
 	case errors.Is(f.Err, event.ErrVersion):
 		return event.Head{}, fmt.Errorf("%s at byte %d: %w", f.Path, f.Offset, f.Err)
 	case f.Err != nil:
-		s.addRuin(f, place, f.Err)
+		s.addUnreadable(f, place, f.Err)
 		return event.Head{}, nil
 	case e.SessionID != s.session:
-		s.addAlien(f, place)
+		s.addForeign(f, place)
 		return event.Head{}, nil
 	}
 	var l line.Line
 	fault := l.Parse(e.Line(), line.Strings{Session: s.session})
 	var err error
 	if fault == nil {
-		fault, err = unreadable(ctx, s.log, e, &l)
+		fault, err = faultOf(ctx, s.log, e, &l)
 	}
 	if fault != nil {
 		f.Seq = e.Seq
-		s.addRuin(f, place, fault)
+		s.addUnreadable(f, place, fault)
 	}
 	if err != nil || fault != nil {
 		return event.Head{}, err
@@ -137,7 +137,7 @@ var errUnendedLine = errors.New("the last line has no newline")
 // addLine notes a readable line.
 func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before event.Head) {
 	e := &f.Event
-	s.glued = s.glued || f.Bytes == int64(len(e.Line()))
+	s.noNewline = s.noNewline || f.Bytes == int64(len(e.Line()))
 	fresh := foundLine{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), more: l.More}
 	fresh.linked = before.Seq > 0 && before.Seq == e.Seq-1 && l.Follows(line.Hash(before.Hash))
 	if !fresh.linked {
@@ -149,7 +149,7 @@ func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, befor
 	s.lines = append(s.lines, fresh)
 	s.loose = s.loose || f.Bytes <= int64(len(e.Line()))
 	if f.Seq > 0 && f.Seq != e.Seq {
-		s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, seq: f.Seq, alien: true,
+		s.pieces = append(s.pieces, piece{place: place, offset: f.Offset, seq: f.Seq, foreign: true,
 			reason: fmt.Sprintf("the line of seq %d is stored there", e.Seq)})
 	}
 }
@@ -163,16 +163,16 @@ func beginsFork(e *event.Event) *event.Fork {
 	return &f
 }
 
-// addRuin notes an unreadable piece. Beyond a bound, pieces without a seq count as
+// addUnreadable notes an unreadable piece. Beyond a bound, pieces without a seq count as
 // one.
-func (s *salvage) addRuin(f *eventlog.Fragment, place int64, cause error) {
+func (s *salvage) addUnreadable(f *eventlog.Fragment, place int64, cause error) {
 	const most = 2 * maxLost
-	if n := len(s.ruins); n >= most && f.Seq == 0 {
-		last := &s.ruins[n-1]
+	if n := len(s.pieces); n >= most && f.Seq == 0 {
+		last := &s.pieces[n-1]
 		last.place, last.bytes = place, f.Offset+f.Bytes-last.offset
 		return
 	}
-	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, reason: reasonOf(cause)})
+	s.pieces = append(s.pieces, piece{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, reason: reasonOf(cause)})
 }
 
 // reasonOf is the reason that a lost event gives.
@@ -182,17 +182,17 @@ func reasonOf(cause error) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "\uFFFD")
 }
 
-// addAlien notes a line of another session, which is left out.
-func (s *salvage) addAlien(f *eventlog.Fragment, place int64) {
+// addForeign notes a foreign line, of another session, which is left out.
+func (s *salvage) addForeign(f *eventlog.Fragment, place int64) {
 	e := &f.Event
-	s.ignored = appendIgnored(s.ignored, Ignored{Session: e.SessionID, From: e.Seq, To: e.Seq,
+	s.ignored = appendIgnored(s.ignored, Range{Session: e.SessionID, From: e.Seq, To: e.Seq,
 		Offset: f.Offset, Bytes: f.Bytes, Reason: "line of another session"})
-	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, alien: true,
+	s.pieces = append(s.pieces, piece{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, foreign: true,
 		reason: fmt.Sprintf("a line of session %q is stored there", line.Clip(e.SessionID))})
 }
 
 // appendIgnored appends a range, or extends the last one if it continues it.
-func appendIgnored(all []Ignored, i Ignored) []Ignored {
+func appendIgnored(all []Range, i Range) []Range {
 	if n := len(all); n > 0 {
 		last := &all[n-1]
 		if last.Session == i.Session && last.Reason == i.Reason && last.To+1 == i.From &&
@@ -206,9 +206,9 @@ func appendIgnored(all []Ignored, i Ignored) []Ignored {
 
 var errSpilled = errors.New("an event of this type is never spilled")
 
-// unreadable returns a fault if an event with a sound line cannot be salvaged: its JSON
+// faultOf returns a fault if an event with a sound line cannot be salvaged: its JSON
 // is invalid, or its data is missing. err means that the check could not be made.
-func unreadable(ctx context.Context, log *eventlog.Log, e *event.Event, l *line.Line) (fault, err error) {
+func faultOf(ctx context.Context, log *eventlog.Log, e *event.Event, l *line.Line) (fault, err error) {
 	if err := l.CheckJSON(); err != nil {
 		return err, nil
 	}

@@ -235,7 +235,7 @@ func TestLostEvents(t *testing.T) {
 	if want := `{"reason":"bad","source":{"session_id":"s","offset":2000,"bytes":1000}}`; string(e.Data) != want {
 		t.Errorf("data %s, want %s", e.Data, want)
 	}
-	if got := fmt.Sprintf("%+v", done.Lost); got != "[{From:3 To:3 Offset:2000 Bytes:1000 Reason:bad}]" {
+	if got := fmt.Sprintf("%+v", done.Lost); got != "[{Session:s From:3 To:3 Offset:2000 Bytes:1000 Reason:bad}]" {
 		t.Errorf("lost %s", got)
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/convlog/convlog/internal/folder"
 )
 
-// Manifest is the content of a manifest, as JSON. An archive has a manifest for each
+// manifest is the content of a manifest, as JSON. An archive has a manifest for each
 // retirement. A session of a manifest is in the archive, and in its store no more, unless
 // the retirement was interrupted or the session was used meanwhile.
-type Manifest struct {
-	Manifest string `json:"manifest"` // ManifestVersion
+type manifest struct {
+	Manifest string `json:"manifest"` // manifestVersion
 	// Retired is the time of the retirement.
 	Retired time.Time `json:"retired"`
 	// Before is the time before which the sessions were used last.
 	Before   time.Time         `json:"before"`
-	Sessions []ManifestSession `json:"sessions"`
+	Sessions []manifestSession `json:"sessions"`
 	// Parents are in the archive because forks need them, and were not retired.
 	Parents []string `json:"parents,omitempty"`
 }
 
-// ManifestSession is a retired session.
-type ManifestSession struct {
+// manifestSession is a retired session.
+type manifestSession struct {
 	Session string    `json:"session"`
 	Parent  string    `json:"parent,omitzero"`
 	Events  int64     `json:"events"`
@@ -37,19 +37,20 @@ type ManifestSession struct {
 	Last    time.Time `json:"last_activity"`
 }
 
-// ManifestVersion is the version of the form of manifests.
-const ManifestVersion = "convlog-retired/1"
+// manifestVersion is the version of the form of manifests.
+const manifestVersion = "convlog-retired/1"
 
 // manifestTime is the time in the name of a manifest.
 const manifestTime = "20060102T150405Z"
 
-// WriteManifest writes a manifest of the plan's sessions into the folder of the archive,
-// and returns its path. The file is on disk when WriteManifest returns. It replaces no
+// WriteManifest writes a manifest of the plan's sessions into the folder of the archive, as
+// JSON, and returns its path. A session of a manifest is in the archive, and in its store
+// no more, unless the retirement was interrupted or the session was used meanwhile. The file is on disk when WriteManifest returns. It replaces no
 // other manifest.
 func (p *Plan) WriteManifest(dir string, now time.Time) (path string, err error) {
-	m := Manifest{Manifest: ManifestVersion, Retired: now.UTC(), Before: p.Before.UTC(), Parents: p.Parents}
+	m := manifest{Manifest: manifestVersion, Retired: now.UTC(), Before: p.Before.UTC(), Parents: p.Parents}
 	for _, s := range p.Sessions {
-		m.Sessions = append(m.Sessions, ManifestSession{s.ID, s.Parent, s.Events, s.Head.Seq, s.Head.Hash.String(), s.Last.UTC()})
+		m.Sessions = append(m.Sessions, manifestSession{s.ID, s.Parent, s.Events, s.Head.Seq, s.Head.Hash.String(), s.Last.UTC()})
 	}
 	text, err := json.Marshal(m, jsontext.WithIndent("  "))
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Session is a session to retire.
+// Session is a session to retire, or an idle session that stays.
 type Session struct {
 	ID string
 	// Parent is the parent of a fork.
@@ -36,12 +36,7 @@ type Session struct {
 	Head   event.Head
 	// Last is the time of the newest event.
 	Last time.Time
-}
-
-// Kept is an idle session that stays.
-type Kept struct {
-	ID     string
-	Last   time.Time
+	// Reason is the reason why a session stays.
 	Reason string
 }
 
@@ -53,19 +48,17 @@ type Plan struct {
 	// take out sessions that were used meanwhile.
 	Sessions []Session
 	// Kept are the idle sessions that stay, each with the reason.
-	Kept []Kept
+	Kept []Session
 	// Parents are the sessions that Archive copied because forks need them. They stay.
 	Parents []string
 	// Removed are the sessions that Remove has removed.
 	Removed []Session
 }
 
-// ErrUnreadable reports a session with an unreadable beginning: it may be a fork of any
-// session, so nothing can be retired.
-var ErrUnreadable = errors.New("the session is unreadable and may be a fork")
-
 // NewPlan selects the sessions whose newest event is older than before. A session with a
-// fork that stays, stays too, and so does a damaged session.
+// fork that stays, stays too, and so does a damaged session. If the
+// beginning of a session is unreadable, NewPlan fails: the session may be a fork of any
+// session.
 func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, error) {
 	forest, err := fork.Tree(ctx, log)
 	if err != nil {
@@ -76,7 +69,7 @@ func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, e
 	for _, n := range forest.All() {
 		all = append(all, n)
 		if n.Info.Err != nil && n.Info.First == 0 {
-			return nil, fmt.Errorf("retire: session %q: %w: %w", n.ID, ErrUnreadable, n.Info.Err)
+			return nil, fmt.Errorf("retire: session %q is unreadable and may be a fork: %w", n.ID, n.Info.Err)
 		}
 	}
 	for _, n := range slices.Backward(all) { // forks before their parents
@@ -109,14 +102,14 @@ func (p *planning) decide(n *fork.Node) {
 		p.stays[n.ID] = true
 		return
 	}
-	if reason != "" {
-		p.stays[n.ID] = true
-		p.Kept = append(p.Kept, Kept{n.ID, last, reason})
-		return
-	}
-	s := Session{ID: n.ID, Events: n.Info.Events(), Bytes: n.Info.Bytes, Head: n.Info.Last, Last: last}
+	s := Session{ID: n.ID, Events: n.Info.Events(), Bytes: n.Info.Bytes, Head: n.Info.Last, Last: last, Reason: reason}
 	if n.Kind == fork.KindFork {
 		s.Parent = n.Parent
+	}
+	if reason != "" {
+		p.stays[n.ID] = true
+		p.Kept = append(p.Kept, s)
+		return
 	}
 	p.Sessions = append(p.Sessions, s)
 }
@@ -165,7 +158,8 @@ func (p *Plan) Archive(ctx context.Context, dst, src *eventlog.Log) error {
 // keep takes a session out of the plan, and its ancestors.
 func (p *Plan) keep(s Session, reason string) {
 	p.Sessions = slices.DeleteFunc(p.Sessions, func(x Session) bool { return x.ID == s.ID })
-	p.Kept = append(p.Kept, Kept{s.ID, s.Last, reason})
+	s.Reason = reason
+	p.Kept = append(p.Kept, s)
 	if i := slices.IndexFunc(p.Sessions, func(x Session) bool { return x.ID == s.Parent }); i >= 0 {
 		p.keep(p.Sessions[i], fmt.Sprintf("its fork %q stays", s.ID))
 	}

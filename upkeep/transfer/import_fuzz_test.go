@@ -11,7 +11,6 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/line/linetest"
-	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/transfer"
@@ -78,12 +77,12 @@ func FuzzImport(f *testing.F) {
 // typed reports whether an error is one of the contract's.
 func typed(err error) bool {
 	for _, sentinel := range []error{event.ErrInvalid, eventlog.ErrCorrupt, eventlog.ErrConflict, event.ErrForeign, event.ErrVersion,
-		eventlog.ErrNotFound, eventlog.ErrEventNotFound, transfer.ErrTreeCut, transfer.ErrTreeMismatch, runlog.ErrRunCycle} {
+		eventlog.ErrNotFound, eventlog.ErrEventNotFound} {
 		if errors.Is(err, sentinel) {
 			return true
 		}
 	}
-	return false
+	return errors.As(err, new(*transfer.TreeError))
 }
 
 // imported makes sure that the log holds the sessions that were adopted, whole

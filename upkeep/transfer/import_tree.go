@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -39,9 +40,9 @@ func (m *importer) beginTree(ctx context.Context, text []byte) error {
 	var list treeLine
 	if err := json.Unmarshal(text, &list, json.RejectUnknownMembers(true)); err != nil {
 		if m.last {
-			return m.treeError("", m.offset+int64(len(text)), ErrTreeCut)
+			return m.treeError("", m.offset+int64(len(text)), errCut)
 		}
-		return m.treeError("", m.offset, fmt.Errorf("%w: %w", ErrTreeMismatch, err))
+		return m.treeError("", m.offset, fmt.Errorf("%w: %w", errMismatch, err))
 	}
 	m.tree = &treeList{heads: list.Tree, place: map[string]int{}, links: links{}}
 	for i, h := range list.Tree {
@@ -49,7 +50,7 @@ func (m *importer) beginTree(ctx context.Context, text []byte) error {
 			return m.mismatch(h.Session, "it is in the list twice")
 		}
 		if err := event.CheckSessionID(h.Session); err != nil {
-			return m.treeError(h.Session, m.offset, fmt.Errorf("%w: %w", ErrTreeMismatch, err))
+			return m.treeError(h.Session, m.offset, fmt.Errorf("%w: %w", errMismatch, err))
 		}
 		if h.Seq < 1 {
 			return m.mismatch(h.Session, fmt.Sprintf("the last event is listed as %d", h.Seq))
@@ -141,7 +142,7 @@ func (m *importer) cut() error {
 	if n := len(m.events); n > 0 {
 		have = fmt.Sprintf("it has the events up to %d of %d", m.events[n-1].Seq, want.Seq)
 	}
-	return m.treeError(want.Session, m.offset, fmt.Errorf("%w: %s", ErrTreeCut, have))
+	return m.treeError(want.Session, m.offset, fmt.Errorf("%w: %s", errCut, have))
 }
 
 // cutAfter is cut for a stream that ends with a part of a line.
@@ -156,14 +157,14 @@ func (m *importer) unread(err error) error {
 	if want == nil {
 		return err
 	}
-	return m.treeError(want.Session, m.offset, fmt.Errorf("%w: %w", ErrTreeCut, err))
+	return m.treeError(want.Session, m.offset, fmt.Errorf("%w: %w", errCut, err))
 }
 
 // mismatch is the error of a session that differs from the list.
 func (m *importer) mismatch(session, reason string) error {
-	return m.treeError(session, m.offset, fmt.Errorf("%w: %s", ErrTreeMismatch, reason))
+	return m.treeError(session, m.offset, fmt.Errorf("%w: %s", errMismatch, reason))
 }
 
 func (m *importer) treeError(session string, offset int64, cause error) error {
-	return &TreeError{Session: session, Line: m.number, Offset: offset, Cause: cause}
+	return &TreeError{Session: session, Line: m.number, Offset: offset, Cut: errors.Is(cause, errCut), Cause: cause}
 }

@@ -191,17 +191,15 @@ func (l links) add(session, above string, below []string) error {
 	return nil
 }
 
-// Reasons of a TreeError.
 var (
-	// ErrTreeCut means that the stream ends before the session does.
-	ErrTreeCut = errors.New("the stream is cut")
-	// ErrTreeMismatch means that the stream does not have the sessions that its first
-	// line lists, in this order, or that the list itself is not valid.
-	ErrTreeMismatch = errors.New("the stream differs from the list in its first line")
+	errCut      = errors.New("the stream is cut")
+	errMismatch = errors.New("the stream differs from the list in its first line")
 )
 
 // TreeError reports a session that a stream of ExportTree does not have as listed.
-// Import stored nothing of it.
+// Import stored nothing of it. If the session is below itself, the error matches
+// runlog.ErrRunCycle. Else the stream is cut, or it has other sessions than its list, or
+// another order.
 type TreeError struct {
 	// Session is empty if the stream is cut in its first line.
 	Session string
@@ -209,7 +207,8 @@ type TreeError struct {
 	// stream that is cut, Offset is the length of the stream.
 	Line   int
 	Offset int64
-	// Cause matches ErrTreeCut, ErrTreeMismatch or runlog.ErrRunCycle.
+	// Cut means that the stream ends before the session does.
+	Cut   bool
 	Cause error
 }
 

@@ -55,7 +55,7 @@ func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) 
 	}
 	n.link = sealed.Of(e).Link()
 	if err := sealed.Of(e).CheckJSON(); err != nil {
-		n.fault(RulePayload, err.Error())
+		n.fault(rulePayload, err.Error())
 	}
 	if mark.MayBeIn(e.Metadata, mark.Broken) {
 		n.broken = e.Broken()
@@ -81,7 +81,7 @@ func (i *inspector) erased(e *event.Event, n *inspection) {
 	n.erased, n.kept = true, e.Kept().Clone()
 	o, _, outlined := event.OutlineOf(e)
 	if outlined != nil {
-		n.fault(RulePayload, outlined.Error())
+		n.fault(rulePayload, outlined.Error())
 	}
 	facts, err := e.Facts()
 	if err != nil && !errors.Is(err, event.ErrRedacted) {
@@ -111,7 +111,7 @@ func (i *inspector) needs(ctx context.Context, e *event.Event, n *inspection) (r
 		case errors.Is(bad, eventlog.ErrBlobNotFound) && i.engine.ErasedSince(ctx, e):
 			return false, nil
 		default:
-			n.faults = append(n.faults, fault{RuleBlob, bad.Error(), d})
+			n.faults = append(n.faults, fault{ruleBlob, bad.Error(), d})
 		}
 	}
 	return readable, nil
@@ -167,16 +167,16 @@ func ruleOf(err error) string {
 	case errors.Is(err, event.ErrVersion):
 		return RuleVersion
 	case errors.Is(err, event.ErrInvalidBlob):
-		return RuleBlob
+		return ruleBlob
 	case errors.Is(err, event.ErrInvalidTree):
-		return RuleTree
+		return ruleTree
 	case errors.Is(err, event.ErrInvalidRole):
-		return RuleRole
+		return ruleRole
 	}
 	if name, ok := event.ConversationRule(err); ok {
 		return name
 	}
-	return RulePayload
+	return rulePayload
 }
 
 // blobChecks remembers blobs that were found sound, for all inspectors.

@@ -24,14 +24,14 @@ type checker struct {
 		Path   string
 		Offset int64
 	}
-	glued bool // the last line has no newline
+	noNewline bool // of the last line
 
-	begun bool
-	from  int64 // the seq of the first event
-	last  line.Sequence
-	ids   seenIDs
-	gap   gap
-	alien bool // the last line was of another session
+	begun   bool
+	from    int64 // the seq of the first event
+	last    line.Sequence
+	ids     seenIDs
+	gap     gap
+	foreign bool // the last line was of another session
 
 	damaged bool                     // a piece could not be read
 	erased  map[int64]jsontext.Value // what redaction kept of the erased events
@@ -70,22 +70,22 @@ func (c *checker) event(ctx context.Context, e *event.Event) error {
 
 // piece checks the next piece. The error is not for damage.
 func (c *checker) piece(ctx context.Context, f *eventlog.Fragment, n *inspection) error {
-	e, glued := &f.Event, c.glued
-	if glued {
-		c.gluedLine(f)
+	e, noNewline := &f.Event, c.noNewline
+	if noNewline {
+		c.missingNewline(f)
 	}
 	c.at.Path, c.at.Offset = f.Path, f.Offset
-	c.glued = f.Err == nil && f.Offset >= 0 && f.Bytes == int64(len(e.Line()))
+	c.noNewline = f.Err == nil && f.Offset >= 0 && f.Bytes == int64(len(e.Line()))
 	switch {
 	case f.Err != nil:
-		c.alien = false
-		c.unreadable(f, glued)
+		c.foreign = false
+		c.addUnreadable(f, noNewline)
 		return nil
 	case e.SessionID != c.report.Session:
-		c.foreign(e)
+		c.addForeign(e)
 		return nil
 	}
-	c.alien = false
+	c.foreign = false
 	c.report.Events++
 	c.report.Bytes += int64(len(e.Line())) + 1
 	if e.Type.Name() == event.ProjectionSnapshotted {
@@ -102,15 +102,15 @@ func (c *checker) piece(ctx context.Context, f *eventlog.Fragment, n *inspection
 	return c.talk.event(ctx, c, e, n)
 }
 
-var errGlued = errors.New("its newline is missing")
+var errNoNewline = errors.New("its newline is missing")
 
-// gluedLine reports a line without newline that another piece follows.
-func (c *checker) gluedLine(next *eventlog.Fragment) {
+// missingNewline reports a line without newline that another piece follows.
+func (c *checker) missingNewline(next *eventlog.Fragment) {
 	c.damaged = true
 	if next.Err == nil {
-		c.defect(c.last.Seq, RuleLine, errGlued.Error())
+		c.defect(c.last.Seq, ruleLine, errNoNewline.Error())
 	} else {
-		c.defect(c.last.Seq, RuleLine, fmt.Sprintf("%v; at byte %d: %v", errGlued, next.Offset, next.Err))
+		c.defect(c.last.Seq, ruleLine, fmt.Sprintf("%v; at byte %d: %v", errNoNewline, next.Offset, next.Err))
 	}
 }
 
@@ -137,9 +137,9 @@ func (c *checker) due() int64 {
 // leastLine is about the length of the shortest line.
 const leastLine = 256
 
-// unreadable notes bytes that are no event. reported says that they were reported
-// with the line they are glued to.
-func (c *checker) unreadable(f *eventlog.Fragment, reported bool) {
+// addUnreadable notes bytes that are no event. reported says that they were reported
+// with the line before, whose newline is missing.
+func (c *checker) addUnreadable(f *eventlog.Fragment, reported bool) {
 	c.damaged = true
 	seq := cmp.Or(f.Seq, c.due())
 	c.gap.pieces++
@@ -147,23 +147,23 @@ func (c *checker) unreadable(f *eventlog.Fragment, reported bool) {
 	if reported {
 		return
 	}
-	rule := RuleLine
+	rule := ruleLine
 	switch {
 	case errors.Is(f.Err, event.ErrVersion):
 		rule = RuleVersion
 	case errors.Is(f.Err, line.ErrCRC):
-		rule = RuleCRC
+		rule = ruleCRC
 	}
 	c.defect(seq, rule, f.Err.Error())
 }
 
-// foreign notes a line of another session. Consecutive lines are one defect.
-func (c *checker) foreign(e *event.Event) {
+// addForeign notes a foreign line, of another session. Consecutive lines are one defect.
+func (c *checker) addForeign(e *event.Event) {
 	c.damaged = true
-	if !c.alien {
-		c.defect(c.due(), RuleSession, fmt.Sprintf("%v: %q", line.ErrSession, line.Clip(e.SessionID)))
+	if !c.foreign {
+		c.defect(c.due(), ruleSession, fmt.Sprintf("%v: %q", line.ErrSession, line.Clip(e.SessionID)))
 	}
-	c.alien = true
+	c.foreign = true
 	c.gap.pieces++
 	c.gap.events++
 }
@@ -188,19 +188,19 @@ func (c *checker) faults(e *event.Event, n *inspection) {
 func (c *checker) place(ctx context.Context, f *eventlog.Fragment, n *inspection) (placed bool, err error) {
 	e := &f.Event
 	if f.Seq > 0 && f.Seq != e.Seq {
-		c.defect(f.Seq, RuleSeq, fmt.Sprintf("the line of seq %d is stored there", e.Seq))
+		c.defect(f.Seq, ruleSeq, fmt.Sprintf("the line of seq %d is stored there", e.Seq))
 		c.gap.events++
 		c.damaged = true
 		return false, nil
 	}
 	if c.begun && e.Seq <= c.last.Seq {
 		if seq, known := c.ids.find(e.ID); known && seq == e.Seq {
-			c.defect(c.due(), RuleSeq, fmt.Sprintf("event %d is stored there again", e.Seq))
+			c.defect(c.due(), ruleSeq, fmt.Sprintf("event %d is stored there again", e.Seq))
 			return false, nil
 		}
 	}
 	if first, twice := c.ids.add(e.ID, e.Seq); twice {
-		c.defect(e.Seq, RuleDuplicate, fmt.Sprintf("event %d has the same id, %s", first, e.ID))
+		c.defect(e.Seq, ruleDuplicate, fmt.Sprintf("event %d has the same id, %s", first, e.ID))
 	}
 	if !c.begun {
 		c.from = e.Seq
@@ -216,11 +216,11 @@ func (c *checker) place(ctx context.Context, f *eventlog.Fragment, n *inspection
 func (c *checker) follows(e *event.Event, n *inspection) (placed bool) {
 	switch gap := e.Seq - c.last.Seq - 1; {
 	case gap < 0:
-		c.defect(c.due(), RuleSeq, fmt.Sprintf("%v: event %d is stored there", line.ErrGap, e.Seq))
+		c.defect(c.due(), ruleSeq, fmt.Sprintf("%v: event %d is stored there", line.ErrGap, e.Seq))
 		return false
 	case gap > c.gap.events:
 		c.damaged = true
-		c.defect(c.due(), RuleSeq, fmt.Sprintf("%v: event %d is stored there", line.ErrGap, e.Seq))
+		c.defect(c.due(), ruleSeq, fmt.Sprintf("%v: event %d is stored there", line.ErrGap, e.Seq))
 		return true
 	case gap > 0: // the missing events were reported as unreadable
 		return true
@@ -228,9 +228,9 @@ func (c *checker) follows(e *event.Event, n *inspection) (placed bool) {
 	last := c.last
 	switch err := last.Next(e.Seq, int32(e.More()), n.link, line.Hash(e.Hash())); {
 	case errors.Is(err, line.ErrChain):
-		c.defect(e.Seq, RuleChain, err.Error())
+		c.defect(e.Seq, ruleChain, err.Error())
 	case err != nil:
-		c.defect(e.Seq, RuleAppend, err.Error())
+		c.defect(e.Seq, ruleAppend, err.Error())
 	}
 	return true
 }
@@ -246,9 +246,9 @@ func (c *checker) first(ctx context.Context, e *event.Event, n *inspection) erro
 	case e.Seq != 1 && c.gap.pieces > 0: // reported as unreadable
 	case e.Seq != 1:
 		c.damaged = true
-		c.defect(e.Seq, RuleSeq, errFirst.Error())
+		c.defect(e.Seq, ruleSeq, errFirst.Error())
 	case n.link.After(line.Hash{}) != line.Hash(e.Hash()):
-		c.defect(e.Seq, RuleChain, line.ErrChain.Error())
+		c.defect(e.Seq, ruleChain, line.ErrChain.Error())
 	}
 	return nil
 }
@@ -257,9 +257,9 @@ func (c *checker) forked(ctx context.Context, e *event.Event, n *inspection) err
 	f := n.facts.Fork
 	switch {
 	case e.Seq != f.Seq+1:
-		c.defect(e.Seq, RuleSeq, fmt.Sprintf("%v: it forks event %d", line.ErrGap, f.Seq))
+		c.defect(e.Seq, ruleSeq, fmt.Sprintf("%v: it forks event %d", line.ErrGap, f.Seq))
 	case n.link.After(line.Hash(f.Hash)) != line.Hash(e.Hash()):
-		c.defect(e.Seq, RuleChain, line.ErrChain.Error())
+		c.defect(e.Seq, ruleChain, line.ErrChain.Error())
 	}
 	c.report.Parent = f.Parent
 	c.talk.inherit(f.Seq)
@@ -291,7 +291,7 @@ func (c *checker) erasure(ctx context.Context, e *event.Event, n *inspection) {
 			continue // the parent's
 		}
 		if c.erased[seq] == nil && !c.lost[seq] && !c.damaged && !c.erasedNow(ctx, seq) {
-			c.defect(e.Seq, RuleRedaction, fmt.Sprintf("it names event %d, whose content is still there", seq))
+			c.defect(e.Seq, ruleRedaction, fmt.Sprintf("it names event %d, whose content is still there", seq))
 		}
 	}
 	c.keptMembers(e, n.redaction)
@@ -313,7 +313,7 @@ func (c *checker) keptMembers(e *event.Event, note *event.RedactionNote) {
 		h.Add(c.erased[seq])
 	}
 	if h.Digest() != note.Kept {
-		c.defect(e.Seq, RuleRedaction, "the members that it kept of the erased events were changed afterwards")
+		c.defect(e.Seq, ruleRedaction, "the members that it kept of the erased events were changed afterwards")
 	}
 }
 
@@ -330,7 +330,7 @@ func (c *checker) finish() {
 	c.report.first = c.from
 	c.report.Head = event.Head{Seq: c.last.Seq, Hash: event.Hash(c.last.Hash)}
 	if err := c.last.End(); err != nil && !c.damaged {
-		c.defect(c.last.Seq, RuleAppend, err.Error())
+		c.defect(c.last.Seq, ruleAppend, err.Error())
 	}
 	if c.damaged {
 		return
@@ -339,9 +339,9 @@ func (c *checker) finish() {
 	c.runs.finish(c)
 	for _, seq := range c.unnamed() {
 		if c.lostAfter(seq) {
-			c.note(seq, RuleRedaction, "the content is erased; the event that says why was probably lost")
+			c.note(seq, ruleRedaction, "the content is erased; the event that says why was probably lost")
 		} else {
-			c.defect(seq, RuleRedaction, "the content is erased, but no redacted event names it")
+			c.defect(seq, ruleRedaction, "the content is erased, but no redacted event names it")
 		}
 	}
 }

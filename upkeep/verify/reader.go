@@ -263,14 +263,14 @@ func (r *reader) seen(e *event.Event, err error, newest bool) error {
 	switch {
 	case errors.As(err, &corrupt):
 		r.at.Path, r.at.Offset = corrupt.Path, corrupt.Offset
-		r.defect(corrupt.Seq, RuleLine, corrupt.Cause.Error())
+		r.defect(corrupt.Seq, ruleLine, corrupt.Cause.Error())
 	case errors.Is(err, event.ErrVersion):
 		r.defect(0, RuleVersion, err.Error())
 	case errors.Is(err, eventlog.ErrNotFound) && r.torn != nil && r.report.Events == 0:
 	case err != nil:
 		return err
 	case newest && (e.Seq < r.last.Seq || e.Seq == r.last.Seq && e.Hash() != event.Hash(r.last.Hash)):
-		r.defect(r.last.Seq, RuleHead, fmt.Sprintf("readers see events up to %v only", e.Head()))
+		r.defect(r.last.Seq, ruleHead, fmt.Sprintf("readers see events up to %v only", e.Head()))
 	}
 	return nil
 }

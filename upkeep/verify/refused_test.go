@@ -75,11 +75,11 @@ func TestRefusedDataSaysNothing(t *testing.T) {
 		erased bool
 		want   []string
 	}{
-		"a redaction of an erased event":  {[]spec{message, note}, true, []string{verify.RulePayload, verify.RuleRedaction}},
-		"a redaction of an intact event":  {[]spec{message, note}, false, []string{verify.RulePayload}},
-		"a claim before another":          {[]spec{{event.RunClaimed, `{"epoch":1, "runner":"x"}`}, {event.RunClaimed, `{"epoch":2,"runner":"x"}`}}, false, []string{verify.RuleClaim, verify.RulePayload}},
-		"a message with white space":      {[]spec{{event.MessageAdded, `{"role":"tool", "parts":[]}`}}, false, []string{verify.RulePayload}},
-		"an unknown type with a bad text": {[]spec{{"x:y", `{"a":"\ud800"}`}}, false, []string{verify.RulePayload}},
+		"a redaction of an erased event":  {[]spec{message, note}, true, []string{"payload", "redaction"}},
+		"a redaction of an intact event":  {[]spec{message, note}, false, []string{"payload"}},
+		"a claim before another":          {[]spec{{event.RunClaimed, `{"epoch":1, "runner":"x"}`}, {event.RunClaimed, `{"epoch":2,"runner":"x"}`}}, false, []string{"claim", "payload"}},
+		"a message with white space":      {[]spec{{event.MessageAdded, `{"role":"tool", "parts":[]}`}}, false, []string{"payload"}},
+		"an unknown type with a bad text": {[]spec{{"x:y", `{"a":"\ud800"}`}}, false, []string{"payload"}},
 	} {
 		var events []event.Event
 		var prev line.Hash

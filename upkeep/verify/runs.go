@@ -142,7 +142,7 @@ func (r *runs) move(to int64) {
 
 func (r *runs) startTurn(c *checker, e *event.Event) {
 	if !r.turn.IsZero() && r.end == 0 {
-		r.note(c, e, RuleTurn, fmt.Sprintf("it begins in turn %s (event %d), which is open: that turn counts as interrupted", r.turn, r.start))
+		r.note(c, e, ruleTurn, fmt.Sprintf("it begins in turn %s (event %d), which is open: that turn counts as interrupted", r.turn, r.start))
 	}
 	r.turn, r.start, r.end = e.ID, e.Seq, 0
 	r.effects[1], r.reviews[1], r.cursors = marks{}, marks{}, marks{}
@@ -170,13 +170,13 @@ func (r *runs) effect(c *checker, e *event.Event, f *runFact) {
 	what := fmt.Sprintf("effect %q", line.Clip(cmp.Or(f.Ordinal, f.Key)))
 	switch {
 	case intent && done:
-		r.note(c, e, RuleEffect, what+" has a result: the intent does not count")
+		r.note(c, e, ruleEffect, what+" has a result: the intent does not count")
 	case !intent && done && !f.RetryAt.IsZero():
 		done = false // it takes the result back
 	case !intent && done:
-		r.note(c, e, RuleEffect, what+" has a result: the second one does not count")
+		r.note(c, e, ruleEffect, what+" has a result: the second one does not count")
 	case !intent && !known && !seen.full:
-		r.note(c, e, RuleEffect, what+" has no intent")
+		r.note(c, e, ruleEffect, what+" has no intent")
 	}
 	if !done {
 		seen.set(name, !intent && f.RetryAt.IsZero())
@@ -185,14 +185,14 @@ func (r *runs) effect(c *checker, e *event.Event, f *runFact) {
 
 func (r *runs) resume(c *checker, e *event.Event, f *runFact) {
 	if _, known := r.cursors.find(f.CursorID); known {
-		r.note(c, e, RuleCursor, fmt.Sprintf("cursor %q was consumed before", line.Clip(f.CursorID)))
+		r.note(c, e, ruleCursor, fmt.Sprintf("cursor %q was consumed before", line.Clip(f.CursorID)))
 	}
 	r.cursors.set(f.CursorID, true)
 }
 
 func (r *runs) claim(c *checker, e *event.Event, f *runFact) {
 	if f.Epoch != r.epoch+1 {
-		r.note(c, e, RuleClaim, fmt.Sprintf("its epoch is %d, and the next one is %d: it does not count", f.Epoch, r.epoch+1))
+		r.note(c, e, ruleClaim, fmt.Sprintf("its epoch is %d, and the next one is %d: it does not count", f.Epoch, r.epoch+1))
 		return
 	}
 	r.epoch = f.Epoch
@@ -202,7 +202,7 @@ func (r *runs) answer(c *checker, e *event.Event, f *runFact) {
 	for i := range r.reviews {
 		switch answered, known := r.reviews[i].find(f.InterruptID); {
 		case answered:
-			r.note(c, e, RuleReview, fmt.Sprintf("review %q was answered before: this answer does not count", line.Clip(f.InterruptID)))
+			r.note(c, e, ruleReview, fmt.Sprintf("review %q was answered before: this answer does not count", line.Clip(f.InterruptID)))
 			return
 		case known:
 			r.reviews[i].set(f.InterruptID, true)
@@ -210,7 +210,7 @@ func (r *runs) answer(c *checker, e *event.Event, f *runFact) {
 		}
 	}
 	if !r.reviews[0].full && !r.reviews[1].full {
-		r.note(c, e, RuleReview, fmt.Sprintf("no review %q is open: the answer does not count", line.Clip(f.InterruptID)))
+		r.note(c, e, ruleReview, fmt.Sprintf("no review %q is open: the answer does not count", line.Clip(f.InterruptID)))
 	}
 }
 
@@ -230,7 +230,7 @@ func (r *runs) note(c *checker, e *event.Event, rule, detail string) {
 
 // finish notes how many notes are not listed.
 func (r *runs) finish(c *checker) {
-	for _, rule := range []string{RuleTurn, RuleEffect, RuleCursor, RuleClaim, RuleReview} {
+	for _, rule := range []string{ruleTurn, ruleEffect, ruleCursor, ruleClaim, ruleReview} {
 		if more := r.counts[rule] - maxRunNotes; more > 0 {
 			c.note(0, rule, fmt.Sprintf("%d more events like the %d above", more, maxRunNotes))
 		}

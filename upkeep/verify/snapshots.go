@@ -12,7 +12,7 @@ import (
 // checkSnapshots compares snapshots with a replay, unless damage prevents a replay.
 // Damage of a parent is reported with the parent.
 func (v *Verifier) checkSnapshots(ctx context.Context, report *Report) {
-	if report.Snapshots == 0 || slices.ContainsFunc(report.Defects, func(d eventlog.Defect) bool { return d.Rule != RuleBlob }) {
+	if report.Snapshots == 0 || slices.ContainsFunc(report.Defects, func(d eventlog.Defect) bool { return d.Rule != ruleBlob }) {
 		return
 	}
 	found, err := projection.VerifySnapshots(ctx, v.log, report.Session)
@@ -25,7 +25,7 @@ func (v *Verifier) checkSnapshots(ctx context.Context, report *Report) {
 		switch {
 		case f.Mark:
 			report.addNote(d)
-		case !slices.ContainsFunc(report.Defects, func(o eventlog.Defect) bool { return o.Rule == RuleBlob && o.Seq == d.Seq }):
+		case !slices.ContainsFunc(report.Defects, func(o eventlog.Defect) bool { return o.Rule == ruleBlob && o.Seq == d.Seq }):
 			report.addDefect(d)
 		}
 	}

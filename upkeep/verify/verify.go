@@ -9,7 +9,6 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,35 +23,17 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// The rules in defects and notes. The name of a rule of conversation comes from
-// event.ConversationRule.
+// Rules of defects that a caller treats in its own way. Defect.Rule of another defect is
+// one of the words in rules.go, or the name of a rule of conversation
+// (event.ConversationRule).
 const (
-	RuleCRC       = "crc"          // a line's checksum does not match
-	RuleLine      = "line"         // a line cannot be read
-	RuleSession   = "session"      // a line of another session
-	RuleSeq       = "seq"          // an event is missing, repeated or misplaced
-	RuleChain     = "chain"        // the previous hash is not the hash of the event before
-	RuleAppend    = "append"       // an append is incomplete
-	RuleDuplicate = "duplicate"    // two events have one id
-	RuleBlob      = "blob"         // a blob is missing or damaged
-	RulePayload   = "payload"      // a payload breaks the rules of its type
-	RuleTree      = "tree"         // a tree event is impossible
-	RuleFork      = "fork"         // the parent does not have the forked event
-	RuleRedaction = "redaction"    // an unexplained erasure, or a redaction that did not erase
-	RuleVersion   = "version"      // a newer version wrote it
-	RuleTorn      = "torn"         // bytes after the last complete append
-	RuleHead      = "head"         // readers see fewer events than are stored
-	RuleHistory   = "history"      // a known head is not in the session: it was rolled back or replaced
-	RuleSnapshot  = "snapshot"     // a snapshot contradicts a replay
-	RuleRole      = "unknown_role" // a message has an unknown role
-	RuleUnlisted  = "unlisted"     // a session with a torn tail only
-	RuleUnread    = "unreadable"   // a session cannot be read
-	RuleErasing   = "erasing"      // an erasure was interrupted
-	RuleTurn      = "turn"         // a turn begins in an open turn (a note)
-	RuleEffect    = "effect"       // an effect without intent, or an event of a completed effect (a note)
-	RuleClaim     = "claim"        // a claim whose epoch is not the next one (a note)
-	RuleReview    = "review"       // an answer to no open review (a note)
-	RuleCursor    = "cursor"       // a cursor that was consumed before (a note)
+	RuleFork     = "fork"     // the parent does not have the forked event
+	RuleVersion  = "version"  // a newer version wrote it
+	RuleTorn     = "torn"     // bytes after the last complete append
+	RuleHistory  = "history"  // a known head is not in the session: it was rolled back or replaced
+	RuleSnapshot = "snapshot" // a snapshot contradicts a replay
+	RuleUnlisted = "unlisted" // a session with a torn tail only
+	RuleErasing  = "erasing"  // an erasure was interrupted
 )
 
 // Report is the result of checking one session.
@@ -76,9 +57,6 @@ type Report struct {
 
 	first int64 // the seq of the first event
 }
-
-// errUnknownReason is the reason of Unreadable if its caller has none.
-var errUnknownReason = errors.New("unknown reason")
 
 // maxDefects is the largest number of defects, and of notes, in a report.
 const maxDefects = 1000
@@ -105,11 +83,6 @@ func (r *Report) Has(rules ...string) bool {
 // Session checks one session: see Verifier.Session.
 func Session(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Report, error) {
 	return New(log, opts...).Session(ctx, session)
-}
-
-// Lines checks the lines of one session: see Verifier.Lines.
-func Lines(ctx context.Context, log *eventlog.Log, session string) (Report, error) {
-	return New(log).Lines(ctx, session)
 }
 
 // Options configure a Verifier. The zero value is ready for use.
@@ -312,16 +285,4 @@ func errorSequence[T any](err error) iter.Seq2[T, error] {
 		var none T
 		yield(none, err)
 	}
-}
-
-// Unreadable returns the defect of a session that cannot be read because of err. A nil
-// err is an unknown reason.
-func Unreadable(session string, err error) eventlog.Defect {
-	err = cmp.Or(err, errUnknownReason)
-	d := eventlog.Defect{Session: session, Offset: -1, Rule: RuleUnread, Detail: err.Error()}
-	var corrupt *eventlog.CorruptError
-	if errors.As(err, &corrupt) {
-		d.Path, d.Offset, d.Seq, d.Detail = corrupt.Path, corrupt.Offset, corrupt.Seq, corrupt.Cause.Error()
-	}
-	return d
 }
