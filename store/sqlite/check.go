@@ -97,8 +97,11 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 	}
 	defer func() { err = errors.Join(err, c.run("ROLLBACK")) }()
 	row := make([]driver.Value, 1)
-	if has, err := c.first(row, findSearch); err != nil || !has {
+	switch has, err := c.first(row, findSearch); {
+	case err != nil:
 		return nil, err
+	case !has:
+		return append(found, s.fileDefect("index", "the text index is missing: rebuild it with logtool store gc --reindex")), nil
 	}
 	state, err := readIndexState(c)
 	if err != nil {

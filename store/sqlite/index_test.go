@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -216,13 +215,14 @@ func TestIndexFromTwoStores(t *testing.T) {
 	}
 }
 
-// When pages of the index are damaged, a search reads all events. Check reports the
+// When the index is missing, or pages of it are damaged, a search reads all events. Check reports the
 // damage, erasures still work, and the index can be rebuilt.
 func TestIndexDamaged(t *testing.T) {
 	for name, damage := range map[string]string{
 		"pages":     "UPDATE search_data SET block = x'00ff' WHERE id > 10",
 		"structure": "UPDATE search_data SET block = x'00' WHERE id = 10",
 		"no pages":  "DELETE FROM search_data WHERE id > 10",
+		"dropped":   "DROP TABLE search",
 		"emptied":   "INSERT INTO search (search) VALUES ('delete-all')",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestIndexDamaged(t *testing.T) {
 			must(t, s.Close())
 			makeDatabase(t, path, damage)
 			s = openUnindexed(t, path)
-			if name == "pages" || name == "no pages" {
+			if name == "pages" || name == "no pages" || name == "dropped" {
 				wantSeen(t, "damaged", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
 			}
 			defects, err := collect(s.Check(t.Context()))

@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	findSearch = `SELECT 1 FROM sqlite_schema WHERE name = 'search'`
 	searchRows = `SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC`
 	// The plus stops SQLite from scanning the index of all events.
 	freshSessions = `SELECT session, min(seq) FROM events WHERE key > ? GROUP BY +session`
@@ -103,6 +104,11 @@ func (p *searchPlan) collect(ctx context.Context, c *conn) error {
 func (p *searchPlan) readState(c *conn) (s indexState, err error) {
 	if !p.indexed {
 		return s, nil
+	}
+	row := make([]driver.Value, 1)
+	found, err := c.first(row, findSearch)
+	if err != nil || !found {
+		return s, err
 	}
 	return readIndexState(c)
 }

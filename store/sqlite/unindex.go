@@ -18,7 +18,7 @@ const (
 	emptyIndex     = `INSERT INTO search (search) VALUES ('delete-all')`
 	countErasure   = `UPDATE search_state SET erasures = erasures + 1`
 	resetState     = `UPDATE search_state SET watermark = 0, erasures = erasures + 1`
-	dropSearch     = `DROP TABLE search`
+	dropSearch     = `DROP TABLE IF EXISTS search`
 	maxUnindexed   = 500 // rows deleted one by one, some milliseconds each
 	resetPerIndex  = 100 // cost of deleting a row, relative to inserting one
 )
