@@ -32,19 +32,26 @@ func forestSize(t *testing.T, sessions int) int64 {
 			t.Fatal(err)
 		}
 	}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	before := heapInUse()
 	forest, err := fork.Tree(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
+	after := heapInUse()
 	if len(forest.Roots) != sessions {
 		t.Errorf("got %d roots, want %d", len(forest.Roots), sessions)
 	}
 	runtime.KeepAlive(forest)
 	runtime.KeepAlive(log)
-	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	return after - before
+}
+
+// heapInUse is the memory of the reachable objects, in bytes. A second collection frees what
+// a sync.Pool kept during the first one.
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -73,7 +73,7 @@ func (c *counted) reset() { c.events, c.bytes, c.bodies = 0, 0, 0 }
 
 // onCounted runs a test on a log of each backend that counts what it reads.
 func onCounted(t *testing.T, f func(t *testing.T, g *garden.Garden, reads *counted)) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			reads := countReads(open(t.TempDir()))
 			log := eventlog.Open(reads)
@@ -86,7 +86,7 @@ func onCounted(t *testing.T, f func(t *testing.T, g *garden.Garden, reads *count
 // A load reads the newest usable snapshot and the tail, for the path and for the
 // session, and no other event.
 func TestALoadReadsTheNewestSnapshotAndItsTail(t *testing.T) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				reads := countReads(open(t.TempDir()))

@@ -182,7 +182,7 @@ func (a *altering) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser,
 }
 
 func TestABodyWithChangedBytesIsSkipped(t *testing.T) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			store := &altering{counted: countReads(open(t.TempDir()))}
 			log := eventlog.Open(store)

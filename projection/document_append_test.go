@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -78,8 +79,9 @@ func TestAddingToAStateAllocatesInProportion(t *testing.T) {
 			}
 			return used / float64(n)
 		}
-		if few, many := perPatch(500), perPatch(8000); many > 2*few {
-			t.Errorf("%s: %.0f bytes per patch for 500 patches, %.0f for 8,000", patch, few, many)
+		n := testsize.Pick(250, 250, 500)
+		if few, many := perPatch(n), perPatch(16*n); many > 2*few {
+			t.Errorf("%s: %.0f bytes per patch for %d patches, %.0f for %d", patch, few, n, many, 16*n)
 		}
 	}
 }

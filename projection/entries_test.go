@@ -50,7 +50,7 @@ func TestEntriesAreTheMessagesOfALoad(t *testing.T) {
 // onSpilled runs a test on a session of each store. The session has six messages; the data
 // of the long ones is in blobs.
 func onSpilled(t *testing.T, f func(t *testing.T, s *story, before []projection.Entry)) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()), eventlog.Options{SpillOver: 200})
 			t.Cleanup(func() { log.Close() })

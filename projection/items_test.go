@@ -6,6 +6,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/garden"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/memory"
 )
@@ -32,7 +33,8 @@ func TestStepsOfManyRewindsAllocateInProportion(t *testing.T) {
 		})
 		return used / float64(steps)
 	}
-	if few, many := perEvent(50), perEvent(800); many > 2*few {
-		t.Errorf("%.0f bytes per event with 50 rewinds, %.0f with 800", few, many)
+	n := testsize.Pick(20, 20, 50)
+	if few, many := perEvent(n), perEvent(16*n); many > 2*few {
+		t.Errorf("%.0f bytes per event with %d rewinds, %.0f with %d", few, n, many, 16*n)
 	}
 }

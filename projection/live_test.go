@@ -100,7 +100,7 @@ func TestLiveAppend(t *testing.T) {
 // its policies the same opportunities. Only after a rewind it also knows a body that is not
 // on the path.
 func TestALiveEqualsALoad(t *testing.T) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				log := eventlog.Open(open(t.TempDir()))

@@ -16,7 +16,7 @@ import (
 // prompt cache misses. Escapes in strings stay unchanged.
 func TestSnapshotsKeepEscapes(t *testing.T) {
 	const arguments = `{"a":"\u003cb\u003e caf\u00e9 \/","\u0062":1.0}`
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
@@ -45,7 +45,7 @@ func TestSnapshotsKeepEscapes(t *testing.T) {
 // A snapshot with the highest possible index, from a mistake or an attack, does not
 // stop later snapshots.
 func TestSnapshotsAfterTheHighestIndex(t *testing.T) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
@@ -73,7 +73,7 @@ func TestBranchesInACircle(t *testing.T) {
 		`null`:                                                  false,
 		`{"tip":99,"moves":[{"seq":3,"to":1},{"seq":1000,"to":9}],"tips":[2,99]}`: true,
 	} {
-		for name, open := range garden.Backends {
+		for name, open := range garden.Stores(t) {
 			log := eventlog.Open(open(t.TempDir()))
 			g := &garden.Garden{T: t, Log: log}
 			for range 4 {

@@ -32,7 +32,7 @@ type books struct {
 
 // onBooks runs a test over a new ledger and a log of each store.
 func onBooks(t *testing.T, test func(t *testing.T, b *books)) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
@@ -294,7 +294,7 @@ func TestAFlushOfAMissingSession(t *testing.T) {
 // With random sessions and flushes, the entries add up to the session's own spend,
 // and so do the flushes.
 func TestLedgersAddUp(t *testing.T) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				log := eventlog.Open(open(t.TempDir()))

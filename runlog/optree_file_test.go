@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,7 +152,8 @@ func TestHostileOpTrees(t *testing.T) {
 	if err := badTree(t, dir, "a newer version"); !errors.As(err, &version) || version.Got != 2 || version.Max != 1 {
 		t.Errorf("got %v", err)
 	}
-	writeTree(t, dir, true, io.MultiReader(strings.NewReader(`{"reason":"`), io.LimitReader(letters{}, 300<<20), strings.NewReader(`"}`)))
+	bomb := slices.Concat(compressed(t, `{"reason":"`), bytes.Repeat(compressed(t, strings.Repeat("x", 1<<20)), 300), compressed(t, `"}`))
+	writeTree(t, dir, false, bytes.NewReader(bomb))
 	if err := badTree(t, dir, "a bomb"); !strings.Contains(err.Error(), "more than") {
 		t.Errorf("got %v", err)
 	}
@@ -176,14 +178,16 @@ func writeTree(t *testing.T, dir runlog.OpTreeFolder, compressed bool, content i
 	}
 }
 
-// letters is an endless reader.
-type letters struct{}
-
-func (letters) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = 'x'
+// compressed returns a part of a file of gzip.
+func compressed(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, text)
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
 	}
-	return len(b), nil
+	return b.Bytes()
 }
 
 func TestOpTreesThatAreNoFiles(t *testing.T) {

@@ -52,7 +52,7 @@ func (g *talkers) act(r *rapid.T, turns bool) {
 
 // onTalkers checks a law on random sessions of each backend.
 func onTalkers(t *testing.T, turns bool, law func(r *rapid.T, g *talkers)) {
-	for name, open := range garden.Backends {
+	for name, open := range garden.Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				log := eventlog.Open(open(t.TempDir()))

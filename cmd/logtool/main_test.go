@@ -143,6 +143,8 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 
 func runFiles(t *testing.T, files []string, store string, variables ...string) {
 	files, names := forWorkers(t, files)
+	ws := &workers{}
+	t.Cleanup(ws.stop)
 	testscript.Run(t, testscript.Params{
 		Files:         files,
 		UpdateScripts: *update,
@@ -155,19 +157,14 @@ func runFiles(t *testing.T, files []string, store string, variables ...string) {
 			}
 			env.Vars = append(env.Vars, variables...)
 			env.Values[spawnedKey{}] = spawnedCommands{}
-			ws := &workers{names: slices.Clone(names)}
+			of := &scriptEnv{slices.Clone(names), ws}
 			for _, variable := range env.Vars {
 				name, _, _ := strings.Cut(variable, "=")
-				ws.names = append(ws.names, name)
+				of.names = append(of.names, name)
 			}
-			slices.Sort(ws.names)
-			ws.names = slices.Compact(ws.names)
-			env.Values[workersKey{}] = ws
-			env.Defer(func() {
-				if ws.now != nil {
-					_ = ws.now.stop() // all its answers came
-				}
-			})
+			slices.Sort(of.names)
+			of.names = slices.Compact(of.names)
+			env.Values[scriptEnvKey{}] = of
 			return nil
 		},
 		Condition: condition,

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,11 +20,11 @@ import (
 	"github.com/convlog/convlog/internal/testsize"
 )
 
-// A worker is a process that runs one logtool command after another, in the environment of a
-// script. The usual and the short form have one per script, because a process of the test
-// binary needs 20 ms before its first command. The long form starts a process per command.
+// A worker is a process that runs one logtool command after another. The scripts of the usual
+// and the short form share workers, because a process of the test binary needs 20 ms before its
+// first command. The long form starts a process per command.
 type worker struct {
-	environ []string
+	zone    string // TZ: a process reads it once
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	calls   *json.Encoder
@@ -31,8 +32,9 @@ type worker struct {
 }
 
 type workerCall struct {
-	Dir  string
-	Args []string
+	Dir     string
+	Environ []string
+	Args    []string
 }
 
 type workerAnswer struct {
@@ -52,7 +54,11 @@ func serveCommands() {
 		if err := os.Chdir(call.Dir); err != nil {
 			panic(err)
 		}
-		os.Setenv("PWD", call.Dir)
+		os.Clearenv()
+		for _, variable := range append(call.Environ, "PWD="+call.Dir) {
+			name, value, _ := strings.Cut(variable, "=")
+			os.Setenv(name, value)
+		}
 		a := &app{in: strings.NewReader(""), out: &out, err: &said, getenv: os.Getenv, now: time.Now}
 		code := a.run(context.Background(), call.Args)
 		if err := answers.Encode(workerAnswer{out.Bytes(), said.Bytes(), code}); err != nil {
@@ -61,12 +67,12 @@ func serveCommands() {
 	}
 }
 
-func startWorker(environ []string) (*worker, error) {
+func startWorker(zone string, environ []string) (*worker, error) {
 	program, err := exec.LookPath("logtool-worker")
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{environ: environ, cmd: exec.Command(program)}
+	w := &worker{zone: zone, cmd: exec.Command(program)}
 	w.cmd.Env, w.cmd.Stderr = environ, os.Stderr
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -85,13 +91,44 @@ func (w *worker) stop() error {
 	return w.cmd.Wait()
 }
 
-// workers are the environment variables of a script and its worker, if it has one now.
+// workers are the workers that run no command.
 type workers struct {
-	names []string
-	now   *worker
+	mu   sync.Mutex
+	idle []*worker
 }
 
-type workersKey struct{}
+// take returns a worker for a time zone.
+func (ws *workers) take(zone string, environ []string) (*worker, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for i, w := range ws.idle {
+		if w.zone == zone {
+			ws.idle = slices.Delete(ws.idle, i, i+1)
+			return w, nil
+		}
+	}
+	return startWorker(zone, environ)
+}
+
+func (ws *workers) put(w *worker) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.idle = append(ws.idle, w)
+}
+
+func (ws *workers) stop() {
+	for _, w := range ws.idle {
+		_ = w.stop() // all its answers came
+	}
+}
+
+// scriptEnv has the names of the environment variables of a script, and the workers.
+type scriptEnv struct {
+	names []string
+	*workers
+}
+
+type scriptEnvKey struct{}
 
 // call runs a logtool command in the worker of a script, with the output of the script.
 func call(ts *testscript.TestScript, args []string) workerAnswer {
@@ -101,26 +138,19 @@ func call(ts *testscript.TestScript, args []string) workerAnswer {
 	return answer
 }
 
-// ask runs a logtool command in the worker of a script. A change of the environment needs
-// another worker.
+// ask runs a logtool command in a worker, with the environment of the script.
 func ask(ts *testscript.TestScript, args []string) workerAnswer {
-	ws := ts.Value(workersKey{}).(*workers)
+	script := ts.Value(scriptEnvKey{}).(*scriptEnv)
 	var environ []string
-	for _, name := range ws.names {
+	for _, name := range script.names {
 		environ = append(environ, name+"="+ts.Getenv(name))
 	}
-	if ws.now != nil && !slices.Equal(ws.now.environ, environ) {
-		ts.Check(ws.now.stop())
-		ws.now = nil
-	}
-	if ws.now == nil {
-		w, err := startWorker(environ)
-		ts.Check(err)
-		ws.now = w
-	}
-	ts.Check(ws.now.calls.Encode(workerCall{ts.MkAbs("."), args}))
+	w, err := script.take(ts.Getenv("TZ"), environ)
+	ts.Check(err)
+	ts.Check(w.calls.Encode(workerCall{ts.MkAbs("."), environ, args}))
 	var answer workerAnswer
-	ts.Check(ws.now.answers.Decode(&answer))
+	ts.Check(w.answers.Decode(&answer))
+	script.put(w)
 	return answer
 }
 

@@ -87,7 +87,7 @@ func testSearchRandom(t *env) {
 			t.Reopen()
 		}
 		texts := t.naiveTexts(t.Main())
-		for range testsize.Fewer(120) {
+		for range testsize.Pick(4, 12, 120) {
 			q := search.Query{Text: randomText(r, 4), Limit: r.IntN(20), PerSession: r.IntN(4)}
 			if _, err := q.Terms(); err != nil {
 				continue

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -291,7 +293,7 @@ func (g *Garden) Path(lineage []event.Event) map[int64]bool {
 
 // OnStores runs a test on an empty log of each store.
 func OnStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
-	for name, store := range Backends {
+	for name, store := range Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(suite.Overwriting{Store: store(t.TempDir())})
 			defer log.Close()
@@ -310,7 +312,7 @@ func Same(t Failer, what string, want, got any) {
 
 // OnGardens checks a property on random logs of each store.
 func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
-	for name, open := range backendsOfLaws() {
+	for name, open := range Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
@@ -322,12 +324,17 @@ func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 	}
 }
 
-// backendsOfLaws are the stores of random scripts: all, or one in the short form.
-func backendsOfLaws() map[string]func(dir string) eventlog.Store {
-	if testsize.Of() == testsize.Short {
-		return map[string]func(dir string) eventlog.Store{"plain": Plain}
+// Stores are the stores of a test: all, or one of them in the smaller forms. The name of the
+// test selects it, so that the tests of a package use all.
+func Stores(t testing.TB) map[string]func(dir string) eventlog.Store {
+	if testsize.Of() == testsize.Long {
+		return Backends
 	}
-	return Backends
+	names := slices.Sorted(maps.Keys(Backends))
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(t.Name()))
+	name := names[h.Sum32()%uint32(len(names))]
+	return map[string]func(dir string) eventlog.Store{name: Backends[name]}
 }
 
 // OnGarden runs a test on a garden with an empty log of each store.

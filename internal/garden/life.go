@@ -56,7 +56,7 @@ var DrawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
 
 // OnLives checks a property on random lives in each store.
 func OnLives(t *testing.T, law func(r *rapid.T, l *Life)) {
-	for name, open := range backendsOfLaws() {
+	for name, open := range Stores(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {

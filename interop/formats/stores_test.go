@@ -71,7 +71,7 @@ func TestFilesOfOneSessionAreImportedByPath(t *testing.T) {
 				}
 			}
 			var want []importtest.Content
-			for range testsize.Pick(2, 3, 10) {
+			for range testsize.Pick(2, 2, 10) {
 				log := importtest.NewLog(t)
 				importtest.Files(t, log, format, dir)
 				got := importtest.Contents(t, log)

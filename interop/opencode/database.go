@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -21,6 +22,9 @@ import (
 
 // databaseHead begins every SQLite database.
 const databaseHead = "SQLite format 3\x00"
+
+// lockWait is the time to wait for a database that another program locks.
+var lockWait = 5 * time.Second
 
 // isDatabase reports whether a file is a database of OpenCode: by its name, or by its
 // tables. The tables of a running OpenCode may be in the write-ahead log only.
@@ -81,7 +85,7 @@ func (d *database) open() (err error) {
 	if d.stamp, err = os.Stat(path); err != nil {
 		return err
 	}
-	parameters := "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)"
+	parameters := fmt.Sprintf("mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(%d)", lockWait.Milliseconds())
 	if _, err := os.Stat(path + "-wal"); err != nil {
 		d.fixed = true
 		parameters += "&immutable=1"

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
@@ -100,6 +101,7 @@ func TestClosedDatabase(t *testing.T) {
 // A program has locked its database. That is no damage: the import fails, and a later one
 // finds everything.
 func TestLockedDatabase(t *testing.T) {
+	opencode.WaitFor(t, 50*time.Millisecond)
 	path, db := newDatabase(t)
 	execute(t, db, "PRAGMA locking_mode = EXCLUSIVE")
 	execute(t, db, "UPDATE session SET cost = 0.1")

@@ -166,6 +166,7 @@ func TestErasureBesideAReader(t *testing.T) {
 	} {
 		for _, by := range []string{"open", "Finish", "gc"} {
 			t.Run(name+" and "+by, func(t *testing.T) {
+				t.Parallel() // it waits for a lock that the reader keeps
 				path := tempPath(t)
 				s := New(path, Options{LockTimeout: 200 * time.Millisecond})
 				l := eventlog.Open(s)

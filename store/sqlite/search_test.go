@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/pages"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // countedStmt counts the queries and the rows of a statement.
@@ -119,7 +120,7 @@ func TestSearchRareStatements(t *testing.T) {
 // A search that ends after the first hits reads as many rows of the index in a session
 // of 10,000 matches as in one of 5,000.
 func TestSearchFirstHits(t *testing.T) {
-	for _, events := range []int{5000, 10_000} {
+	for _, events := range testsize.Pick([]int{5000}, []int{5000}, []int{5000, 10_000}) {
 		s := openTexts(t, events, 1, "common")
 		index, lines := countQueries(t, s, searchRows), countQueries(t, s, readSearchedKeys)
 		left := 50

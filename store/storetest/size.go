@@ -82,7 +82,7 @@ var sizeCases = []testCase{
 		Name:        "long appends",
 		Explanation: "An append of thousands of events is atomic, also after a reopen.",
 		Run: func(t *env) {
-			n := int(5000 * int64(t.mostBytes()) / eventlogMost) // 32 bits hold no product
+			n := int(testsize.Pick[int64](1000, 2000, 5000) * int64(t.mostBytes()) / eventlogMost) // 32 bits hold no product
 			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(n)...)
 			got := t.Read(t.Reopen(), "a", eventlog.All())
 			t.WantEqual("events", n, len(got))
@@ -119,7 +119,7 @@ func (t *env) sizesOfBlobs(l *eventlog.Log) []int64 {
 }
 
 func testSizeHuge(t *env) {
-	size := testsize.Pick(1, 10, 50) << 20
+	size := testsize.Pick(1, 5, 50) << 20
 	body := bytes.Repeat([]byte("x"), size)
 	copy(body[size/2:], "in the middle")
 	body[0], body[size-1] = '"', '"'

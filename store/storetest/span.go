@@ -79,9 +79,10 @@ func selectSeqs(r eventlog.Span, n int64) []int64 {
 
 func testSpanConsistent(t *env) {
 	s := t.Store()
+	count := testsize.Pick(800, 1200, 2500)
 	for _, backward := range []bool{false, true} {
 		session := fmt.Sprintf("backward-%v", backward)
-		head := t.AppendLines(s, event.Head{}, suite.BatchAfter(session, event.Head{}, 2500))
+		head := t.AppendLines(s, event.Head{}, suite.BatchAfter(session, event.Head{}, count))
 		n := 0
 		for _, err := range s.Read(t.Ctx, session, eventlog.Span{Backward: backward}) {
 			t.Must(err)
@@ -89,7 +90,7 @@ func testSpanConsistent(t *env) {
 				head = t.AppendLines(s, head, suite.BatchAfter(session, head, 1))
 			}
 		}
-		t.WantEqual("events of the read", 2500, n)
+		t.WantEqual("events of the read", count, n)
 	}
 }
 
@@ -110,7 +111,7 @@ func testSpanStopped(t *env) {
 
 func testSpanCancelled(t *env) {
 	s := t.Store()
-	t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 3000))
+	t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, testsize.Pick(800, 1500, 3000)))
 	ctx, cancel := context.WithCancel(t.Ctx)
 	defer cancel()
 	n := 0
@@ -147,7 +148,7 @@ func testSpanKept(t *env) {
 
 func testSpanTransient(t *env) {
 	s := t.Store()
-	batch := suite.BatchAfter("a", event.Head{}, 3000)
+	batch := suite.BatchAfter("a", event.Head{}, testsize.Pick(800, 1500, 3000))
 	t.AppendLines(s, event.Head{}, batch)
 	for _, backward := range []bool{false, true} {
 		var events []event.Event
