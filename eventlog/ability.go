@@ -194,7 +194,7 @@ type (
 	}
 
 	// Cataloger keeps a row for each session: bytes that a program derives from the
-	// events, so that it need not read them again (runlog.Catalog). A row may be lost at
+	// events, so that it need not read them again (stats.Catalog). A row may be lost at
 	// any time. Rewrite, RemoveSession and Replace erase the row of their session, in the
 	// same durable operation.
 	Cataloger interface {

@@ -17,7 +17,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
 	"github.com/convlog/convlog/secrets"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -250,13 +250,13 @@ func TestGuideSinks(t *testing.T) {
 	_, err := l.Append(ctx, "order-42", eventlog.New(), event.UserMessage("Where is my parcel?"), said)
 	check(t, err)
 
-	ledger, err := runlog.OpenLedger(ctx, filepath.Join(dir, "accounting.jsonl"))
+	ledger, err := sink.OpenLedger(ctx, filepath.Join(dir, "accounting.jsonl"))
 	check(t, err)
 	defer ledger.Close()
-	sinks := &runlog.Sinks{
-		Folder: runlog.OpTreeFolder(filepath.Join(dir, "optrees")),
+	sinks := &sink.Sinks{
+		Folder: sink.OpTreeFolder(filepath.Join(dir, "optrees")),
 		Ledger: ledger,
-		Warn:   func(w *runlog.SinkError) { log.Println(w) },
+		Warn:   func(w *sink.Error) { log.Println(w) },
 	}
 	func() {
 		run := sinks.Run(l, "order-42", "")
@@ -264,7 +264,7 @@ func TestGuideSinks(t *testing.T) {
 	}()
 	tree, err := sinks.Folder.Read("order-42")
 	check(t, err)
-	if own := tree.Snapshot.OpTree.Totals.Own; tree.Reason != runlog.ReasonFinal || own.Cost != said.Cost {
+	if own := tree.Snapshot.OpTree.Totals.Own; tree.Reason != sink.ReasonFinal || own.Cost != said.Cost {
 		t.Errorf("op tree %s, %v", tree.Reason, own)
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "accounting.jsonl"))

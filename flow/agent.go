@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
 )
 
 // Agent is a durable agent with a custom state of type S. Its fields do not change after
@@ -69,9 +69,9 @@ type Options struct {
 	// error in a session; nil logs nothing.
 	Logger *slog.Logger
 	// Sinks get the op tree of the session after each child and at the end of each invocation,
-	// and its costs at the end. A sink that fails is a warning; see runlog.Sinks. Children
+	// and its costs at the end. A sink that fails is a warning; see sink.Sinks. Children
 	// without Sinks use the Sinks of their parent. nil does nothing.
-	Sinks *runlog.Sinks
+	Sinks *sink.Sinks
 	// Telemetry gets a span for each turn, effect and snapshot, and metrics.
 	Telemetry Telemetry
 	// Now is the clock, and NewID makes ids; time.Now and random UUIDs if nil.

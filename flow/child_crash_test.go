@@ -17,7 +17,8 @@ import (
 	"github.com/convlog/convlog/flow/flowtest"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -31,7 +32,7 @@ type household struct {
 	mu   sync.Mutex
 	ran  map[string]map[string]int // of effects, by name and key
 
-	sinks *runlog.Sinks
+	sinks *sink.Sinks
 }
 
 func newHousehold(t *testing.T) *household {
@@ -213,7 +214,7 @@ func (h *household) final() string {
 			h.t.Errorf("child %s was merged %d times", id, n)
 		}
 	}
-	tree, err := runlog.LoadTreeCost(h.t.Context(), h.log, "s")
+	tree, err := stats.LoadTreeCost(h.t.Context(), h.log, "s")
 	if err != nil || tree.Total.Cost != sum {
 		h.t.Errorf("the tree costs %v, its parts %v, %v", tree.Total.Cost, sum, err)
 	}

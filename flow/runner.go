@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow/internal/playback"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
 )
 
 // runner runs the turns of one claimed session.
@@ -24,7 +24,7 @@ type runner struct {
 	epoch   int64
 	lease   eventlog.Lease
 	out     *stream
-	sinks   *runlog.SinkRun
+	sinks   *sink.Run
 	// player gives the effects their recorded outcomes in a test; nil if effects run.
 	player playback.Player
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
 )
 
 // origin is the session at the root of the tree of agents.
@@ -24,9 +24,9 @@ func (r *runner) childFinished(ctx context.Context) {
 func (r *runner) finishSinks(ctx context.Context) { r.warn(ctx, r.sinks.Finish(ctx)) }
 
 // warn logs the deliveries that failed.
-func (r *runner) warn(ctx context.Context, warnings []*runlog.SinkError) {
+func (r *runner) warn(ctx context.Context, warnings []*sink.Error) {
 	for _, w := range warnings {
-		r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "sink failed", slog.String("sink", string(w.Sink)), slog.String("session", w.Session),
+		r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "sink failed", slog.String("sink", w.Sink), slog.String("session", w.Session),
 			slog.Any("error", w.Cause))
 	}
 }

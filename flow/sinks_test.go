@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
 )
 
 // The sinks of a parent get the trees and the costs of the whole tree, each cost once,
@@ -23,14 +24,14 @@ import (
 func TestSinksOfATree(t *testing.T) {
 	for n := 0; n < 60; n += testsize.Pick(30, 10, 1) {
 		h := newHousehold(t)
-		folder := runlog.OpTreeFolder(filepath.Join(t.TempDir(), "trees"))
+		folder := sink.OpTreeFolder(filepath.Join(t.TempDir(), "trees"))
 		path := filepath.Join(t.TempDir(), "ledger.jsonl")
 		for i, how := range []crash{crashAfter, noCrash} {
-			ledger, err := runlog.OpenLedger(t.Context(), path)
+			ledger, err := sink.OpenLedger(t.Context(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.sinks = &runlog.Sinks{Folder: folder, Ledger: ledger}
+			h.sinks = &sink.Sinks{Folder: folder, Ledger: ledger}
 			err = h.process(&crashStore{Store: h.data.Handle(), n: 3*n + 1, how: how})
 			if err != nil && i > 0 {
 				t.Fatal(err)
@@ -45,7 +46,7 @@ func TestSinksOfATree(t *testing.T) {
 		seen := map[ulid.ULID]int{}
 		entries := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
 		for _, line := range entries {
-			var e runlog.LedgerEntry
+			var e sink.LedgerEntry
 			if err := json.Unmarshal(line, &e); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,7 @@ func TestSinksOfATree(t *testing.T) {
 			}
 			sessions++
 			tree, err := folder.Read(info.ID)
-			if err != nil || tree.Reason != runlog.ReasonFinal || tree.OriginID != "s" || tree.SessionID != info.ID {
+			if err != nil || tree.Reason != sink.ReasonFinal || tree.OriginID != "s" || tree.SessionID != info.ID {
 				t.Errorf("%s: %+v, %v", info.ID, tree, err)
 			}
 		}
@@ -87,16 +88,16 @@ func TestSinksThatFail(t *testing.T) {
 					t.Fatal(err)
 				}
 				var mu sync.Mutex
-				var warnings []*runlog.SinkError
+				var warnings []*sink.Error
 				flushed := map[string]int{}
-				h.sinks = &runlog.Sinks{Timeout: time.Second, Snapshot: snapshot,
-					Account: func(_ context.Context, a runlog.Accounts) error {
+				h.sinks = &sink.Sinks{Timeout: time.Second, Snapshot: snapshot,
+					Account: func(_ context.Context, a sink.Accounts) error {
 						mu.Lock()
 						defer mu.Unlock()
 						flushed[a.SessionID] += len(a.Entries)
 						return nil
 					},
-					Warn: func(w *runlog.SinkError) { mu.Lock(); warnings = append(warnings, w); mu.Unlock() }}
+					Warn: func(w *sink.Error) { mu.Lock(); warnings = append(warnings, w); mu.Unlock() }}
 				start := time.Now()
 				if err := h.process(&crashStore{Store: h.data.Handle()}); err != nil {
 					t.Fatal(err)
@@ -110,11 +111,11 @@ func TestSinksThatFail(t *testing.T) {
 				reasons := map[string]int{}
 				for _, w := range warnings {
 					reasons[w.Reason]++
-					if w.Sink != runlog.SnapshotSink || w.Session == "" {
+					if w.Sink != "snapshot" || w.Session == "" {
 						t.Errorf("warning %v", w)
 					}
 				}
-				if reasons[runlog.ReasonFinal] < 4 || reasons[runlog.ReasonChildFinished] < 3 || len(flushed) != 4 {
+				if reasons[sink.ReasonFinal] < 4 || reasons[sink.ReasonChildFinished] < 3 || len(flushed) != 4 {
 					t.Errorf("warnings %v, flushed %v", reasons, flushed)
 				}
 				time.Sleep(2 * time.Hour) // the blocked sinks end

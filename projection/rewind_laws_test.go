@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
@@ -88,7 +88,7 @@ func TestRecordsSurviveAnyRewind(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
 			before := l.States(name, projection.Options{})
-			report, err := runlog.LoadCost(garden.Bg, l.Log, name)
+			report, err := stats.LoadCost(garden.Bg, l.Log, name)
 			l.Allow(err)
 			effects := l.EffectsOf(name)
 			for range 3 {
@@ -98,7 +98,7 @@ func TestRecordsSurviveAnyRewind(t *testing.T) {
 					garden.Same(r, fact+" of "+name, before[fact], after[fact])
 				}
 				garden.Same(r, "effects of "+name, effects, l.EffectsOf(name))
-				now, err := runlog.LoadCost(garden.Bg, l.Log, name)
+				now, err := stats.LoadCost(garden.Bg, l.Log, name)
 				l.Allow(err)
 				garden.Same(r, "own cost of "+name, report.Own, now.Own)
 				garden.Same(r, "what is on the path and what is not", report.Own.Cost, now.Path.Cost-now.Inherited.Cost+now.Orphaned.Cost)

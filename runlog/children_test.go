@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // A run that has begun and has no end yet is below the call or the effect that started
@@ -75,7 +76,7 @@ func TestChildrenThatRun(t *testing.T) {
 					grow(g, "helper", 7) // the child goes on
 					run, err = runlog.Load(garden.Bg, g.Log, "s")
 					g.Allow(err)
-					total, err := runlog.LoadTreeCost(garden.Bg, g.Log, "s")
+					total, err := stats.LoadTreeCost(garden.Bg, g.Log, "s")
 					g.Allow(err)
 					garden.Same(t, "trees later", []event.Cost{12, 12}, []event.Cost{run.Totals.Tree.Cost, total.Total.Cost})
 					child.State = event.ChildCompleted
@@ -151,7 +152,7 @@ func TestUsageOfChildrenCountsOnce(t *testing.T) {
 				g.Append("helper", event.New(m))
 				do(g, asks("find it"), event.Child{State: event.ChildStarted, ChildID: "r", ChildSessionID: "helper"}, last, last)
 				do(g, event.Child{State: event.ChildCompleted, ChildID: "without a session", Usage: used})
-				tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "s")
+				tree, err := stats.LoadTreeCost(garden.Bg, g.Log, "s")
 				g.Allow(err)
 				run, err := runlog.Load(garden.Bg, g.Log, "s")
 				g.Allow(err)
@@ -181,14 +182,14 @@ func TestTreesAddUp(t *testing.T) {
 			}
 		}
 		for _, name := range l.Names {
-			tree, err := runlog.LoadTreeCost(garden.Bg, l.Log, name)
+			tree, err := stats.LoadTreeCost(garden.Bg, l.Log, name)
 			l.Allow(err)
 			var sum projection.Spend
 			counted := map[string]bool{}
 			for _, s := range tree.Sessions {
 				garden.Same(r, s.Session+" counts once", false, counted[s.Session])
 				counted[s.Session] = true
-				c, err := runlog.LoadCost(garden.Bg, l.Log, s.Session)
+				c, err := stats.LoadCost(garden.Bg, l.Log, s.Session)
 				l.Allow(err)
 				sum = sum.Add(c.Own)
 			}

@@ -2,9 +2,6 @@
 // child runs and costs.
 //
 // Load returns a Run, a tree of turns and ops. Run.Log, Run.OpTree and Run.Episodes
-// convert it to other forms. LoadCost, LoadTreeCost and LoadStats count costs, tokens
-// and events.
-//
-// A Ledger writes the costs of sessions to a file, and an OpTreeFolder their op trees.
-// Sinks give both at the end of a run, and survive sinks that fail or block.
+// convert it to other forms. Package stats counts costs, tokens and events. Package sink
+// writes the costs and the op trees of sessions to files.
 package runlog

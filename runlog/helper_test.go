@@ -4,6 +4,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/garden"
 )
 
@@ -25,4 +26,13 @@ func do(g *garden.Garden, payloads ...event.Payload) (id ulid.ULID) {
 		}
 	}
 	return id
+}
+
+// add appends payloads, unchecked as an import would.
+func add(g *garden.Garden, name string, payloads ...event.Payload) {
+	g.T.Helper()
+	for _, p := range payloads {
+		_, err := g.Log.Append(garden.Bg, name, eventlog.Any().Lenient(), event.New(p))
+		g.Allow(err)
+	}
 }

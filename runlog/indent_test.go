@@ -27,7 +27,7 @@ func TestDeepPayloadsAreNotIndented(t *testing.T) {
 		run, err := runlog.Load(garden.Bg, log, "s")
 		g.Allow(err)
 		var tree, list strings.Builder
-		g.Allow(runlog.WriteOpTree(&tree, run, runlog.OpTreeOptions{Plain: true}))
+		g.Allow(run.OpTreeFile().WriteJSON(&tree))
 		g.Allow(run.Log(false).WriteJSON(&list))
 		alone, err := rawjson.Indent(jsontext.Value(arguments))
 		g.Allow(err)

@@ -11,12 +11,13 @@ import (
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 func TestCostsAddUp(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
-			c, err := runlog.LoadCost(garden.Bg, l.Log, name)
+			c, err := stats.LoadCost(garden.Bg, l.Log, name)
 			l.Allow(err)
 			usage, err := projection.Load(garden.Bg, l.Log, name, projection.Usage())
 			l.Allow(err)
@@ -45,7 +46,7 @@ func TestCostsAddUp(t *testing.T) {
 			l.Allow(err)
 			garden.Same(r, "run of "+name, c.Own, run.Totals.Own)
 			garden.Same(r, "accounting of "+name, c.Own, accounted(run))
-			stats, err := runlog.LoadStats(garden.Bg, l.Log, name)
+			stats, err := stats.Load(garden.Bg, l.Log, name)
 			l.Allow(err)
 			garden.Same(r, "spent by "+name, c.Own, stats.Total.Spend)
 			if l.Lineage(name)[0].SessionID == name && !slices.Contains(l.Copies, name) { // those may go on with a turn
@@ -54,12 +55,12 @@ func TestCostsAddUp(t *testing.T) {
 		}
 		var all, trees projection.Spend
 		for _, name := range l.Names {
-			c, err := runlog.LoadCost(garden.Bg, l.Log, name)
+			c, err := stats.LoadCost(garden.Bg, l.Log, name)
 			l.Allow(err)
 			all = all.Add(c.Own)
 		}
 		for _, root := range append([]string{"s0"}, l.Copies...) { // a copy is no fork
-			tree, err := runlog.LoadTreeCost(garden.Bg, l.Log, root)
+			tree, err := stats.LoadTreeCost(garden.Bg, l.Log, root)
 			l.Allow(err)
 			trees = trees.Add(tree.Total)
 		}
@@ -145,10 +146,10 @@ func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
 func TestRedactionChangesNoCost(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
-			before, err := runlog.LoadCost(garden.Bg, l.Log, name)
+			before, err := stats.LoadCost(garden.Bg, l.Log, name)
 			l.Allow(err)
 			l.RedactAll(name)
-			after, err := runlog.LoadCost(garden.Bg, l.Log, name)
+			after, err := stats.LoadCost(garden.Bg, l.Log, name)
 			l.Allow(err)
 			garden.Same(r, "own cost of "+name, before.Own, after.Own)
 			garden.Same(r, "by model", before.ByModel, after.ByModel)
@@ -163,7 +164,7 @@ func within(path []event.Stretch, seq int64) bool {
 }
 
 func spentNothing(t garden.Failer, l *garden.Life, name string) {
-	cost, err := runlog.LoadCost(garden.Bg, l.Log, name)
+	cost, err := stats.LoadCost(garden.Bg, l.Log, name)
 	l.Allow(err)
 	garden.Same(t, "own cost of "+name, projection.Spend{}, cost.Own)
 }

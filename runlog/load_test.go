@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // runs says that a session has child runs in other sessions.
@@ -98,7 +99,7 @@ func TestRunsInACycle(t *testing.T) {
 				run, err := runlog.Load(garden.Bg, g.Log, "r0", runlog.Options{NoChildren: true})
 				g.Allow(err)
 				garden.Same(t, "alone", fmt.Sprintf("r0(closed r%d;)", 1%n), family(run))
-				tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "r0") // counts each once
+				tree, err := stats.LoadTreeCost(garden.Bg, g.Log, "r0") // counts each once
 				g.Allow(err)
 				garden.Same(t, "sessions", n, len(tree.Sessions))
 			})

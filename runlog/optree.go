@@ -3,7 +3,7 @@ package runlog
 import (
 	"cmp"
 	"compress/gzip"
-	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -19,18 +19,15 @@ const opTreeVersion = 1
 
 // OpTreeFile is the content of an op tree file. Times are milliseconds since 1970.
 type OpTreeFile struct {
-	Version   int            `json:"version"`
-	Reason    string         `json:"reason,omitzero"`
-	SessionID string         `json:"sessionId"`
-	OriginID  string         `json:"originId"`
-	Timestamp int64          `json:"timestamp"`
-	Snapshot  OpTreeSnapshot `json:"snapshot"`
-}
-
-// OpTreeSnapshot is the tree in an op tree file.
-type OpTreeSnapshot struct {
-	Version int           `json:"version"`
-	OpTree  OpTreeSession `json:"opTree"`
+	Version   int    `json:"version"`
+	Reason    string `json:"reason,omitzero"`
+	SessionID string `json:"sessionId"`
+	OriginID  string `json:"originId"`
+	Timestamp int64  `json:"timestamp"`
+	Snapshot  struct {
+		Version int           `json:"version"`
+		OpTree  OpTreeSession `json:"opTree"`
+	} `json:"snapshot"`
 }
 
 // OpTreeSession is a session of an op tree.
@@ -185,7 +182,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// OpTreeOptions configure WriteOpTree and Run.OpTreeFile.
+// OpTreeOptions configure Run.OpTreeFile.
 type OpTreeOptions struct {
 	// Reason says why the file is written, for example subagent_finish or final.
 	Reason string
@@ -193,8 +190,6 @@ type OpTreeOptions struct {
 	OriginID string
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Plain writes without compression.
-	Plain bool
 }
 
 // OpTreeFile returns the content of the op tree file of a run.
@@ -206,24 +201,20 @@ func (r *Run) OpTreeFile(opts ...OpTreeOptions) *OpTreeFile {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &OpTreeFile{Version: opTreeVersion, Reason: o.Reason, SessionID: r.Session, OriginID: cmp.Or(o.OriginID, r.Session),
-		Timestamp: o.Now().UnixMilli(), Snapshot: OpTreeSnapshot{Version: opTreeVersion, OpTree: r.OpTree()}}
+	f := &OpTreeFile{Version: opTreeVersion, Reason: o.Reason, SessionID: r.Session, OriginID: cmp.Or(o.OriginID, r.Session),
+		Timestamp: o.Now().UnixMilli()}
+	f.Snapshot.Version, f.Snapshot.OpTree = opTreeVersion, r.OpTree()
+	return f
 }
 
-// WriteOpTree writes the op tree file of a run: gzip-compressed JSON.
-func WriteOpTree(w io.Writer, r *Run, opts ...OpTreeOptions) error {
-	if w == nil || r == nil {
-		return errors.New("write op tree: the writer or the run is nil")
-	}
-	f := r.OpTreeFile(opts...)
-	if len(opts) > 0 && opts[0].Plain {
-		return rawjson.WriteIndented(w, f)
-	}
-	return f.write(w)
-}
+// WriteJSON writes the file as indented JSON, without compression.
+func (f *OpTreeFile) WriteJSON(w io.Writer) error { return rawjson.WriteIndented(w, f) }
 
-// write writes the file as gzip-compressed JSON.
-func (f *OpTreeFile) write(w io.Writer) error {
+// Write writes the file as gzip-compressed JSON.
+func (f *OpTreeFile) Write(w io.Writer) error {
+	if w == nil {
+		return fmt.Errorf("write op tree: %w: the writer", event.ErrNilArgument)
+	}
 	z := gzip.NewWriter(w)
 	if err := json.MarshalWrite(z, f, json.Deterministic(true), jsontext.PreserveRawStrings(true)); err != nil {
 		return err

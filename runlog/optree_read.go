@@ -36,7 +36,7 @@ var (
 	errNoOpTree   = errors.New("it has no session")
 )
 
-// ReadOpTree reads an op tree file that WriteOpTree or an OpTreeFolder wrote, with
+// ReadOpTree reads an op tree file that OpTreeFile.Write, OpTreeFile.WriteJSON or a sink.OpTreeFolder wrote, with
 // compression or without. It reads files of at most 256 MiB, uncompressed. The error is
 // an *OpTreeError.
 func ReadOpTree(r io.Reader) (*OpTreeFile, error) {

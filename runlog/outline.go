@@ -10,7 +10,7 @@ import (
 )
 
 // content returns a payload, and nothing for an outline.
-func (b *runBuilder) content(v jsontext.Value) jsontext.Value {
+func (b *current) content(v jsontext.Value) jsontext.Value {
 	if b.outline {
 		return nil
 	}
@@ -18,14 +18,14 @@ func (b *runBuilder) content(v jsontext.Value) jsontext.Value {
 }
 
 // logTo adds a line to a list. An outline has no lines.
-func (b *runBuilder) logTo(list *[]LogLine, line LogLine) {
+func (b *current) logTo(list *[]LogLine, line LogLine) {
 	if !b.outline {
 		*list = append(*list, line)
 	}
 }
 
 // contextOf adds a message to the context of a turn. An outline has no contexts.
-func (b *runBuilder) contextOf(t *Turn, m *event.Message) {
+func (b *current) contextOf(t *Turn, m *event.Message) {
 	if !b.outline {
 		t.Context = append(t.Context, *m)
 	}
@@ -36,7 +36,7 @@ const outlineText = 512
 
 // said returns a message of a turn. In an outline it has the beginning of the text only,
 // with single spaces if it is shortened.
-func (b *runBuilder) said(m *event.Message) event.Message {
+func (b *current) said(m *event.Message) event.Message {
 	if !b.outline {
 		return *m
 	}

@@ -28,15 +28,15 @@ func (g *talkers) act(r *rapid.T, turns bool) {
 	kind := rapid.IntRange(0, 9).Draw(r, "kind")
 	switch {
 	case kind < 2:
-		spend(g.Garden, "s", asks("please"))
+		add(g.Garden, "s", asks("please"))
 	case kind < 4:
-		spend(g.Garden, "s", says(event.Text("so")))
+		add(g.Garden, "s", says(event.Text("so")))
 	case kind == 4:
-		spend(g.Garden, "s", event.Message{Role: event.User, Parts: []event.Part{event.ToolResult("a", "tool", event.Text("done"))}})
+		add(g.Garden, "s", event.Message{Role: event.User, Parts: []event.Part{event.ToolResult("a", "tool", event.Text("done"))}})
 	case kind == 5:
-		spend(g.Garden, "s", event.Message{Role: event.User, Parts: []event.Part{event.ToolResult("a", "tool"), event.Text("and?")}})
+		add(g.Garden, "s", event.Message{Role: event.User, Parts: []event.Part{event.ToolResult("a", "tool"), event.Text("and?")}})
 	case kind == 6:
-		spend(g.Garden, "s", event.HeadMove{To: rapid.Int64Range(0, head).Draw(r, "to")})
+		add(g.Garden, "s", event.HeadMove{To: rapid.Int64Range(0, head).Draw(r, "to")})
 	case kind == 7:
 		_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{rapid.Int64Range(1, head).Draw(r, "seq")}, erase.RedactOptions{Reason: "test"})
 		g.Allow(err, event.ErrInvalidType)
@@ -46,7 +46,7 @@ func (g *talkers) act(r *rapid.T, turns bool) {
 	case turns && !g.turn.IsZero():
 		do(g.Garden, event.TurnCompletion{TurnID: g.turn, Status: event.TurnStatusCompleted})
 	default:
-		spend(g.Garden, "s", event.External{Source: "clock"})
+		add(g.Garden, "s", event.External{Source: "clock"})
 	}
 }
 
@@ -58,7 +58,7 @@ func onTalkers(t *testing.T, turns bool, law func(r *rapid.T, g *talkers)) {
 				log := eventlog.Open(open(t.TempDir()))
 				defer func() { _ = log.Close() }()
 				g := &talkers{Garden: &garden.Garden{T: r, Log: log}, indexes: map[ulid.ULID]int{}}
-				spend(g.Garden, "s", says(event.Text("welcome")))
+				add(g.Garden, "s", says(event.Text("welcome")))
 				for range rapid.IntRange(2, 25).Draw(r, "events") {
 					g.act(r, turns)
 				}

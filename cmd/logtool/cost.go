@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 func (a *app) costCommand() *cobra.Command {
@@ -61,8 +61,8 @@ count own events; by tree, a session counts in the tree of its first ancestor.
 
 // costRow is the cost of a session with --json.
 type costRow struct {
-	runlog.CostReport `json:",inline"`
-	Tree              runlog.TreeCost `json:"tree"`
+	stats.CostReport `json:",inline"`
+	Tree             stats.TreeCost `json:"tree"`
 }
 
 func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bool, c *countFlags) error {
@@ -70,12 +70,12 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 	if err != nil {
 		return err
 	}
-	opts := runlog.CostOptions{Prices: c.table}
-	report, err := runlog.LoadCost(ctx, log, session, opts)
+	opts := stats.CostOptions{Prices: c.table}
+	report, err := stats.LoadCost(ctx, log, session, opts)
 	if err != nil {
 		return err
 	}
-	tree, err := runlog.LoadTreeCost(ctx, log, session, opts)
+	tree, err := stats.LoadTreeCost(ctx, log, session, opts)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ type spendRow struct {
 }
 
 // costRows are the own, path and tree costs of a session.
-func costRows(report *runlog.CostReport, tree *runlog.TreeCost) []spendRow {
+func costRows(report *stats.CostReport, tree *stats.TreeCost) []spendRow {
 	rows := []spendRow{{"own", report.Own}}
 	for _, model := range namesByCost(report.ByModel) {
 		rows = append(rows, spendRow{"  " + cmp.Or(brief(model, 40), "no model named"), report.ByModel[model]})
@@ -129,7 +129,7 @@ func byCost(x, y projection.Spend) int {
 	return cmp.Or(cmp.Compare(y.Cost.Add(y.Estimate), x.Cost.Add(x.Estimate)), cmp.Compare(y.Usage.OutputTokens, x.Usage.OutputTokens))
 }
 
-func turnRows(report *runlog.CostReport) (rows []spendRow) {
+func turnRows(report *stats.CostReport) (rows []spendRow) {
 	for _, t := range report.Turns {
 		name := strconv.Itoa(t.Index) + " " + at(t.Seq)
 		if t.Orphaned {
@@ -155,9 +155,9 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log, args []string, c *co
 			p.spends(heading, rows)
 		})
 	}
-	var spends []runlog.SessionSpend
-	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *runlog.Stats) {
-		spends = append(spends, runlog.SessionSpend{Session: row.ID, Own: s.Total.Spend})
+	var spends []stats.SessionSpend
+	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *stats.Stats) {
+		spends = append(spends, stats.SessionSpend{Session: row.ID, Own: s.Total.Spend})
 	})
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log, args []string, c *co
 	return cmp.Or(a.printCosts(c, spends), leftOut(n.left))
 }
 
-func (a *app) printCosts(c *countFlags, spends []runlog.SessionSpend) error {
-	slices.SortFunc(spends, func(x, y runlog.SessionSpend) int {
+func (a *app) printCosts(c *countFlags, spends []stats.SessionSpend) error {
+	slices.SortFunc(spends, func(x, y stats.SessionSpend) int {
 		return cmp.Or(byCost(x.Own, y.Own), cmp.Compare(x.Session, y.Session))
 	})
 	return printRows(a, spends, func(p *printer) {

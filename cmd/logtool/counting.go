@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/prices"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // countFlags are the flags of cost and stats: what to count, the groups of the counts, and
@@ -92,13 +92,13 @@ type counts struct {
 // count calls use with the counts of each session that the filter selects; ids restricts
 // them, unless it is nil. With a time or a model, sessions without a part in it are left
 // out. It is an error if none is left.
-func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids []string, use func(*sessionRow, *runlog.Stats)) (n counts, err error) {
+func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids []string, use func(*sessionRow, *stats.Stats)) (n counts, err error) {
 	rows, err := c.sessions(ctx, a, log, ids)
 	if err != nil {
 		return n, err
 	}
-	opts := runlog.StatsOptions{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table}
-	catalog := a.catalog(log, runlog.CatalogOptions{StatsOptions: opts})
+	opts := stats.Options{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table}
+	catalog := a.catalog(log, stats.CatalogOptions{Options: opts})
 	defer catalog.Flush(ctx)
 	step := a.steps(len(rows))
 	defer a.progress.Say(nil)
@@ -109,7 +109,7 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	}
 	all := len(rows)
 	for batch := range slices.Chunk(rows, rowBatch) {
-		err := eachSummary(ctx, catalog, batch, step, func(row *sessionRow, s *runlog.Summary) {
+		err := eachSummary(ctx, catalog, batch, step, func(row *sessionRow, s *stats.Summary) {
 			if c.isSet() && s.Total.Events == 0 || c.model != "" && len(s.ByModel) == 0 {
 				return
 			}
@@ -141,14 +141,14 @@ func leftOut(rows []*sessionRow) error {
 
 // group is a row of a table with --per.
 type group struct {
-	Name         string `json:"name"`
-	runlog.Tally `json:",inline"`
+	Name        string `json:"name"`
+	stats.Tally `json:",inline"`
 }
 
 // grouped sums counts by the value of --per.
-type grouped map[string]runlog.Tally
+type grouped map[string]stats.Tally
 
-func (g grouped) add(parts map[string]runlog.Tally) {
+func (g grouped) add(parts map[string]stats.Tally) {
 	for name, t := range parts {
 		g[name] = g[name].Add(t)
 	}
@@ -167,29 +167,29 @@ func (c *countFlags) groups(sums grouped) (groups []group) {
 }
 
 // split is the counts of one session by name.
-func (c *countFlags) split(row *sessionRow, s *runlog.Stats) map[string]runlog.Tally {
+func (c *countFlags) split(row *sessionRow, s *stats.Stats) map[string]stats.Tally {
 	switch c.by {
 	case byDay:
 		return s.ByDay
 	case byWeek:
 		return weeks(s.ByDay)
 	case byModel:
-		models := map[string]runlog.Tally{}
+		models := map[string]stats.Tally{}
 		for model, spend := range s.ByModel {
-			models[model] = runlog.Tally{Sessions: 1, Spend: spend}
+			models[model] = stats.Tally{Sessions: 1, Spend: spend}
 		}
 		return models
 	case bySource:
 		return s.BySource
 	case byFolder:
-		return map[string]runlog.Tally{row.CWD: s.Total}
+		return map[string]stats.Tally{row.CWD: s.Total}
 	}
-	return map[string]runlog.Tally{cmp.Or(c.roots[row.ID], row.ID): s.Total}
+	return map[string]stats.Tally{cmp.Or(c.roots[row.ID], row.ID): s.Total}
 }
 
 // weeks are the tallies of the days by week, as 2006-W01. A session counts once in each.
-func weeks(days map[string]runlog.Tally) map[string]runlog.Tally {
-	sums := map[string]runlog.Tally{}
+func weeks(days map[string]stats.Tally) map[string]stats.Tally {
+	sums := map[string]stats.Tally{}
 	for day, t := range days {
 		at, err := time.Parse(time.DateOnly, day)
 		if err != nil {
@@ -243,7 +243,7 @@ func (c *countFlags) groupName(name string, short func(id string) string) string
 // command.
 func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids []string, print func(p *printer, heading string, rows []group)) error {
 	sums := grouped{}
-	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *runlog.Stats) { sums.add(c.split(row, s)) })
+	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *stats.Stats) { sums.add(c.split(row, s)) })
 	if err != nil {
 		return err
 	}

@@ -214,9 +214,9 @@ func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x ex
 // exportTree writes sessions with all sessions below them, and reports the child sessions
 // that the store does not have.
 func (a *app) exportTree(ctx context.Context, log *eventlog.Log, w io.Writer, sessions []string) error {
-	tree, err := transfer.ExportTree(ctx, log, w, sessions...)
-	if n := len(tree.Missing); err == nil && n > 0 {
-		a.note("not exported: %s that this store does not have: %s", count(n, "child session"), clean(strings.Join(tree.Missing, ", ")))
+	missing, err := transfer.ExportTree(ctx, log, w, sessions...)
+	if n := len(missing); err == nil && n > 0 {
+		a.note("not exported: %s that this store does not have: %s", count(n, "child session"), clean(strings.Join(missing, ", ")))
 	}
 	return err
 }

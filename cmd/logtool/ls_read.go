@@ -10,7 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // rowBatch is the number of sessions that are read together.
@@ -41,12 +41,12 @@ func each(ctx context.Context, rows []*sessionRow, step func(), f func(*sessionR
 
 // eachSummary calls use with the summary of each readable row, in the order of the rows.
 // An error becomes the error of the row.
-func eachSummary(ctx context.Context, c *runlog.Catalog, rows []*sessionRow, step func(), use func(*sessionRow, *runlog.Summary)) error {
+func eachSummary(ctx context.Context, c *stats.Catalog, rows []*sessionRow, step func(), use func(*sessionRow, *stats.Summary)) error {
 	for batch := range slices.Chunk(rows, rowBatch) {
-		var sessions []runlog.Listed
+		var sessions []stats.Listed
 		for _, row := range batch {
 			if row.err() == nil {
-				sessions = append(sessions, runlog.Listed{Session: row.ID, Head: row.Head})
+				sessions = append(sessions, stats.Listed{Session: row.ID, Head: row.Head})
 			}
 		}
 		all, err := c.Load(ctx, sessions)
@@ -60,7 +60,7 @@ func eachSummary(ctx context.Context, c *runlog.Catalog, rows []*sessionRow, ste
 			if err := all[0].Err; err != nil {
 				row.fail(err)
 			} else {
-				use(row, &all[0].Summary)
+				use(row, &all[0])
 			}
 			all = all[1:]
 			step()
@@ -73,7 +73,7 @@ func eachSummary(ctx context.Context, c *runlog.Catalog, rows []*sessionRow, ste
 type reading struct {
 	app     *app
 	log     *eventlog.Log
-	catalog *runlog.Catalog
+	catalog *stats.Catalog
 	step    func()
 }
 
@@ -119,7 +119,7 @@ func (x *reading) names(ctx context.Context, rows []*sessionRow) error {
 }
 
 // fill takes the columns of ls --long from a summary.
-func (row *sessionRow) fill(s *runlog.Summary) {
+func (row *sessionRow) fill(s *stats.Summary) {
 	t := &s.Total
 	row.content = &content{Title: cmp.Or(onOneLine(s.Title), onOneLine(s.Input)), tally: &tally{
 		Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Orphaned: s.Orphaned,
@@ -129,7 +129,7 @@ func (row *sessionRow) fill(s *runlog.Summary) {
 }
 
 // locate takes the program from a summary.
-func (row *sessionRow) locate(s *runlog.Summary) {
+func (row *sessionRow) locate(s *stats.Summary) {
 	row.program = &program{cmp.Or(s.Source, row.Source), cmp.Or(s.Agent, row.Agent), cmp.Or(s.CWD, row.CWD)}
 }
 
@@ -148,7 +148,7 @@ func (n *sessionName) add(e *event.Event) {
 		n.title = cmp.Or(onOneLine(s.Title), n.title)
 	}
 	if n.text == "" {
-		n.text = onOneLine(runlog.InputText(e))
+		n.text = onOneLine(stats.InputText(e))
 	}
 }
 

@@ -65,7 +65,11 @@ func (a *app) runlog(run *runlog.Run, x *runlogOptions) error {
 			return a.answerTree(run)
 		}
 		return a.output(x.file, func(w io.Writer) error {
-			return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(x.file, ".gz")})
+			tree := run.OpTreeFile(runlog.OpTreeOptions{Now: a.now})
+			if strings.HasSuffix(x.file, ".gz") {
+				return tree.Write(w)
+			}
+			return tree.WriteJSON(w)
 		})
 	}
 	turns := run.Log(x.orphaned)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // hitFilter is the flags of search that select messages.
@@ -80,7 +80,7 @@ func (h *hitFilter) hasPart(p event.Part) bool {
 }
 
 // where selects the events of a search by all flags.
-func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, catalog *runlog.Catalog) (func(*event.Event) bool, error) {
+func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, catalog *stats.Catalog) (func(*event.Event) bool, error) {
 	var among map[string]bool // sessions; nil for all
 	if s.source != "" || s.cwd != "" {
 		var ids []string
@@ -110,7 +110,7 @@ func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, ca
 type modelUse struct {
 	ctx     context.Context
 	log     *eventlog.Log
-	catalog *runlog.Catalog
+	catalog *stats.Catalog
 	filter  *filter
 
 	mu    sync.Mutex
@@ -137,6 +137,6 @@ func (u *modelUse) load(session string) bool {
 	if err != nil {
 		return false
 	}
-	all, err := u.catalog.Load(u.ctx, []runlog.Listed{{Session: session, Head: head}})
+	all, err := u.catalog.Load(u.ctx, []stats.Listed{{Session: session, Head: head}})
 	return err == nil && all[0].Err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(all[0].ByModel)), u.filter.hasModel)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // startRows is the number of sessions that logtool alone lists.
@@ -87,7 +87,7 @@ func (a *app) week(ctx context.Context, log *eventlog.Log) (sum group, left, err
 	if err := c.check(a.now()); err != nil {
 		return sum, nil, err
 	}
-	n, err := c.count(ctx, a, log, nil, func(_ *sessionRow, s *runlog.Stats) { sum.Tally = sum.Add(s.Total) })
+	n, err := c.count(ctx, a, log, nil, func(_ *sessionRow, s *stats.Stats) { sum.Tally = sum.Add(s.Total) })
 	var nothing *nothingError
 	if errors.As(err, &nothing) {
 		err = nil

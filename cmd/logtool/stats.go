@@ -11,7 +11,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 func (a *app) statsCommand() *cobra.Command {
@@ -59,8 +59,8 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 	if c.by != "" {
 		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, groups []group) { p.tallies(heading, groups) })
 	}
-	var sum runlog.Stats
-	n, err := c.count(ctx, a, log, ids, func(_ *sessionRow, s *runlog.Stats) { sum.Add(*s) })
+	var sum stats.Stats
+	n, err := c.count(ctx, a, log, ids, func(_ *sessionRow, s *stats.Stats) { sum.Add(*s) })
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 }
 
 // stats prints a table by source, by model, by tool and by day.
-func (p *printer) stats(s *runlog.Stats, days int) {
+func (p *printer) stats(s *stats.Stats, days int) {
 	p.tallies("SOURCE", append(sources(s), group{"all", s.Total}))
 	if len(s.ByModel) > 0 {
 		p.Printf("\n")
@@ -89,7 +89,7 @@ func (p *printer) stats(s *runlog.Stats, days int) {
 }
 
 // sources are the tallies by source, the most sessions first.
-func sources(s *runlog.Stats) (rows []group) {
+func sources(s *stats.Stats) (rows []group) {
 	for name, t := range s.BySource {
 		rows = append(rows, group{cmp.Or(brief(name, 40), "written here"), t})
 	}
@@ -113,12 +113,12 @@ func (p *printer) tallies(heading string, rows []group) {
 	p.Print(t)
 }
 
-func tallyCells(t runlog.Tally) []string {
+func tallyCells(t stats.Tally) []string {
 	return []string{thousands(t.Sessions), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
 		thousands(t.Usage.OutputTokens), priced(t.Spend)}
 }
 
-func modelRows(s *runlog.Stats) (rows []spendRow) {
+func modelRows(s *stats.Stats) (rows []spendRow) {
 	for _, model := range namesByCost(s.ByModel) {
 		rows = append(rows, spendRow{cmp.Or(brief(model, 40), "no model named"), s.ByModel[model]})
 	}
@@ -126,7 +126,7 @@ func modelRows(s *runlog.Stats) (rows []spendRow) {
 }
 
 // tools prints the tools, the most calls first.
-func (p *printer) tools(tools map[string]runlog.ToolTally) {
+func (p *printer) tools(tools map[string]stats.ToolTally) {
 	names := slices.SortedFunc(maps.Keys(tools), func(x, y string) int {
 		return cmp.Or(cmp.Compare(tools[y].Calls, tools[x].Calls), cmp.Compare(x, y))
 	})
@@ -144,7 +144,7 @@ func (p *printer) tools(tools map[string]runlog.ToolTally) {
 }
 
 // days prints the newest days, oldest first.
-func (p *printer) days(days map[string]runlog.Tally, n int) {
+func (p *printer) days(days map[string]stats.Tally, n int) {
 	names := slices.Sorted(maps.Keys(days))
 	earlier := 0
 	if n > 0 && len(names) > n {

@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // treeFormats are the values of tree's --format.
@@ -156,7 +156,7 @@ func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.N
 		rows[i] = &sessionRow{ID: n.ID, Head: n.Info.Last, program: &program{}, rare: &rareParts{err: n.Info.Err}}
 	}
 	if g.catalog != nil {
-		err := eachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *runlog.Summary) {
+		err := eachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *stats.Summary) {
 			row.fill(s)
 			moved[row.ID] = s.Moves > 0
 		})

@@ -74,8 +74,8 @@ var table = map[string]room{
 	},
 	"upkeep/internal/keptsum": {rooms: []string{"event", "internal/line"}, modules: given},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
-		tests: []string{"upkeep/...", "fork", "internal/testkit", "internal/garden", "internal/line/linetest"},
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/sessiontree", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
+		tests: []string{"upkeep/...", "fork", "runlog/stats", "internal/testkit", "internal/garden", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/internal/adopt", "upkeep/transfer"}, modules: given,
@@ -86,15 +86,25 @@ var table = map[string]room{
 		tests: []string{"internal/suite"},
 	},
 
-	"replay":            {rooms: []string{"event", "eventlog", "internal/backward"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
-	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
-	"projection":        {rooms: []string{"event", "eventlog", "internal/backward", "internal/engine", "internal/rawjson", "internal/sealed"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
-	"runlog":            {rooms: []string{"event", "eventlog", "prices", "projection", "internal/flock", "internal/folder", "internal/rawjson", "internal/regular"}, modules: given, tests: []string{"internal/regular/special", "fork", "upkeep/...", "internal/garden"}},
-	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/mark", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
+	"replay":                {rooms: []string{"event", "eventlog", "internal/backward"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
+	"replay/replaytest":     {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
+	"projection":            {rooms: []string{"event", "eventlog", "internal/backward", "internal/engine", "internal/rawjson", "internal/sealed"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
+	"runlog":                {rooms: []string{"event", "eventlog", "projection", "runlog/internal/turns", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
+	"runlog/internal/turns": {rooms: []string{"event"}, modules: given},
+	"runlog/stats": {
+		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/internal/turns", "internal/sessiontree"}, modules: given,
+		tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"},
+	},
+	"runlog/sink": {
+		rooms: []string{"event", "eventlog", "projection", "runlog", "internal/flock", "internal/folder", "internal/regular"}, modules: given,
+		tests: []string{"internal/regular/special", "fork", "runlog/stats", "upkeep/...", "internal/garden"},
+	},
+	"internal/sessiontree": {rooms: []string{"event", "eventlog", "projection"}},
+	"fork":                 {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/mark", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog", "flow/internal/playback", "internal/rawjson", "internal/searchtext"},
+		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog/sink", "flow/internal/playback", "internal/rawjson", "internal/searchtext"},
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
-		tests:   []string{"upkeep/...", "flow/flowtest"},
+		tests:   []string{"runlog/...", "upkeep/...", "flow/flowtest"},
 	},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
 	"flow/flowtest": {
@@ -150,7 +160,7 @@ var table = map[string]room{
 	"internal/tcpproxy": {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"search", "upkeep/...", "secrets"}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog/stats", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"runlog", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
@@ -180,7 +190,7 @@ var table = map[string]room{
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/memory", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
-	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog", "upkeep/..."}},
+	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog/...", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "internal/sysfile", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 

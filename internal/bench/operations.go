@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/transfer"
@@ -61,11 +62,11 @@ var operations = slices.Concat([]operation{
 		return nil
 	}),
 	on("cost", func(ctx context.Context, log *eventlog.Log, session string) error {
-		_, err := runlog.LoadCost(ctx, log, session)
+		_, err := stats.LoadCost(ctx, log, session)
 		return err
 	}),
 	on("stats", func(ctx context.Context, log *eventlog.Log, session string) error {
-		_, err := runlog.LoadStats(ctx, log, session)
+		_, err := stats.Load(ctx, log, session)
 		return err
 	}),
 	on("run", func(ctx context.Context, log *eventlog.Log, session string) error {
@@ -73,7 +74,7 @@ var operations = slices.Concat([]operation{
 		if err == nil {
 			run.Log(true)
 			run.Episodes()
-			err = runlog.WriteOpTree(io.Discard, run)
+			err = run.OpTreeFile().Write(io.Discard)
 		}
 		return err
 	}),

@@ -13,7 +13,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/internal/sessiontree"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/retire"
@@ -127,19 +128,19 @@ var storeOperations = []storeOperation{
 		return expectCount(n, len(s.ids))
 	}},
 	{name: "below", shapes: forkedStore, run: func(ctx context.Context, s *manySessions) error {
-		tree, err := runlog.LoadTree(ctx, s.log, s.ids[0])
+		tree, err := sessiontree.Load(ctx, s.log, s.ids[0])
 		return errors.Join(err, expectCount(len(tree.Sessions), len(s.ids)))
 	}},
 	{name: "tree-cost", shapes: forkedStore, run: func(ctx context.Context, s *manySessions) error {
-		_, err := runlog.LoadTreeCost(ctx, s.log, s.ids[0])
+		_, err := stats.LoadTreeCost(ctx, s.log, s.ids[0])
 		return err
 	}},
 	each("cost", storeApart, func(ctx context.Context, log *eventlog.Log, session string) error {
-		_, err := runlog.LoadCost(ctx, log, session)
+		_, err := stats.LoadCost(ctx, log, session)
 		return err
 	}),
 	each("stats", anyStore, func(ctx context.Context, log *eventlog.Log, session string) error {
-		_, err := runlog.LoadStats(ctx, log, session)
+		_, err := stats.Load(ctx, log, session)
 		return err
 	}),
 	{name: "verify", shapes: anyStore, run: func(ctx context.Context, s *manySessions) error {

@@ -21,7 +21,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/sink"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // sharedSession is a session that both processes of TestKillLedger spend in and flush.
@@ -29,17 +30,17 @@ const sharedSession = "shared"
 
 func ledgerIn(dir string) string { return filepath.Join(dir, "spent") }
 
-func treesIn(dir string) runlog.OpTreeFolder { return runlog.OpTreeFolder(filepath.Join(dir, "trees")) }
+func treesIn(dir string) sink.OpTreeFolder { return sink.OpTreeFolder(filepath.Join(dir, "trees")) }
 
 // flushJob spends in two sessions and gives their op trees and costs to the sinks, until
 // the process is killed.
 func flushJob(ctx context.Context, b backend, j job) error {
 	log := b.log(j.Dir)
-	l, err := runlog.OpenLedger(ctx, ledgerIn(j.Dir))
+	l, err := sink.OpenLedger(ctx, ledgerIn(j.Dir))
 	if err != nil {
 		return err
 	}
-	sinks := &runlog.Sinks{Ledger: l, Folder: treesIn(j.Dir), Timeout: time.Minute}
+	sinks := &sink.Sinks{Ledger: l, Folder: treesIn(j.Dir), Timeout: time.Minute}
 	random := rand.New(rand.NewPCG(j.Seed, uint64(j.Writer)+uint64(j.From)<<8))
 	for n := 0; ctx.Err() == nil; n++ {
 		session := sharedSession
@@ -150,7 +151,7 @@ func (s *fixture) checkTrees(sessions ...string) {
 			continue
 		}
 		s.must(err)
-		if f.Reason != runlog.ReasonFinal && f.Reason != runlog.ReasonChildFinished {
+		if f.Reason != sink.ReasonFinal && f.Reason != sink.ReasonChildFinished {
 			s.Fatalf("the op tree of %q has the reason %q", session, f.Reason)
 		}
 	}
@@ -160,7 +161,7 @@ func (s *fixture) checkTrees(sessions ...string) {
 func (s *fixture) checkLedger(sessions ...string) (lines int) {
 	s.Helper()
 	log := s.log()
-	l, err := runlog.OpenLedger(s.ctx, ledgerIn(s.dir))
+	l, err := sink.OpenLedger(s.ctx, ledgerIn(s.dir))
 	s.must(err)
 	for _, session := range sessions {
 		_, _, err := l.Flush(s.ctx, log, session)
@@ -171,7 +172,7 @@ func (s *fixture) checkLedger(sessions ...string) (lines int) {
 	s.must(err)
 	costs, seen := map[string]event.Cost{}, map[ulid.ULID]bool{}
 	for line := range strings.Lines(string(text)) {
-		var e runlog.LedgerEntry
+		var e sink.LedgerEntry
 		s.must(json.Unmarshal([]byte(line), &e, json.RejectUnknownMembers(true)))
 		if seen[e.EventID] || !strings.HasSuffix(line, "\n") {
 			s.Fatalf("line %d is torn, or its event has another line: %q", len(seen)+1, line)
@@ -180,7 +181,7 @@ func (s *fixture) checkLedger(sessions ...string) (lines int) {
 		costs[e.SessionID] = costs[e.SessionID].Add(e.Cost)
 	}
 	for _, session := range sessions {
-		spent, err := runlog.LoadCost(s.ctx, log, session)
+		spent, err := stats.LoadCost(s.ctx, log, session)
 		s.must(err)
 		var flushed event.Cost
 		for e, err := range log.Read(s.ctx, session, eventlog.All()) {

@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // offspring is a child as the log of its parent has it.
@@ -189,7 +189,7 @@ func checkEnded(ctx context.Context, log *eventlog.Log, n int) error {
 
 // checkCost checks that the cost of the tree is the cost of its n sessions.
 func checkCost(ctx context.Context, log *eventlog.Log, n int) error {
-	tree, err := runlog.LoadTreeCost(ctx, log, agentSession)
+	tree, err := stats.LoadTreeCost(ctx, log, agentSession)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/internal/importtest"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // ownOfFork is the path of the fork after the copies.
@@ -53,7 +53,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 	if got := sessionInfo(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
 		t.Errorf("sub-agent is %+v", got)
 	}
-	stats, err := runlog.LoadStats(t.Context(), log, id("7"))
+	stats, err := stats.Load(t.Context(), log, id("7"))
 	if err != nil || stats.BySource["codex"].Events != 11 {
 		t.Errorf("stats by source: %+v, %v", stats.BySource, err)
 	}

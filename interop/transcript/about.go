@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // About is the heading of a transcript: title, facts and costs of a session.
@@ -21,7 +21,7 @@ type About struct {
 	Title   string
 	Head    event.Head
 	Info    projection.SessionInfo
-	Cost    runlog.CostReport
+	Cost    stats.CostReport
 }
 
 // Load reads the heading of a session's transcript. A missing session is
@@ -34,7 +34,7 @@ func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err 
 	if err != nil {
 		return a, err
 	}
-	cost, err := runlog.LoadCost(ctx, log, session, runlog.CostOptions{NoTurns: true})
+	cost, err := stats.LoadCost(ctx, log, session, stats.CostOptions{NoTurns: true})
 	if err != nil {
 		return a, err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/sessiontree"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/runlog"
 )
 
 // treeList is the list of sessions of a tree that is imported.
@@ -98,7 +98,7 @@ func (m *importer) checkOrder(first *event.Event) error {
 	if first.Type.Name() != event.SessionForked {
 		return nil
 	}
-	parent, err := runlog.ParentOf(first)
+	parent, err := sessiontree.ParentOf(first)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", m.number, ofSession(m.session, err))
 	}
@@ -110,7 +110,7 @@ func (m *importer) checkOrder(first *event.Event) error {
 
 // checkLinks refuses a session that is below itself.
 func (m *importer) checkLinks() error {
-	above, err := runlog.ParentOf(m.events[0].Effective())
+	above, err := sessiontree.ParentOf(m.events[0].Effective())
 	var runs projection.ChildList
 	for i := range m.events {
 		if err == nil {

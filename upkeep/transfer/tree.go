@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sessiontree"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
 )
@@ -21,30 +22,30 @@ import (
 // parents, and once. So Import notices a stream that was cut. All else is as in Export.
 //
 // Other programs may append meanwhile: ExportTree writes each session up to the listed
-// head. It holds the store lock, shared, until the stream is written. The Tree tells
-// which child sessions are missing. If a session is below itself, the error is
+// head. It holds the store lock, shared, until the stream is written. missing are
+// the child sessions that the store does not have. If a session is below itself, the error is
 // runlog.ErrRunCycle, and nothing is written.
-func ExportTree(ctx context.Context, log *eventlog.Log, w io.Writer, sessions ...string) (runlog.Tree, error) {
+func ExportTree(ctx context.Context, log *eventlog.Log, w io.Writer, sessions ...string) (missing []string, err error) {
 	x, err := newExporter(ctx, log, w)
 	if err != nil {
-		return runlog.Tree{}, err
+		return nil, err
 	}
 	for _, session := range sessions {
 		if err := x.engine.Usable(ctx, session); err != nil {
-			return runlog.Tree{}, err
+			return nil, err
 		}
 	}
-	var tree runlog.Tree
+	var tree sessiontree.Tree
 	err = log.Hold(ctx, func(ctx context.Context) (err error) {
-		if tree, err = runlog.LoadTree(ctx, log, sessions...); err != nil {
+		if tree, err = sessiontree.Load(ctx, log, sessions...); err != nil {
 			return err
 		}
 		return x.tree(ctx, &tree)
 	})
 	if err != nil {
-		return runlog.Tree{}, fmt.Errorf("export: %w", err)
+		return nil, fmt.Errorf("export: %w", err)
 	}
-	return tree, x.w.Flush()
+	return tree.Missing, x.w.Flush()
 }
 
 // treeMark is the beginning of a treeLine.
@@ -62,7 +63,7 @@ type treeHead struct {
 	Hash    event.Hash `json:"hash"`
 }
 
-func (x *exporter) tree(ctx context.Context, tree *runlog.Tree) error {
+func (x *exporter) tree(ctx context.Context, tree *sessiontree.Tree) error {
 	heads, err := x.heads(ctx, tree)
 	if err == nil {
 		err = x.checkLinks(ctx, tree, heads)
@@ -87,7 +88,7 @@ func (x *exporter) tree(ctx context.Context, tree *runlog.Tree) error {
 
 // heads lists the sessions of a tree and their ancestors, each after its parent. An
 // ancestor outside of the tree is listed with its head.
-func (x *exporter) heads(ctx context.Context, tree *runlog.Tree) ([]treeHead, error) {
+func (x *exporter) heads(ctx context.Context, tree *sessiontree.Tree) ([]treeHead, error) {
 	known := map[string]event.Head{}
 	for i := range tree.Sessions {
 		known[tree.Sessions[i].Session] = tree.Sessions[i].Head
@@ -133,7 +134,7 @@ func (x *exporter) heads(ctx context.Context, tree *runlog.Tree) ([]treeHead, er
 }
 
 // checkLinks refuses a session that is below itself, so that Import has no reason to.
-func (x *exporter) checkLinks(ctx context.Context, tree *runlog.Tree, heads []treeHead) error {
+func (x *exporter) checkLinks(ctx context.Context, tree *sessiontree.Tree, heads []treeHead) error {
 	below := map[string][]string{}
 	for i := range tree.Sessions {
 		below[tree.Sessions[i].Session] = tree.Sessions[i].Below

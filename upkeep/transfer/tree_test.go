@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -43,9 +44,9 @@ func TestTreesTravel(t *testing.T) {
 			garden.Same(r, "lines of "+name, exportOf(l, l.Log, name), exportOf(l, dst, name))
 		}
 		for _, root := range []string{"s0", l.Names[len(l.Names)-1]} {
-			want, err := runlog.LoadTreeCost(garden.Bg, l.Log, root)
+			want, err := stats.LoadTreeCost(garden.Bg, l.Log, root)
 			l.Allow(err)
-			got, err := runlog.LoadTreeCost(garden.Bg, dst, root)
+			got, err := stats.LoadTreeCost(garden.Bg, dst, root)
 			l.Allow(err)
 			garden.Same(r, "cost of the tree of "+root, want, got)
 		}

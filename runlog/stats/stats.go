@@ -1,0 +1,297 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/prices"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/internal/turns"
+)
+
+// Stats counts the content of sessions in several splits. Each event counts once, in
+// the session that stores it, orphaned events included. The prefix that a fork shares
+// and copied events do not count.
+type Stats struct {
+	Total Tally `json:"total"`
+	// BySource splits Total by the format of imported sessions; the name is empty for
+	// sessions that were not imported. ByDay splits Total by the day of each event, as
+	// 2006-01-02.
+	BySource map[string]Tally `json:"by_source,omitzero"`
+	ByDay    map[string]Tally `json:"by_day,omitzero"`
+	// ByModel splits the spend; the empty name is spend without a model. ByTool
+	// splits the calls by the name of the tool.
+	ByModel map[string]projection.Spend `json:"by_model,omitzero"`
+	ByTool  map[string]ToolTally        `json:"by_tool,omitzero"`
+}
+
+// Tally counts the content of a part of a log.
+type Tally struct {
+	// Sessions counts the sessions with an event in the part.
+	Sessions int   `json:"sessions"`
+	Events   int64 `json:"events"`
+	// Turns counts the turns that the session began itself, and exchanges without a
+	// turn. A rewind begins no turn.
+	Turns int64 `json:"turns"`
+	// Messages counts messages of users and models. The pieces of a group are one
+	// message. Tool results are no messages.
+	Messages         int64 `json:"messages"`
+	Calls            int64 `json:"calls"`
+	projection.Spend `json:",inline"`
+}
+
+// Add returns the sum of t and u.
+func (t Tally) Add(u Tally) Tally {
+	return Tally{t.Sessions + u.Sessions, t.Events + u.Events, t.Turns + u.Turns, t.Messages + u.Messages, t.Calls + u.Calls, t.Spend.Add(u.Spend)}
+}
+
+// ToolTally counts the calls of a tool, and the calls whose result is an error.
+type ToolTally struct {
+	Calls    int64 `json:"calls"`
+	Failed   int64 `json:"failed"`
+	Sessions int   `json:"sessions"`
+}
+
+// Add returns the sum of t and u.
+func (t ToolTally) Add(u ToolTally) ToolTally {
+	return ToolTally{t.Calls + u.Calls, t.Failed + u.Failed, t.Sessions + u.Sessions}
+}
+
+// Options select what Load counts. The zero value counts all own events.
+type Options struct {
+	// Days is the time zone of the days; UTC if nil.
+	Days *time.Location
+	// Since and Until bound the times of the events: Since is the first one that counts,
+	// Until the first one that does not. Zero is no bound.
+	Since, Until time.Time
+	// Model selects the models whose spend counts; nil selects all. Events, messages and
+	// calls count for every model.
+	Model func(name string) bool
+	// Prices estimate the costs of unpriced answers; see projection.Spend.Estimate.
+	Prices *prices.Table
+}
+
+// Load reads a session's own events and counts them. At most one Options is
+// used. Load lists the errors.
+func Load(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Stats, error) {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	c := newCounter(ctx, log, session, o)
+	for e, err := range log.Read(ctx, session, eventlog.All().Own().Transient()) {
+		if err == nil {
+			err = c.read(e.Effective())
+		}
+		if err != nil {
+			return Stats{}, fmt.Errorf("count session %q: %w", session, err)
+		}
+	}
+	return c.done(), nil
+}
+
+// Add adds the counts of t.
+func (s *Stats) Add(t Stats) {
+	s.Total = s.Total.Add(t.Total)
+	s.BySource = sum(s.BySource, t.BySource, Tally.Add)
+	s.ByDay = sum(s.ByDay, t.ByDay, Tally.Add)
+	s.ByModel = sum(s.ByModel, t.ByModel, projection.Spend.Add)
+	s.ByTool = sum(s.ByTool, t.ByTool, ToolTally.Add)
+}
+
+func sum[T any](to, from map[string]T, add func(T, T) T) map[string]T {
+	if to == nil {
+		to = make(map[string]T, len(from))
+	}
+	for name, x := range from {
+		to[name] = add(to[name], x)
+	}
+	return to
+}
+
+// counter counts one session.
+type counter struct {
+	Options
+	source string
+	stats  Stats
+	meter  projection.Meter
+	guess  estimator
+	within bool // the event is in the time that counts
+	parent parentMeter
+	groups map[string]bool   // messages that were counted, by group
+	tools  map[string]string // by call id
+	finder turns.Finder
+	turns  map[*turns.Turn]bool // counted turns; true while a turn_started can take the exchange over
+}
+
+func newCounter(ctx context.Context, log *eventlog.Log, session string, opts Options) counter {
+	if opts.Days == nil {
+		opts.Days = time.UTC
+	}
+	return counter{
+		Options: opts, guess: estimator{prices: opts.Prices},
+		groups: map[string]bool{}, tools: map[string]string{}, turns: map[*turns.Turn]bool{},
+		parent: parentMeter{ctx: ctx, log: log, session: session},
+	}
+}
+
+func (c *counter) read(e *event.Event) error {
+	inherited := e.Inherited()
+	t := Tally{Sessions: 1, Events: 1}
+	c.within = !e.Timestamp.Before(c.Since) && (c.Until.IsZero() || e.Timestamp.Before(c.Until))
+	ended, err := c.finder.Next(e)
+	if err != nil {
+		return err
+	}
+	if c.beginsTurn() {
+		t.Turns = 1
+	}
+	if ended {
+		c.finder.End(e.Seq)
+	}
+	if err := c.parent.before(e, &c.meter); err != nil {
+		return err
+	}
+	err = c.meter.Read(e, inherited, func(x projection.Charge) {
+		c.guess.estimate(e, &x)
+		if !c.within || c.Model != nil && !c.Model(x.Model) {
+			return
+		}
+		t.Spend = t.Spend.Add(x.Spend)
+		c.stats.ByModel = addSpend(c.stats.ByModel, x.Model, x.Spend)
+	})
+	if err != nil || e.Copied() {
+		return err
+	}
+	switch e.Type.Name() {
+	case event.SessionStarted, event.SessionUpdated: // a fork has updates only
+		p, err := event.DecodeKept[event.Session](e)
+		if err != nil {
+			return err
+		}
+		c.source = cmp.Or(c.source, p.Source.Format)
+	case event.MessageAdded:
+		if err := c.message(e, &t); err != nil {
+			return err
+		}
+	}
+	if c.within {
+		day := ""
+		if at := event.Dated(e.Timestamp); !at.IsZero() {
+			day = at.In(c.Days).Format(time.DateOnly)
+		}
+		c.count(day, t)
+	}
+	return nil
+}
+
+// beginsTurn reports whether the last event of the finder begins a turn. The first
+// turn_started that takes an exchange over begins none; the next one does.
+func (c *counter) beginsTurn() bool {
+	at := c.finder.Turn()
+	if _, known := c.turns[at]; at == nil || known {
+		return false
+	}
+	c.turns[at] = true
+	counted := c.turns[at.Input]
+	if at.Input != nil {
+		c.turns[at.Input] = false
+	}
+	return !counted
+}
+
+// count adds t to the total and the day, if there is one. A session counts once in each.
+func (c *counter) count(day string, t Tally) {
+	if c.stats.ByDay == nil {
+		c.stats.ByDay = map[string]Tally{}
+	}
+	add := func(to Tally) Tally {
+		to = to.Add(t)
+		to.Sessions = 1
+		return to
+	}
+	c.stats.Total = add(c.stats.Total)
+	if day != "" {
+		c.stats.ByDay[day] = add(c.stats.ByDay[day])
+	}
+}
+
+func (c *counter) message(e *event.Event, t *Tally) error {
+	m, err := event.DecodeKept[event.Message](e)
+	if err != nil {
+		return err
+	}
+	if m.Role != event.Tool && c.beginsMessage(&m) {
+		t.Messages = 1
+	}
+	for i := range m.Parts {
+		t.Calls += c.part(&m.Parts[i])
+	}
+	return nil
+}
+
+// beginsMessage reports whether m has more than tool results, and is the first piece
+// of its group.
+func (c *counter) beginsMessage(m *event.Message) bool {
+	results := len(m.Parts) > 0
+	for i := range m.Parts {
+		results = results && m.Parts[i].Type == event.ToolResultPart
+	}
+	if results {
+		return false
+	}
+	if m.Group == "" {
+		return true
+	}
+	counted := c.groups[m.Group]
+	c.groups[m.Group] = true
+	return !counted
+}
+
+// part counts a call, or the failure of an earlier call.
+func (c *counter) part(p *event.Part) (calls int64) {
+	tool := ToolTally{Sessions: 1}
+	name := p.Name
+	switch p.Type {
+	case event.ToolCallPart, event.ServerToolCallPart:
+		c.tools[p.CallID] = name
+		tool.Calls = 1
+	case event.ToolResultPart, event.ServerToolResultPart:
+		if !p.IsError {
+			return 0
+		}
+		name = cmp.Or(c.tools[p.CallID], name)
+		tool.Failed = 1
+	default:
+		return 0
+	}
+	if !c.within {
+		return 0
+	}
+	if c.stats.ByTool == nil {
+		c.stats.ByTool = map[string]ToolTally{}
+	}
+	all := c.stats.ByTool[name].Add(tool)
+	all.Sessions = 1
+	c.stats.ByTool[name] = all
+	return tool.Calls
+}
+
+func (c *counter) done() Stats {
+	c.stats.Total.Spend = withoutDebt(c.stats.Total.Spend)
+	for day, t := range c.stats.ByDay {
+		t.Spend = withoutDebt(t.Spend)
+		c.stats.ByDay[day] = t
+	}
+	for model, s := range c.stats.ByModel {
+		c.stats.ByModel[model] = withoutDebt(s)
+	}
+	if c.stats.Total.Events > 0 {
+		c.stats.BySource = map[string]Tally{c.source: c.stats.Total}
+	}
+	return c.stats
+}
