@@ -20,7 +20,6 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
 
 func TestMain(m *testing.M) {
-	natstest.RunNode()
 	// With -race a process sleeps a second before it exits, and the scripts run
 	// a hundred of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=10"))

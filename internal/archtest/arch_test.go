@@ -155,9 +155,10 @@ var table = map[string]room{
 		modules: append([]string{"github.com/nats-io/nats.go"}, given...),
 		tests:   []string{"internal/natstest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
-	"internal/pgtest":   {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
-	"internal/natstest": {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}},
-	"internal/tcpproxy": {},
+	"internal/pgtest":              {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
+	"internal/natstest":            {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats.go"}},
+	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}}, // a module of its own
+	"internal/tcpproxy":            {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog/stats", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"runlog", "search", "upkeep/...", "secrets"}},

@@ -28,8 +28,6 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
-
-	"github.com/convlog/convlog/internal/natstest"
 )
 
 // trials has all trials, in the order of the table.
@@ -60,7 +58,6 @@ func (f flags) sizes() sizes {
 }
 
 func main() {
-	natstest.RunNode()
 	if job := os.Getenv(appenderVariable); job != "" {
 		if err := appendFor(job); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

@@ -36,8 +36,7 @@ type Cluster struct {
 	folder string
 }
 
-// Start starts nodes that end with the test, and waits until they store messages. They are
-// this program, started again: TestMain calls RunNode first.
+// Start starts nodes that end with the test, and waits until they store messages.
 func Start(t testing.TB, opts Options) *Cluster {
 	t.Helper()
 	c, err := New(opts)
@@ -56,11 +55,10 @@ func Start(t testing.TB, opts Options) *Cluster {
 const attempts = 5
 
 // New starts nodes with files in a temporary folder, and waits until they store
-// messages. The caller closes the cluster. The nodes are this program, started again: it
-// calls RunNode first.
+// messages. The caller closes the cluster.
 func New(opts Options) (*Cluster, error) {
-	if os.Getenv(nodeVariable) != "" {
-		return nil, errors.New("start NATS servers: this program is a node itself: TestMain must call RunNode first")
+	if _, err := program(); err != nil {
+		return nil, fmt.Errorf("start NATS servers: %w", err)
 	}
 	opts.Nodes = max(opts.Nodes, 1)
 	var errs error

@@ -15,7 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	RunNode()
 	code := m.Run()
 	if err := CloseShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,59 +1,59 @@
 package natstest
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-
-	"github.com/nats-io/nats-server/v2/server"
+	"sync"
 )
 
-// nodeVariable is the environment variable with the configuration file of a process that
-// is a node.
-const nodeVariable = "NATSTEST_NODE"
-
-// RunNode runs a node if this process was started as one, and then ends the process.
-func RunNode() {
-	config := os.Getenv(nodeVariable)
-	if config == "" {
-		return
-	}
-	if err := runNode(config); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-// runNode runs a node until the process that started it ends, which closes the standard
-// input.
-func runNode(config string) error {
-	text, err := os.ReadFile(config)
+// program returns the file of the program natsserver. The go command builds it once, and keeps
+// it in its cache.
+var program = sync.OnceValues(func() (string, error) {
+	folder, err := programFolder()
 	if err != nil {
-		return err
+		return "", err
 	}
-	opts := new(server.Options)
-	if err := opts.ProcessConfigString(string(text)); err != nil {
-		return err
-	}
-	opts.NoSigs = true
-	s, err := server.NewServer(opts)
+	cmd := exec.Command("go", "tool", "-n", "natsserver")
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOWORK=off") // it is in no workspace
+	file, err := cmd.Output()
 	if err != nil {
-		return err
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return "", fmt.Errorf("build the module in %s: %w", folder, err)
 	}
-	s.ConfigureLogger()
-	s.Start()
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	return string(bytes.TrimSpace(file)), nil
+})
+
+// programFolder returns the folder of the module natsserver. Tests run in a folder of the
+// repository.
+func programFolder() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		folder := filepath.Join(at, "internal", "natstest", "natsserver")
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is not in a clone of the repository, which has the module internal/natstest/natsserver", dir)
+		}
+	}
 }
 
 func (n *Node) logFile() string { return n.folder() + ".log" }
 
-// launch starts this program again as a node.
+// launch starts the process of the node.
 func (n *Node) launch() error {
-	program, err := os.Executable()
+	file, err := program()
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,7 @@ func (n *Node) launch() error {
 		return err
 	}
 	defer log.Close() // the node has a copy
-	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), nodeVariable+"="+n.config())
+	cmd := exec.Command(file, n.config())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ownGroup()
 	if _, err := cmd.StdinPipe(); err != nil { // it closes when this process ends

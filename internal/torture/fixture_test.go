@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -30,9 +29,7 @@ var (
 )
 
 // The test binary is also the child process that appends, reads or holds a lock.
-// It is a NATS server too.
 func TestMain(m *testing.M) {
-	natstest.RunNode()
 	if text := os.Getenv(jobVariable); text != "" {
 		if err := runJob(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -25,7 +25,6 @@ const manyHistories = 25
 
 // TestMain runs more tests in parallel: they mostly wait for servers.
 func TestMain(m *testing.M) {
-	natstest.RunNode()
 	if os.Getenv("RAPID_CHECKS") == "" {
 		_ = flag.Set("rapid.checks", strconv.Itoa(testsize.Fewer(manyHistories)))
 	}
