@@ -71,7 +71,7 @@ func jsonlAndSqlite(t testing.TB) storetest.Harness {
 	lines, blobs := filepath.Join(dir, "s"), filepath.Join(dir, "s-blobs.db")
 	return storetest.Harness{
 		Path:   lines,
-		Sample: true,
+		Sample: 3,
 		Open:   func() (eventlog.Store, error) { return eventlog.WithBlobs(jsonl.New(lines), sqlite.New(blobs)) },
 		OpenReadOnly: func() (eventlog.Store, error) {
 			return eventlog.WithBlobs(jsonl.New(lines, jsonl.Options{ReadOnly: true}), sqlite.New(blobs, sqlite.Options{ReadOnly: true}))

@@ -53,20 +53,25 @@ func (s *Server) DSN() string {
 	return Hosts(s)
 }
 
-// create makes the folder and the cluster.
+// create makes the folder, and the cluster as a copy of the template.
 func (s *Server) create() error {
-	initdb, err := find("initdb")
+	from, err := template()
 	if err != nil {
 		return err
 	}
 	if err := s.newFolder(); err != nil {
 		return err
 	}
-	cmd := exec.Command(initdb, "--pgdata", s.folder+"/data", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=SQL_ASCII", "--locale=C")
+	return s.run("cp", "-Rp", from.folder+"/data", s.folder+"/data")
+}
+
+// run runs a program as the user of the server.
+func (s *Server) run(program string, args ...string) error {
+	cmd := exec.Command(program, args...)
 	cmd.SysProcAttr = attributes(s.as, false)
 	cmd.Dir = s.folder
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, out)
+		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, out)
 	}
 	return nil
 }

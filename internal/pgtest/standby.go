@@ -2,7 +2,6 @@ package pgtest
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 )
@@ -18,11 +17,8 @@ func (s *Server) Standby() (*Server, error) {
 	if err := standby.newFolder(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(backup, "--pgdata", standby.folder+"/data", "--dbname", s.DSN(), "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	cmd.SysProcAttr = attributes(standby.as, false)
-	cmd.Dir = standby.folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
+	if err := standby.run(backup, "--pgdata", standby.folder+"/data", "--dbname", s.DSN(), "--write-recovery-conf", "--checkpoint=fast", "--no-sync"); err != nil {
+		return nil, err
 	}
 	return standby, standby.Run()
 }

@@ -323,7 +323,7 @@ func (t *Env) ShortContext() (context.Context, context.CancelFunc) {
 // Volume is n in the long form of the tests, and less in the shorter forms and for a distant
 // store.
 func (t *Env) Volume(n int) int {
-	most := testsize.Pick(n/40, n/10, n)
+	most := testsize.Pick(n/40, n/20, n)
 	if t.Harness.Latency > 0 {
 		return min(most, n/20)
 	}

@@ -41,9 +41,10 @@ type Harness struct {
 	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
 	// distant server.
 	Parallel bool
-	// Sample makes the short and the usual form check one promise in twelve and in three: set it
-	// if another test checks all promises of this store, for example with a server nearby.
-	Sample bool
+	// Sample n makes the usual form check one promise in n, and the short form one in 4n. It is 0
+	// unless another test checks all promises of this store, or of another store that has the
+	// same code above it.
+	Sample int
 	// Damage edits the stored lines of a session, like a failing disk: edit receives the
 	// raw lines, including newlines, and returns the lines to store. No handle is open.
 	// Damage is nil if a test cannot edit the stored lines.
@@ -133,7 +134,7 @@ func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(
 				if slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
 					continue
 				}
-				if !h.Sample || testsize.Every(i+j, 3) {
+				if h.Sample == 0 || testsize.Every(i+j, h.Sample) {
 					t.Run(c.Name, func(t *testing.T) {
 						parallelIf(t, h.Parallel)
 						c.Check(t, open, caseTimeout(), newEnv)

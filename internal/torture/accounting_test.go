@@ -75,6 +75,7 @@ func costly(tokens int64, cost event.Cost) event.Event {
 // has one line, and the lines of a session and its flushes add up to the cost that the session
 // spent.
 func TestKillLedger(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		kills, sessions := 0, []string{sharedSession, "own-0", "own-1"}
 		log := s.backend.log(s.dir)

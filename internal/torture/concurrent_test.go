@@ -12,6 +12,7 @@ import (
 // others. No event is lost, duplicated, merged with another or out of its writer's
 // order.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		c := s.startGroup(groupSize, job{To: *stepsFlag})
 		errs := s.work(c.ledger, groupSize, groupSize+1)

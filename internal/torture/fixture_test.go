@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	_ = flag.Set("test.parallel", "8") // they mostly wait
 	flag.Parse()
 	os.Exit(m.Run())
 }

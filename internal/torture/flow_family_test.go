@@ -12,10 +12,11 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // familyLevels is how many levels of children the agents of the tests have.
-const familyLevels = 3
+var familyLevels = testsize.Pick(2, 2, 3)
 
 var childModes = []event.ChildMode{event.ChildFresh, event.ChildHandoff, event.ChildFork}
 
@@ -94,6 +95,7 @@ func (p *place) delegate(name string) flow.Call[string] {
 // again and again. The one that is left runs what the others left, and continues after a
 // person has recorded the outcomes of their effects.
 func TestServersOfAFamily(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		s.levels = familyLevels
 		p, attended := s.employ(max(*turnsFlag/familyTurns, 1))

@@ -90,6 +90,7 @@ func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
 // ended. Each effect ran as its class promises, and the session is as if nothing had
 // happened.
 func TestKillFlow(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		var sum agentRun
 		for sum.kills < *killsFlag {
@@ -100,10 +101,11 @@ func TestKillFlow(t *testing.T) {
 	})
 }
 
-// The same with an agent whose effects and tools run children, on three levels. Their
+// The same with an agent whose effects and tools run children, on several levels. Their
 // sessions end as without kills, too. A turn has about four children, so there are fewer
 // turns.
 func TestKillFamily(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		s.levels = familyLevels
 		var sum agentRun

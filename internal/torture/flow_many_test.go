@@ -147,6 +147,7 @@ func spread(times []time.Duration) string {
 // One process with 256 descriptors runs many more sessions at once. The long form has
 // 1,000.
 func TestManySessions(t *testing.T) {
+	t.Parallel()
 	sessions := *sessionsFlag
 	if runtime.GOOS != "linux" {
 		sessions = min(sessions, 50) // other systems need a descriptor for each

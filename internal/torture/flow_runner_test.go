@@ -140,6 +140,7 @@ func (s *fixture) hear(c *child, heard <-chan string, want string) {
 // A second process cannot run a session until the first one is killed. Then it continues
 // the turn.
 func TestSecondRunner(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		first, said := s.lines(job{Do: "runner", How: byHolding})
 		s.hear(first, said, "runs")
@@ -158,6 +159,7 @@ func TestSecondRunner(t *testing.T) {
 // they cannot append: each effect has one result, and that is the result of the other
 // process.
 func TestOvertaken(t *testing.T) {
+	t.Parallel()
 	for _, levels := range []int{0, 2} {
 		t.Run(fmt.Sprintf("levels=%d", levels), func(t *testing.T) {
 			onEach(t, func(t *testing.T, s *fixture) {

@@ -96,6 +96,7 @@ func waitJob(ctx context.Context, b backend, j job) error {
 // A process is killed while its turn waits for the next attempt of an effect. Another
 // process makes the attempt when it is due, and not before.
 func TestRetryAfterKill(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		c, heard := s.lines(job{Do: "wait", How: forRetry})
 		s.hear(c, heard, "hibernates")
@@ -125,6 +126,7 @@ func TestRetryAfterKill(t *testing.T) {
 // A signal is sent at the moment when its token exists, while the turn that waits for it
 // goes on, and perhaps its process is killed. It is not missed.
 func TestSignalAtOnce(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		for n := range max(*killsFlag/4, 2) {
 			s.withEmptyStore().signalAtOnce(n)

@@ -24,7 +24,7 @@ var jetstreamBackend = serverBackend("jetstream",
 // jetstreamOptions let a lock end soon after its holder was killed. The power does not fail,
 // so it does not matter that the servers sync rarely.
 func jetstreamOptions(readOnly bool) jetstream.Options {
-	return jetstream.Options{ReadOnly: readOnly, LeaseTime: 2 * time.Second, Synced: true}
+	return jetstream.Options{ReadOnly: readOnly, LeaseTime: testsize.Pick[time.Duration](1, 1, 2) * time.Second, Synced: true}
 }
 
 // newNATSFixture returns a fixture whose store is on servers, with options in the URL.
@@ -39,7 +39,7 @@ const sessions = "convlog_0"
 
 // One NATS server is killed at any moment while processes write, and starts again.
 func TestKillNode(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{})
 	s := newNATSFixture(t, servers, "")
 	restart := func(*group) {
@@ -51,7 +51,7 @@ func TestKillNode(t *testing.T) {
 
 // Processes that write to one store on a NATS server are killed at any moment.
 func TestKillJetStream(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{})
 	c := newNATSFixture(t, servers, "").startGroup(groupSize, job{})
 	c.killMany(min(killsPerStore, max(*killsFlag/2, groupSize+1)))
@@ -60,7 +60,7 @@ func TestKillJetStream(t *testing.T) {
 
 // A cluster of three servers loses one at a time, or its network, while processes write.
 func TestCluster(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
 	s := newNATSFixture(t, servers, "?replicas=3")
 	x := cluster{s, servers}
@@ -71,7 +71,7 @@ func TestCluster(t *testing.T) {
 // A leader that is parted from the other servers stores nothing for its clients, who get an
 // error at their deadline. The others go on.
 func TestIsolatedLeader(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
 	s := newNATSFixture(t, servers, "?replicas=3")
 	x := cluster{s, servers}
@@ -119,20 +119,27 @@ type cluster struct {
 	servers *natstest.Cluster
 }
 
-func (x *cluster) leader() *natstest.Node {
-	n, err := x.servers.Leader(x.ctx, sessions)
+func (x *cluster) leader() *natstest.Node { return x.leaderOf(sessions) }
+
+func (x *cluster) leaderOf(stream string) *natstest.Node {
+	n, err := x.servers.Leader(x.ctx, stream)
 	x.must(err)
 	return n
 }
 
+// follower returns a node that does not lead the stream of the sessions. In the smaller forms
+// it leads no stream: an election takes up to ten seconds.
 func (x *cluster) follower() *natstest.Node {
-	leader := x.leader()
+	leaders := []*natstest.Node{x.leader()}
+	if testsize.Of() < testsize.Long {
+		leaders = append(leaders, x.leaderOf("convlog_control"))
+	}
 	for _, n := range x.servers.Nodes {
-		if n != leader {
+		if !slices.Contains(leaders, n) {
 			return n
 		}
 	}
-	panic("a cluster has more nodes than one")
+	panic("a cluster has more nodes than streams")
 }
 
 // without waits for acknowledgements while a node is away.

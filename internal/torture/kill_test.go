@@ -23,6 +23,7 @@ const (
 // sometimes all. Every acknowledged step is stored once and unchanged. Every other step
 // is stored completely or not at all, and a retry stores it once.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		kills, within, events := 0, 0, 0
 		for kills < *killsFlag {

@@ -48,6 +48,7 @@ func leaseName(n int) string { return fmt.Sprintf("session %d\x00epoch 1", n) }
 // stopped process keeps them. When it is killed they are free at once, although a program that
 // it started lives on.
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	leases := testsize.Pick(300, 1_000, 10_000)
 	if runtime.GOOS != "linux" {
 		leases = 200 // other systems need a descriptor for each

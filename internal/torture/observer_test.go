@@ -20,6 +20,7 @@ import (
 // fork, are killed and leave torn tails, and while a session is removed, recreated,
 // damaged and repaired. They see every event once and no incomplete line.
 func TestReadersDuringIncidents(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		c := s.startGroup(2, job{Pause: 2 * time.Millisecond})
 		c.waitBusy(c.members[0])

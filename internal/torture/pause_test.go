@@ -20,6 +20,7 @@ var pauses = testsize.Pick(2, 4, 12)
 // process appends and reads with a deadline. Then the writer is continued or killed,
 // and appends succeed.
 func TestStoppedAnywhere(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, s *fixture) {
 		c := s.startGroup(3, job{})
 		log := s.log()

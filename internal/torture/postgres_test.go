@@ -19,6 +19,7 @@ var postgresBackend = serverBackend("postgres",
 
 // Processes that write to one store on a server are killed at any moment.
 func TestKillPostgres(t *testing.T) {
+	t.Parallel()
 	c := newServerFixture(t, postgresBackend, pgtest.DSN(t)).startGroup(groupSize, job{})
 	c.killMany(min(killsPerStore, *killsFlag))
 	t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", c.killed, c.inStep, c.ledger.events())
@@ -26,6 +27,7 @@ func TestKillPostgres(t *testing.T) {
 
 // Several processes append to one shared session of a server, and to others.
 func TestProcessesPostgres(t *testing.T) {
+	t.Parallel()
 	s := newServerFixture(t, postgresBackend, pgtest.DSN(t))
 	c := s.startGroup(groupSize, job{To: *stepsFlag})
 	errs := s.work(c.ledger, groupSize, groupSize+1)
@@ -55,6 +57,7 @@ func private() (*pgtest.Server, error) { return pgtest.Start(nil) }
 // The server is killed at any moment while processes write, and starts again. Every
 // acknowledged step is stored once; a retry stores the others once.
 func TestKillServer(t *testing.T) {
+	t.Parallel()
 	server := startServer(t, private)
 	s := newServerFixture(t, postgresBackend, server.DSN())
 	restart := func(*group) {
@@ -66,6 +69,7 @@ func TestKillServer(t *testing.T) {
 
 // The primary is killed while processes write, and its synchronous standby is promoted.
 func TestPromoteStandby(t *testing.T) {
+	t.Parallel()
 	primary := startServer(t, private)
 	standby := startServer(t, primary.Standby)
 	s := newServerFixture(t, postgresBackend, pgtest.Hosts(primary, standby))
@@ -81,6 +85,7 @@ func TestPromoteStandby(t *testing.T) {
 
 // The network between the processes and the server breaks in several ways.
 func TestBrokenNetwork(t *testing.T) {
+	t.Parallel()
 	proxy, dsn := pgtest.Proxied(t, pgtest.DSN(t))
 	s := newServerFixture(t, postgresBackend, dsn)
 	wait := func() { time.Sleep(time.Duration(s.random.IntN(50)) * time.Millisecond) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 // serverBackend is a store on a server. A file in the folder of a fixture has its URL.
@@ -39,13 +40,17 @@ func newServerFixture(t *testing.T, b backend, url string) *fixture {
 }
 
 // writersPerProcess is how many writers each process has that writes to a server.
-const writersPerProcess = 4
+var writersPerProcess = testsize.Pick(2, 2, 4)
+
+// pauseOfWriters is the pause between two steps of a writer to a server. Without one, writers
+// use all processors as long as an incident lasts.
+var pauseOfWriters = testsize.Pick[time.Duration](50, 50, 0) * time.Millisecond
 
 // endure lets processes write while incidents happen. After each incident, all of them
 // continue, and the store has every acknowledged step once.
 func endure(t *testing.T, s *fixture, incidents ...func(c *group)) {
 	t.Helper()
-	c := s.startGroups(groupSize, writersPerProcess, job{})
+	c := s.startGroups(groupSize, writersPerProcess, job{Pause: pauseOfWriters})
 	for _, incident := range incidents {
 		c.waitBusy(c.members[c.random.IntN(groupSize)])
 		c.waitRandom(100 * time.Millisecond)

@@ -203,6 +203,7 @@ func count(ctx context.Context, l *eventlog.Log, session string) (forward int, e
 // A process is stopped while it has a lock. Others return at their deadlines, readers
 // do not wait, and after the process is continued or killed the others succeed.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	for _, b := range backends {
 		for _, place := range stops {
 			if place.backend != "" && place.backend != b.name {

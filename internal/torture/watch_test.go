@@ -15,6 +15,7 @@ import (
 // A session is removed, or loses its newest events. Its watchers, in this process and
 // in others, get an error. Appends succeed.
 func TestWatchersOfRemovedEvents(t *testing.T) {
+	t.Parallel()
 	const before, after = 10, 6
 	for _, c := range []struct {
 		name   string

@@ -60,7 +60,7 @@ func TestReadNewer(t *testing.T) {
 	options := jetstream.Options{Connect: servers.Connect}
 	writer, reader := openLog(t, options), openLog(t, options)
 	random := rand.New(rand.NewPCG(1, 2))
-	for range testsize.Pick(15, 50, 150) {
+	for range testsize.Pick(10, 30, 150) {
 		change(t, writer, random)
 		head, err := writer.Head(t.Context(), "s")
 		if err != nil {

@@ -27,7 +27,7 @@ func TestDigestsOfErasedBlobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if holds(servers, digestOf(0).Hex()) == "" {
+	if holds(servers, "convlog", digestOf(0).Hex()) == "" {
 		t.Error("no file has the digest of a stored blob")
 	}
 	if _, err := erase.Redact(t.Context(), log, "s", []int64{1}, erase.RedactOptions{Reason: "test"}); err != nil {

@@ -191,7 +191,7 @@ func TestInterruptedRewrite(t *testing.T) {
 		if unfinished, err := store.Erasing(t.Context()); err != nil || !unfinished.Bytes {
 			t.Errorf("the unfinished erasure: %+v, %v", unfinished, err)
 		}
-		if holds(servers, secret) == "" {
+		if holds(servers, "convlog", secret) == "" {
 			t.Error("the interrupted rewrite has erased the old line")
 		}
 		locked, unlock, err := store.Lock(t.Context(), true)
@@ -210,7 +210,7 @@ func TestInterruptedRewrite(t *testing.T) {
 		if unfinished, err := store.Erasing(t.Context()); err != nil || !unfinished.Done() {
 			t.Errorf("the finished erasure: %+v, %v", unfinished, err)
 		}
-		if where := holds(servers, secret); where != "" {
+		if where := holds(servers, "convlog", secret); where != "" {
 			t.Errorf("the old line is in %s", where)
 		}
 		wantLines(t, store, session, want)

@@ -16,7 +16,12 @@ import (
 func TestLog(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Payload: 8 << 20}) // some laws append more than 1 MiB
-	logtest.Run(t, func(testing.TB) storetest.Harness { return harness(servers) })
+	logtest.Run(t, func(testing.TB) storetest.Harness {
+		h := harness(servers)
+		h.Parallel = true // they mostly wait for the server
+		h.Sample = 3
+		return h
+	})
 }
 
 // manyHistories is the number of random histories of the long form. It is lower than in the
@@ -28,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("RAPID_CHECKS") == "" {
 		_ = flag.Set("rapid.checks", strconv.Itoa(testsize.Fewer(manyHistories)))
 	}
-	_ = flag.Set("test.parallel", "6")
+	_ = flag.Set("test.parallel", "8")
 	flag.Parse()
 	code := m.Run()
 	if err := natstest.CloseShared(); err != nil {

@@ -93,7 +93,7 @@ func wantRelated(t testing.TB, store eventlog.Store, session string, want ...str
 func wantErased(t testing.TB, servers *natstest.Cluster, numbers ...int) {
 	t.Helper()
 	for _, n := range numbers {
-		if where := holds(servers, digestOf(n).Hex()); where != "" {
+		if where := holds(servers, "convlog", digestOf(n).Hex()); where != "" {
 			t.Errorf("the digest of body %d is in %s", n, where)
 		}
 	}
@@ -130,7 +130,7 @@ func TestMarksOfAnInterruptedErasure(t *testing.T) {
 	}
 	now := []string{"0:s:2", "1:s:2", "3:s:4", "1:other:1", "3:other:2"}
 	wantUsers(t, store, 4, now...)
-	if holds(servers, digestOf(2).Hex()) == "" {
+	if holds(servers, "convlog", digestOf(2).Hex()) == "" {
 		t.Error("the interrupted redaction has erased the digest")
 	}
 	sweep(t, store)
@@ -241,7 +241,7 @@ func TestManyBlobs(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Payload: 4 << 20})
 	store := openLog(t, jetstream.Options{Connect: servers.Connect}).Store().(*jetstream.Store)
-	blobs := testsize.Pick(1_500, 1_500, 5_000)
+	blobs := testsize.Pick(1_100, 1_100, 5_000)
 	var lines []suite.Line
 	var want []string
 	for i := range blobs / 5 {

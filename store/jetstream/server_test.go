@@ -182,7 +182,7 @@ func TestShards(t *testing.T) {
 	servers := natstest.Shared(t, false)
 	store := openLog(t, jetstream.Options{Connect: servers.Connect, Shards: 5}).Store()
 	lines := map[string][]string{}
-	for n := 0; n < 12; n += testsize.Pick(10, 5, 1) {
+	for n := 0; n < 12; n += testsize.Pick(8, 6, 1) {
 		session := strings.Repeat("é", n+1)
 		head, frames := event.Head{}, 1+n*50
 		var events []event.Event

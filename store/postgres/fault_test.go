@@ -32,7 +32,7 @@ func TestDistant(t *testing.T) {
 		h := harness(dsn)
 		h.Network, h.OpenBeside = proxy, func() (eventlog.Store, error) { return postgres.New(direct) }
 		h.Latency = 10 * time.Millisecond
-		h.Sample = true
+		h.Sample = 8
 		return h
 	})
 }

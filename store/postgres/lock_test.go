@@ -19,6 +19,7 @@ import (
 // A holder of the store lock that was cut off stops: its context ends, and its writes
 // fail although they reach the server on other connections.
 func TestLockLost(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.DSN(t)
 	proxy, dsn := pgtest.Proxied(t, direct)
 	first, second := openLog(t, dsn), openLog(t, direct)
@@ -81,6 +82,7 @@ func needing(t testing.TB, body string, d event.Digest) []event.Event {
 
 // A blob is collected while the writer of the blob is cut off. Its append then fails.
 func TestBlobOfALostLock(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.DSN(t)
 	proxy, dsn := pgtest.Proxied(t, direct)
 	first, second := openLog(t, dsn), openLog(t, direct)
@@ -126,6 +128,7 @@ func (s broken) Rewrite(ctx context.Context, session string, expect event.Head, 
 // A client dies between the replacement of the lines and the deletion of a blob. The same
 // redaction again, by another client, deletes the blob.
 func TestInterruptedRedaction(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.DSN(t)
 	proxy, dsn := pgtest.Proxied(t, direct)
 	store, err := postgres.New(dsn)

@@ -8,11 +8,16 @@ import (
 
 	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/internal/testsize"
+	"github.com/convlog/convlog/store/storetest"
 )
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	logtest.Run(t, open)
+	logtest.Run(t, func(t testing.TB) storetest.Harness {
+		h := open(t)
+		h.Sample = 3
+		return h
+	})
 }
 
 // manyHistories is the number of random histories of the long form. It is lower than in the
@@ -24,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("RAPID_CHECKS") == "" {
 		_ = flag.Set("rapid.checks", strconv.Itoa(testsize.Fewer(manyHistories)))
 	}
-	_ = flag.Set("test.parallel", "8")
+	_ = flag.Set("test.parallel", "16")
 	flag.Parse()
 	os.Exit(m.Run())
 }

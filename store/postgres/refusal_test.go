@@ -72,6 +72,7 @@ func servePooled(client net.Conn, address string) {
 
 // A connection pooler loses locks and notifications, so the store refuses it.
 func TestPooler(t *testing.T) {
+	t.Parallel()
 	dsn := pgtest.DSN(t)
 	if err := add(t, pool(t, dsn)); !errors.Is(err, postgres.ErrForeign) || !strings.Contains(err.Error(), "pooler") {
 		t.Errorf("append: got error %v, want that there is a pooler", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 )
 
 var listingCases = []testCase{
@@ -72,8 +73,9 @@ func (t *env) wantRow(l *eventlog.Log, info *eventlog.SessionInfo, events int) {
 func testListingMany(t *env) {
 	l := t.Main()
 	var want []string
-	for n := range 300 {
-		id := fmt.Sprintf("session %d of many", n*7919%300)
+	count := testsize.Pick(75, 150, 300)
+	for n := range count {
+		id := fmt.Sprintf("session %d of many", n*7919%count)
 		want = append(want, id)
 		t.Append(l, id, eventlog.New(), suite.Note(n))
 	}
