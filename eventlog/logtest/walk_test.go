@@ -23,9 +23,13 @@ func TestWalkDetectsBrokenStores(t *testing.T) {
 }
 
 // failFast sets flags of rapid for a test whose histories fail: a failure is not made
-// shorter, and not written to a file. checks is the number of histories.
+// shorter, and not written to a file. checks is the number of histories; rapid divides it by
+// five in the short form.
 func failFast(t *testing.T, checks int) {
 	t.Helper()
+	if testing.Short() {
+		checks *= 5
+	}
 	set := func(name, value string) {
 		f := flag.Lookup(name)
 		before := f.Value.String()

@@ -55,7 +55,10 @@ func Fewer(many int) int { return Pick(max(1, many/20), max(2, many/5), many) }
 
 // histories is the number of random histories of a test that has many in the long form. A
 // history has many steps, so few of them are enough for a smaller form.
-func histories(many int) int { return Pick(max(1, many/30), max(2, many/10), many) }
+func histories(many int) int { return Pick(max(1, many/50), max(2, many/10), many) }
+
+// shortDivisor divides the number of histories in rapid if testing.Short is true.
+const shortDivisor = 5
 
 func init() {
 	f := flag.Lookup("rapid.checks")
@@ -63,6 +66,6 @@ func init() {
 		return
 	}
 	if many, err := strconv.Atoi(f.DefValue); err == nil {
-		_ = f.Value.Set(strconv.Itoa(histories(many)))
+		_ = f.Value.Set(strconv.Itoa(histories(many) * Pick(shortDivisor, 1, 1)))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A test of rapid runs as many histories as the size of the tests says.
+// A test of rapid runs as many histories as the size of the tests says, also in the short form.
 func TestHistories(t *testing.T) {
 	got := 0
 	rapid.Check(t, func(*rapid.T) { got++ })
