@@ -59,11 +59,9 @@ func (a ApprovalRequest) Validate() error {
 type Lapse string
 
 // What happens when a request expires.
-const (
-	LapseWait Lapse = "wait"
-	LapseDeny Lapse = "deny"
-	LapseFail Lapse = "fail"
-)
+const LapseWait Lapse = "wait"
+const LapseDeny Lapse = "deny"
+const LapseFail Lapse = "fail"
 
 var lapses = []Lapse{"", LapseWait, LapseDeny, LapseFail}
 
@@ -74,12 +72,11 @@ func (l Lapse) Known() Lapse { return cmp.Or(knownWord(l, LapseWait, lapses), La
 type Decision string
 
 // The decisions.
-const (
-	Approved Decision = "approved"
-	Denied   Decision = "denied"
-	// Answered: the effect does not run, and Answer is its result.
-	Answered Decision = "answered"
-)
+const Approved Decision = "approved"
+const Denied Decision = "denied"
+
+// Answered: the effect does not run, and Answer is its result.
+const Answered Decision = "answered"
 
 var decisions = []Decision{Approved, Denied, Answered}
 

@@ -12,16 +12,14 @@ import (
 type ChildState string
 
 // The states of a child run.
-const (
-	ChildRequested  ChildState = "requested"
-	ChildStarted    ChildState = "started"
-	ChildProgressed ChildState = "progressed"
-	ChildBlocked    ChildState = "blocked"
-	ChildCompleted  ChildState = "completed"
-	ChildFailed     ChildState = "failed"
-	ChildCanceled   ChildState = "canceled"
-	ChildMerged     ChildState = "merged"
-)
+const ChildRequested ChildState = "requested"
+const ChildStarted ChildState = "started"
+const ChildProgressed ChildState = "progressed"
+const ChildBlocked ChildState = "blocked"
+const ChildCompleted ChildState = "completed"
+const ChildFailed ChildState = "failed"
+const ChildCanceled ChildState = "canceled"
+const ChildMerged ChildState = "merged"
 
 // Ended reports whether the run is over.
 func (s ChildState) Ended() bool {
@@ -42,11 +40,9 @@ func (t Type) ChildState() (s ChildState, ok bool) {
 type ChildMode string
 
 // The modes of children.
-const (
-	ChildFork    ChildMode = "fork"
-	ChildHandoff ChildMode = "handoff"
-	ChildFresh   ChildMode = "fresh"
-)
+const ChildFork ChildMode = "fork"
+const ChildHandoff ChildMode = "handoff"
+const ChildFresh ChildMode = "fresh"
 
 var childModes = []ChildMode{"", ChildFork, ChildHandoff, ChildFresh}
 

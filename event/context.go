@@ -9,12 +9,11 @@ import (
 // Placement is the place of a context in the model's input.
 type Placement string
 
-const (
-	// InHistory places a context at its event.
-	InHistory Placement = "history"
-	// AsPrefix places a context before all messages.
-	AsPrefix Placement = "prefix"
-)
+// InHistory places a context at its event.
+const InHistory Placement = "history"
+
+// AsPrefix places a context before all messages.
+const AsPrefix Placement = "prefix"
 
 // ContextEntry is the payload of context_added: material for the model that is not a
 // message.

@@ -19,11 +19,11 @@ const Dollar Cost = 1_000_000_000
 
 // USD converts a floating-point amount, rounded to the nearest nano-dollar.
 // Amounts that are negative, not a number, or beyond 9.2 billion are refused with
-// ErrInvalidCost.
+// Rule("cost").
 func USD(amount float64) (Cost, error) {
 	nano := math.Round(amount * float64(Dollar))
 	if math.IsNaN(nano) || nano < 0 || nano >= math.MaxInt64 {
-		return 0, fmt.Errorf("%w: %v", ErrInvalidCost, amount)
+		return 0, fmt.Errorf("%w: %v", errCost, amount)
 	}
 	return Cost(nano), nil
 }
@@ -33,7 +33,7 @@ func USD(amount float64) (Cost, error) {
 func parseCost(text string) (Cost, error) {
 	nano, ok := line.ParseCost(text)
 	if !ok {
-		return 0, fmt.Errorf("%w: %q", ErrInvalidCost, line.Clip(text))
+		return 0, fmt.Errorf("%w: %q", errCost, line.Clip(text))
 	}
 	return Cost(nano), nil
 }
@@ -68,10 +68,10 @@ func (c Cost) append(dst []byte) []byte {
 }
 
 // MarshalJSONTo writes the amount as an exact decimal number of dollars. A
-// negative amount is refused with ErrInvalidCost.
+// negative amount is refused with Rule("cost").
 func (c Cost) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if c < 0 {
-		return fmt.Errorf("%w: %v is negative", ErrInvalidCost, c)
+		return fmt.Errorf("%w: %v is negative", errCost, c)
 	}
 	return enc.WriteValue(c.append(nil))
 }

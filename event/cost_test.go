@@ -15,7 +15,7 @@ func TestCosts(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", ".", "1.", ".1", "-1", "+1", "1e3", "0.0000000001", "99999999999", "1 ", "NaN"} {
-		if got, err := parseCost(text); !errors.Is(err, ErrInvalidCost) {
+		if got, err := parseCost(text); !errors.Is(err, errCost) {
 			t.Errorf("parseCost(%q) = %v, %v", text, got, err)
 		}
 	}

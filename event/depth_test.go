@@ -39,7 +39,7 @@ func TestDepthOfEvents(t *testing.T) {
 	}{
 		"data":                {Event{Type: "x", Data: nested(maxDepth)}, Event{Type: "x", Data: nested(maxDepth + 1)}, ErrInvalidData},
 		"what was made":       {message(maxDepth - around), message(maxDepth - around + 1), ErrInvalidData},
-		"metadata":            {metadata(maxDepth - 1), metadata(maxDepth), ErrInvalidMetadata},
+		"metadata":            {metadata(maxDepth - 1), metadata(maxDepth), errMetadata},
 		"a state of snapshot": {state(2*maxDepth - 1), state(2 * maxDepth), ErrInvalidData},
 	} {
 		if err := test.fits.Normalize(); err != nil {

@@ -16,17 +16,18 @@ import (
 type EffectClass string
 
 // The classes of effects.
-const (
-	// EffectPure and EffectIdempotent effects run again.
-	EffectPure       EffectClass = "pure"
-	EffectIdempotent EffectClass = "idempotent"
-	// EffectDedupe effects run again: the other side knows the key.
-	EffectDedupe EffectClass = "dedupe"
-	// EffectReconcile: check outside the log whether the effect has happened.
-	EffectReconcile EffectClass = "reconcile"
-	// EffectUnsafeOnce effects never run again.
-	EffectUnsafeOnce EffectClass = "unsafe_once"
-)
+// EffectPure and EffectIdempotent effects run again.
+const EffectPure EffectClass = "pure"
+const EffectIdempotent EffectClass = "idempotent"
+
+// EffectDedupe effects run again: the other side knows the key.
+const EffectDedupe EffectClass = "dedupe"
+
+// EffectReconcile: check outside the log whether the effect has happened.
+const EffectReconcile EffectClass = "reconcile"
+
+// EffectUnsafeOnce effects never run again.
+const EffectUnsafeOnce EffectClass = "unsafe_once"
 
 var effectClasses = []EffectClass{EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce}
 

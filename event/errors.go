@@ -3,6 +3,7 @@ package event
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/convlog/convlog/internal/line"
 )
@@ -10,11 +11,8 @@ import (
 // The errors of this package and of every rule of an append; match them with errors.Is.
 // After an error of a rule, nothing was written.
 var (
-	// ErrInvalid: an event breaks a rule. Every error named ErrInvalid… matches it, and
-	// so does ErrNilArgument.
+	// ErrInvalid: an event breaks a rule. Every Rule matches it.
 	ErrInvalid = errors.New("invalid event")
-	// ErrNilArgument: a required argument is nil. The error names the argument.
-	ErrNilArgument = rule("nil argument")
 
 	// ErrRedacted: the payload was erased.
 	ErrRedacted = errors.New("event is redacted")
@@ -22,53 +20,83 @@ var (
 	ErrForeign = line.ErrForeign
 	// ErrVersion: written by a newer version. See VersionError.
 	ErrVersion = errors.New("unsupported version")
+)
 
+// Rule is the error of an event that breaks a rule, by the rule's name. It matches
+// ErrInvalid. Rules without a constant are "event_id" (the event was read from a log, and
+// cannot be appended again), "timestamp" (the format cannot express the year), "cost" (it
+// is negative, or no valid amount), "metadata" (no JSON object, or nested too deeply),
+// "unknown_role", and the rules of conversations "duplicate_call" (two tool calls of a
+// message have one id), "empty_message" (a message of the assistant has no content) and
+// "unknown_word" (this program does not know a word of an open list; the error also matches
+// ErrInvalidPayload):
+//
+//	errors.Is(err, event.Rule("cost"))
+type Rule string
+
+const (
+	// ErrNilArgument: a required argument is nil. The error names the argument.
+	ErrNilArgument Rule = "nil_argument"
 	// ErrInvalidSession: a session id is malformed, or the event belongs to another
 	// session.
-	ErrInvalidSession = rule("session id")
-	// ErrInvalidID: the event was read from a log, and cannot be appended again.
-	ErrInvalidID = rule("event id")
+	ErrInvalidSession Rule = "session_id"
 	// ErrInvalidType: the type is malformed, unknown without a colon, or reserved.
-	ErrInvalidType = rule("event type")
-	// ErrInvalidTimestamp: the format cannot express the year.
-	ErrInvalidTimestamp = rule("timestamp")
-	// ErrInvalidCost: the cost is negative, or no valid amount.
-	ErrInvalidCost = rule("cost")
-	// ErrInvalidMetadata: the metadata is no JSON object, or nested too deeply.
-	ErrInvalidMetadata = rule("metadata")
+	ErrInvalidType Rule = "event_type"
 	// ErrInvalidData: the data is no JSON value, or nested too deeply.
-	ErrInvalidData = rule("data")
+	ErrInvalidData Rule = "data"
 	// ErrInvalidPayload: the data is not a valid payload of the event's type.
-	ErrInvalidPayload = rule("payload")
-	// ErrUnknownWord: a word of an open list is unknown to this program. It also matches
-	// ErrInvalidPayload.
-	ErrUnknownWord = errors.New("unknown word")
-	// ErrInvalidRole: the role of a message is unknown.
-	ErrInvalidRole = rule("role")
-	// ErrInvalidMessage: a message of the assistant has no content.
-	ErrInvalidMessage = rule("message")
-	// ErrInvalidCall: two tool calls of a message have one id.
-	ErrInvalidCall = rule("tool call")
-	// ErrInvalidResult: a tool result answers no pending call, or repeats, or is missing
-	// in a tool message.
-	ErrInvalidResult = rule("tool result")
+	ErrInvalidPayload Rule = "payload"
 	// ErrInvalidTree: a fork or a move of the head names an impossible event.
-	ErrInvalidTree = rule("tree event")
+	ErrInvalidTree Rule = "tree"
 	// ErrInvalidBlob: a digest is malformed, or its blob is missing.
-	ErrInvalidBlob = rule("blob")
+	ErrInvalidBlob Rule = "blob"
 	// ErrInvalidSize: the event or the append is too large.
-	ErrInvalidSize = rule("size")
+	ErrInvalidSize Rule = "size"
+	// OrphanResult is the rule of conversations that a tool result answers a pending call.
+	// The error reports a result that answers none, or repeats, or is missing in a tool
+	// message.
+	OrphanResult Rule = "orphan_result"
 )
+
+const (
+	errTimestamp  Rule = "timestamp"
+	errCost       Rule = "cost"
+	errMetadata   Rule = "metadata"
+	errRole       Rule = "unknown_role"
+	duplicateCall Rule = "duplicate_call"
+	emptyMessage  Rule = "empty_message"
+	unknownWord   Rule = "unknown_word"
+)
+
+// ruleTexts are the texts of the errors that are not "invalid" and the rule's name.
+var ruleTexts = map[Rule]string{
+	ErrNilArgument: "nil argument", ErrInvalidTree: "invalid tree event", errRole: "invalid role",
+	OrphanResult: "invalid tool result", duplicateCall: "invalid tool call", emptyMessage: "invalid message", unknownWord: "unknown word",
+}
+
+func (r Rule) Error() string {
+	if text, ok := ruleTexts[r]; ok {
+		return text
+	}
+	return "invalid " + strings.ReplaceAll(string(r), "_", " ")
+}
+
+// Is matches ErrInvalid.
+func (r Rule) Is(target error) bool { return target == ErrInvalid }
+
+// Conversation reports whether the rule concerns a conversation, not the structure of an
+// event. A lenient append stores an event that breaks such a rule, and names the rule in
+// Event.Broken.
+func (r Rule) Conversation() bool {
+	switch r {
+	case OrphanResult, duplicateCall, emptyMessage, unknownWord:
+		return true
+	}
+	return false
+}
 
 // nilArgument is the error of a nil argument.
 func nilArgument(name string) error { return fmt.Errorf("%w: %s", ErrNilArgument, name) }
-
-// ruleError is the error of a rule. It matches ErrInvalid.
-type ruleError struct{ rule string }
-
-func rule(name string) error              { return &ruleError{name} }
-func (e *ruleError) Error() string        { return "invalid " + e.rule }
-func (e *ruleError) Is(target error) bool { return target == ErrInvalid }
 
 // invalidPayload makes the error of a program's own rule match ErrInvalid.
 func invalidPayload(err error) error {
@@ -92,24 +120,3 @@ func (e *VersionError) Error() string {
 
 // Is matches ErrVersion.
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
-
-// ConversationRule names the rule of conversation that an error reports: orphan_result,
-// duplicate_call, empty_message or unknown_word. A lenient append marks such a rule (Event.Broken)
-// and stores the event.
-func ConversationRule(err error) (name string, ok bool) {
-	switch {
-	case errors.Is(err, ErrInvalidResult):
-		return OrphanResult, true
-	case errors.Is(err, ErrInvalidCall):
-		return "duplicate_call", true
-	case errors.Is(err, ErrInvalidMessage):
-		return "empty_message", true
-	case errors.Is(err, ErrUnknownWord):
-		return "unknown_word", true
-	default:
-		return "", false
-	}
-}
-
-// OrphanResult is the rule that a tool result answers a pending call.
-const OrphanResult = "orphan_result"

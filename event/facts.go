@@ -79,7 +79,7 @@ func (e *Event) Check() (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	if f.Invalid != nil && len(e.Broken()) == 0 && !errors.Is(f.Invalid, ErrUnknownWord) {
+	if f.Invalid != nil && len(e.Broken()) == 0 && !errors.Is(f.Invalid, unknownWord) {
 		return f, f.Invalid
 	}
 	if f.Moves && f.To >= e.Seq {

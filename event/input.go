@@ -45,13 +45,10 @@ func (x External) Blobs() (digests []Digest) {
 	return digests
 }
 
-// InputOf returns the id of the input that a message_added or a turn_started names. It is
+// InputID returns the id of the input that a message_added or a turn_started names. It is
 // empty if the event names none, and for events of other types. The errors are the errors
 // of DecodeKept.
-func InputOf(e *Event) (id string, err error) {
-	if e == nil {
-		return "", nilArgument("the event of InputOf")
-	}
+func (e *Event) InputID() (id string, err error) {
 	if name := e.Type.Name(); name != MessageAdded && name != TurnStarted {
 		return "", nil
 	}

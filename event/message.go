@@ -16,13 +16,11 @@ import (
 type Role string
 
 // The roles.
-const (
-	System    Role = "system"
-	Developer Role = "developer"
-	User      Role = "user"
-	Assistant Role = "assistant"
-	Tool      Role = "tool"
-)
+const System Role = "system"
+const Developer Role = "developer"
+const User Role = "user"
+const Assistant Role = "assistant"
+const Tool Role = "tool"
 
 // Message is the payload of message_added.
 type Message struct {
@@ -101,7 +99,7 @@ func (m Message) partsOf(t PartType) (parts []Part) {
 
 // Validate checks the role, the parts, and the rules of conversation that need no
 // other event: an assistant says something, a tool gives a result, no call id
-// repeats. ErrInvalidRole, ErrInvalidMessage, ErrInvalidCall, ErrInvalidResult and
+// repeats. Rule("unknown_role"), Rule("empty_message"), Rule("duplicate_call"), OrphanResult and
 // ErrInvalidPayload say which rule is broken. Structure is checked first: a message
 // that breaks only a rule of conversation is well-formed.
 func (m Message) Validate() error {
@@ -109,17 +107,17 @@ func (m Message) Validate() error {
 		return err
 	}
 	if m.Role == Assistant && !slices.ContainsFunc(m.Parts, func(p Part) bool { return !p.empty() }) {
-		return fmt.Errorf("%w: the assistant says nothing: parts are empty", ErrInvalidMessage)
+		return fmt.Errorf("%w: the assistant says nothing: parts are empty", emptyMessage)
 	}
 	o := m.Outline()
 	if id, repeats := repeated(o.callIDs()); repeats {
-		return fmt.Errorf("%w: call_id %q repeats in the message", ErrInvalidCall, line.Clip(id))
+		return fmt.Errorf("%w: call_id %q repeats in the message", duplicateCall, line.Clip(id))
 	}
 	if m.Role == Tool && len(o.Results) == 0 {
-		return fmt.Errorf("%w: no tool_result among the parts of a tool message", ErrInvalidResult)
+		return fmt.Errorf("%w: no tool_result among the parts of a tool message", OrphanResult)
 	}
 	if id, repeats := repeated(o.Results); repeats {
-		return fmt.Errorf("%w: two results of call_id %q in the message", ErrInvalidResult, line.Clip(id))
+		return fmt.Errorf("%w: two results of call_id %q in the message", OrphanResult, line.Clip(id))
 	}
 	return nil
 }
@@ -128,7 +126,7 @@ func (m Message) checkStructure() error {
 	switch m.Role {
 	case System, Developer, User, Assistant, Tool:
 	default:
-		return fmt.Errorf("%w: role is %q, not system, developer, user, assistant or tool", ErrInvalidRole, line.Clip(string(m.Role)))
+		return fmt.Errorf("%w: role is %q, not system, developer, user, assistant or tool", errRole, line.Clip(string(m.Role)))
 	}
 	return firstError(m.Usage.check(), requireExtra(m.Extra), checkParts(m.Parts))
 }

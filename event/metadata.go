@@ -14,15 +14,15 @@ import (
 
 // SetMetadata adds a member to e's metadata, or replaces it. The other members
 // keep their bytes. value is anything that encodes as JSON; a jsontext.Value is
-// stored verbatim. ErrInvalidMetadata means that the value cannot be encoded, or
+// stored verbatim. Rule("metadata") means that the value cannot be encoded, or
 // that e's metadata is not an object. A stored event does not change in its store.
 func (e *Event) SetMetadata(name string, value any) error {
 	encoded, err := encodeMetadata(value)
 	if err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrInvalidMetadata, line.Clip(name), err)
+		return fmt.Errorf("%w: %q: %w", errMetadata, line.Clip(name), err)
 	}
 	if _, err := jsontext.AppendQuote(nil, name); err != nil {
-		return fmt.Errorf("%w: name %q: %w", ErrInvalidMetadata, line.Clip(name), err)
+		return fmt.Errorf("%w: name %q: %w", errMetadata, line.Clip(name), err)
 	}
 	members, err := metadataMembers(e.Metadata)
 	if err != nil {
@@ -89,17 +89,17 @@ func metadataMembers(metadata jsontext.Value) ([]rawjson.Member, error) {
 	}
 	compact, err := rawjson.Compact(metadata)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
+		return nil, fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	members, err := rawjson.Members(compact)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
+		return nil, fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	return members, nil
 }
 
 // Broken lists the rules that an import broke and marked.
-func (e *Event) Broken() (rules []string) {
+func (e *Event) Broken() (rules []Rule) {
 	value, ok := e.MetadataValue(mark.Broken)
 	if !ok || json.Unmarshal(value, &rules) != nil {
 		return nil
@@ -108,7 +108,7 @@ func (e *Event) Broken() (rules []string) {
 }
 
 // MarkBroken marks a rule that the event breaks, once.
-func (e *Event) MarkBroken(rule string) error { return e.mark(mark.Broken, rule) }
+func (e *Event) MarkBroken(rule Rule) error { return e.mark(mark.Broken, string(rule)) }
 
 // MarkMasked marks a rule of a secret that was masked in the event, once.
 func (e *Event) MarkMasked(rule string) error { return e.mark(mark.Masked, rule) }
@@ -124,7 +124,7 @@ func (e *Event) mark(name, text string) error {
 	list := []string{}
 	if value, ok := e.MetadataValue(name); ok {
 		if err := json.Unmarshal(value, &list); err != nil {
-			return fmt.Errorf("%w: %q: %w", ErrInvalidMetadata, name, err)
+			return fmt.Errorf("%w: %q: %w", errMetadata, name, err)
 		}
 	}
 	if slices.Contains(list, text) {
@@ -141,19 +141,19 @@ func (e *Event) IsContext() bool { return e.hasMark(mark.Context) }
 func (e *Event) Repeats() bool { return e.hasMark(mark.Repeats) }
 
 // SetExtras gives e envelope members of the caller's own, as an object. Names of
-// the envelope are refused with ErrInvalidMetadata.
+// the envelope are refused with Rule("metadata").
 func (e *Event) SetExtras(object jsontext.Value) error {
 	value, err := rawjson.Compact(object)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
+		return fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	members, err := rawjson.Members(value)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
+		return fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	for _, m := range members {
 		if line.KnownMember(m.Name) {
-			return fmt.Errorf("%w: member %q belongs to the envelope", ErrInvalidMetadata, m.Name)
+			return fmt.Errorf("%w: member %q belongs to the envelope", errMetadata, m.Name)
 		}
 	}
 	e.own().extras = value[1 : len(value)-1]

@@ -25,7 +25,7 @@ func FuzzCost(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, n int64) {
 		c, err := parseCost(text)
 		if err != nil {
-			if !errors.Is(err, ErrInvalidCost) {
+			if !errors.Is(err, errCost) {
 				t.Fatalf("parseCost(%q): %v", text, err)
 			}
 			if whole, _, _ := strings.Cut(text, "."); form.MatchString(text) && len(strings.TrimLeft(whole, "0")) < 10 {
@@ -86,7 +86,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Fuzz(func(t *testing.T, inherited, own []byte, name string, value []byte) {
 		e := Event{Metadata: own}
 		if err := e.MergeMetadata(inherited); err != nil {
-			if !errors.Is(err, ErrInvalidMetadata) {
+			if !errors.Is(err, errMetadata) {
 				t.Fatal(err)
 			}
 			return

@@ -43,7 +43,7 @@ func TestSetMetadataRefuses(t *testing.T) {
 		"not JSON":      {Metadata: jsontext.Value(`{"a":`)},
 		"two values":    {Metadata: jsontext.Value(`{} {}`)},
 	} {
-		if err := e.SetMetadata("x", 1); !errors.Is(err, ErrInvalidMetadata) {
+		if err := e.SetMetadata("x", 1); !errors.Is(err, errMetadata) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, ok := e.MetadataValue("a"); ok {
@@ -51,10 +51,10 @@ func TestSetMetadataRefuses(t *testing.T) {
 		}
 	}
 	var e Event
-	if err := e.SetMetadata("x", make(chan int)); !errors.Is(err, ErrInvalidMetadata) {
+	if err := e.SetMetadata("x", make(chan int)); !errors.Is(err, errMetadata) {
 		t.Errorf("channel: %v", err)
 	}
-	if err := e.SetMetadata("\xff", 1); !errors.Is(err, ErrInvalidMetadata) {
+	if err := e.SetMetadata("\xff", 1); !errors.Is(err, errMetadata) {
 		t.Errorf("name that is not UTF-8: %v", err)
 	}
 	if e.Metadata != nil {
@@ -77,7 +77,7 @@ func TestMergeMetadata(t *testing.T) {
 	}
 	for _, bad := range []string{`[]`, `{"a":1,"a":2}`, `x`, `{"a":1}}`} {
 		e := Event{Metadata: jsontext.Value(bad)}
-		if err := e.MergeMetadata(nil); !errors.Is(err, ErrInvalidMetadata) {
+		if err := e.MergeMetadata(nil); !errors.Is(err, errMetadata) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

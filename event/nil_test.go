@@ -19,14 +19,13 @@ func TestNilArguments(t *testing.T) {
 		"Decode":                func() error { _, _, err := event.Decode[event.Message](nil); return err },
 		"DecodeKept":            func() error { _, err := event.DecodeKept[event.Message](nil); return err },
 		"OutlineOf":             func() error { _, _, err := event.OutlineOf(nil); return err },
-		"Upcast":                func() error { return event.Upcast(nil) },
-		"Upcast, nil Cast":      func() error { return event.Upcast(&message, event.Upcaster{From: message.Type, To: "shop:a"}) },
+		"Upcast":                func() error { return (*event.Event)(nil).Upcast() },
+		"Upcast, nil Cast":      func() error { return message.Upcast(event.Upcaster{From: message.Type, To: "shop:a"}) },
 		"Validate":              func() error { return event.Validate(nil) },
 		"Validate, nil pointer": func() error { return event.Validate(noPayload) },
 		"Tree.Add":              func() error { return new(event.Tree).Add(nil) },
 		"New":                   func() error { e := event.New(nil); return e.Normalize() },
 		"New, nil pointer":      func() error { e := event.New(noPayload); return e.Normalize() },
-		"Minter.New":            func() error { e := new(event.Minter).New(nil); return e.Normalize() },
 	} {
 		if err := call(); !errors.Is(err, event.ErrNilArgument) || !errors.Is(err, event.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -36,9 +35,6 @@ func TestNilArguments(t *testing.T) {
 
 // A nil byte slice, list or value is empty: these functions neither fail nor panic.
 func TestNilIsEmpty(t *testing.T) {
-	if name, ok := event.ConversationRule(nil); ok {
-		t.Errorf("the rule of no error is %s", name)
-	}
 	var loss event.Loss
 	if err := loss.SetErased(event.MessageAdded, nil); err != nil {
 		t.Errorf("extra of nothing: %s, %v", loss.Extra, err)

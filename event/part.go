@@ -12,18 +12,16 @@ import (
 type PartType string
 
 // The types of parts. A part of another type is kept as it is.
-const (
-	TextPart             PartType = "text"
-	ReasoningPart        PartType = "reasoning"
-	ImagePart            PartType = "image"
-	AudioPart            PartType = "audio"
-	DocumentPart         PartType = "document"
-	ToolCallPart         PartType = "tool_call"
-	ToolResultPart       PartType = "tool_result"
-	ServerToolCallPart   PartType = "server_tool_call"
-	ServerToolResultPart PartType = "server_tool_result"
-	OpaquePart           PartType = "opaque"
-)
+const TextPart PartType = "text"
+const ReasoningPart PartType = "reasoning"
+const ImagePart PartType = "image"
+const AudioPart PartType = "audio"
+const DocumentPart PartType = "document"
+const ToolCallPart PartType = "tool_call"
+const ToolResultPart PartType = "tool_result"
+const ServerToolCallPart PartType = "server_tool_call"
+const ServerToolResultPart PartType = "server_tool_result"
+const OpaquePart PartType = "opaque"
 
 // Known reports whether t is one of the types above.
 func (t PartType) Known() bool {
@@ -71,7 +69,7 @@ type Part struct {
 	Content []Part `json:"content,omitzero"`
 	// IsError: the tool's result is an error.
 	IsError bool `json:"is_error,omitzero"`
-	// Interrupted: the tool_result ends a call that never gave one.
+	// Interrupted: the tool_result ends a call that never gave one. IsError is set too.
 	Interrupted bool `json:"interrupted,omitzero"`
 
 	// Kind and Value of opaque; Value is any JSON value, verbatim.
@@ -113,11 +111,6 @@ func ToolCall(callID, name string, arguments jsontext.Value) Part {
 // ToolResult is the result of the call callID.
 func ToolResult(callID, name string, content ...Part) Part {
 	return Part{Type: ToolResultPart, CallID: callID, Name: name, Content: content}
-}
-
-// InterruptedResult ends the call callID, which never gave a result.
-func InterruptedResult(callID, name string, content ...Part) Part {
-	return Part{Type: ToolResultPart, CallID: callID, Name: name, Content: content, IsError: true, Interrupted: true}
 }
 
 // Opaque is a part that only its provider understands: any JSON value, kept

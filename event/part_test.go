@@ -115,14 +115,11 @@ func TestPartConstructors(t *testing.T) {
 	body := BlobRef{Blob: sampleDigest, Bytes: 3}
 	for _, p := range []Part{
 		Text(""), Reasoning("", ""), Image("image/png", body), {Type: AudioPart, MediaType: "audio/wav", Blob: body}, {Type: DocumentPart, Name: "n", MediaType: "text/plain", Blob: body},
-		ToolCall("1", "n", nil), ToolResult("1", "n"), InterruptedResult("1", "n"), Opaque("k", nil),
+		ToolCall("1", "n", nil), ToolResult("1", "n"), {Type: ToolResultPart, CallID: "1", Name: "n", IsError: true, Interrupted: true}, Opaque("k", nil),
 	} {
 		if err := p.check(); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
-	}
-	if p := InterruptedResult("1", "n"); p.Type != ToolResultPart || !p.Interrupted || !p.IsError {
-		t.Errorf("interrupted result is %+v", p)
 	}
 }
 

@@ -42,7 +42,7 @@ func requireOneOf[T ~string](name string, value T, allowed ...T) error {
 // lenient append keeps it, and readers take it for the careful one.
 func requireWord[T ~string](name string, value T, known ...T) error {
 	if err := requireOneOf(name, value, known...); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnknownWord, err)
+		return fmt.Errorf("%w: %w", unknownWord, err)
 	}
 	return nil
 }

@@ -32,12 +32,10 @@ func (t TurnStart) Validate() error {
 type TurnStatus string
 
 // How a turn ends.
-const (
-	TurnStatusCompleted   TurnStatus = "completed"
-	TurnStatusFailed      TurnStatus = "failed"
-	TurnStatusAborted     TurnStatus = "aborted"
-	TurnStatusInterrupted TurnStatus = "interrupted"
-)
+const TurnStatusCompleted TurnStatus = "completed"
+const TurnStatusFailed TurnStatus = "failed"
+const TurnStatusAborted TurnStatus = "aborted"
+const TurnStatusInterrupted TurnStatus = "interrupted"
 
 var turnStatuses = []TurnStatus{TurnStatusCompleted, TurnStatusFailed, TurnStatusAborted, TurnStatusInterrupted}
 

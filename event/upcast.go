@@ -17,7 +17,7 @@ type Upcaster struct {
 
 // Upcast applies upcasters to e until none fits, as reading through a Log that
 // has them does. A redacted event has no payload to cast, and stays as it is.
-func Upcast(e *Event, upcasters ...Upcaster) error {
+func (e *Event) Upcast(upcasters ...Upcaster) error {
 	if e == nil {
 		return nilArgument("the event of Upcast")
 	}

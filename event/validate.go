@@ -38,7 +38,7 @@ const maxMetadata = 64 << 10
 // Normalize checks the parts of e that every type has, and replaces its metadata and data
 // by copies without white space. Log.Append calls it before it applies the rules of the
 // type. If New could not encode the payload, Normalize returns that error. Its own errors
-// are ErrInvalidType, ErrInvalidTimestamp, ErrInvalidCost, ErrInvalidMetadata and
+// are ErrInvalidType, Rule("timestamp"), Rule("cost"), Rule("metadata") and
 // ErrInvalidData.
 func (e *Event) Normalize() error {
 	if e.rare != nil && e.rare.fault != nil && e.Data == nil {
@@ -48,10 +48,10 @@ func (e *Event) Normalize() error {
 		return err
 	}
 	if year := e.Timestamp.UTC().Year(); year < 1 || year > 9999 {
-		return fmt.Errorf("%w: year %d", ErrInvalidTimestamp, year)
+		return fmt.Errorf("%w: year %d", errTimestamp, year)
 	}
 	if e.Cost < 0 {
-		return fmt.Errorf("%w: %v is negative", ErrInvalidCost, e.Cost)
+		return fmt.Errorf("%w: %v is negative", errCost, e.Cost)
 	}
 	if err := e.compactMetadata(); err != nil {
 		return err
@@ -68,15 +68,15 @@ func (e *Event) compactMetadata() error {
 	} else {
 		value, err := rawjson.Compact(e.Metadata)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
+			return fmt.Errorf("%w: %w", errMetadata, err)
 		}
 		if value[0] != '{' {
-			return fmt.Errorf("%w: not an object", ErrInvalidMetadata)
+			return fmt.Errorf("%w: not an object", errMetadata)
 		}
 		e.Metadata = value
 	}
 	if n := len(e.Metadata) + len(e.Extras()); n > maxMetadata && n-e.provenanceBytes() > maxMetadata {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrInvalidMetadata, n, maxMetadata)
+		return fmt.Errorf("%w: %d bytes, at most %d", errMetadata, n, maxMetadata)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (e *Event) checkDepth() error {
 		return fmt.Errorf("%w: nested more than %d levels", ErrInvalidData, most)
 	}
 	if rawjson.Deeper(e.Metadata, maxDepth) || rawjson.Deeper(e.Extras(), maxDepth) {
-		return fmt.Errorf("%w: nested more than %d levels", ErrInvalidMetadata, maxDepth)
+		return fmt.Errorf("%w: nested more than %d levels", errMetadata, maxDepth)
 	}
 	return nil
 }

@@ -13,11 +13,9 @@ import (
 type WaitOutcome string
 
 // How a wait ends.
-const (
-	WaitWasResolved WaitOutcome = "resolved"
-	WaitExpired     WaitOutcome = "expired"
-	WaitCanceled    WaitOutcome = "canceled"
-)
+const WaitWasResolved WaitOutcome = "resolved"
+const WaitExpired WaitOutcome = "expired"
+const WaitCanceled WaitOutcome = "canceled"
 
 var waitOutcomes = []WaitOutcome{"", WaitWasResolved, WaitExpired, WaitCanceled}
 

@@ -30,15 +30,6 @@ type (
 		ListBlobs(ctx context.Context) iter.Seq2[BlobInfo, error]
 	}
 
-	// CheckedBlobs is Blobs of a store that compares digests itself, and may then show
-	// other bytes, for example with masks (package secrets). The log does not compare
-	// digests again.
-	CheckedBlobs interface {
-		Blobs
-		// ChecksDigests does nothing; it marks the ability.
-		ChecksDigests()
-	}
-
 	// BlobIndex finds the events that need a blob without reading sessions.
 	BlobIndex interface {
 		// BlobUsers yields the events that list one of the blobs (event.Event.Blobs), once
@@ -55,10 +46,10 @@ type (
 
 	// Relater finds the forks, copies and runs of a session by an index.
 	Relater interface {
-		// Related yields the rows of the sessions whose RelationsOf have the session, the
-		// BirthName of its first event, or UnknownRelation, ordered by id. The session
-		// may be missing, and may be among them. The first event of a row may be damaged
-		// now. If the store lacks the index, Related yields all sessions.
+		// Related yields the rows of the sessions that are related to the session by their
+		// first event, or may be: their first event tells nothing. The rows are ordered by
+		// id. The session may be missing, and may be among them. The first event of a row may be
+		// damaged now. If the store lacks the index, Related yields all sessions.
 		Related(ctx context.Context, session string) iter.Seq2[SessionInfo, error]
 	}
 
@@ -142,7 +133,7 @@ type (
 		// saved torn tails and backup copies are no leftovers. If remove is true,
 		// Sweep removes each leftover before it yields it, and finishes interrupted
 		// erasures: afterwards no file of the store has erased bytes.
-		Sweep(ctx context.Context, remove bool) iter.Seq2[Leftover, error]
+		Sweep(ctx context.Context, remove bool) iter.Seq2[FilePlace, error]
 		// Mentioned yields the digests of the blobs that saved torn tails and backup
 		// copies refer to. A digest may repeat, and its blob may be missing.
 		Mentioned(ctx context.Context) iter.Seq2[event.Digest, error]
@@ -168,13 +159,9 @@ type (
 	// ErrNotFound.
 	Syncer interface {
 		Sync(ctx context.Context, session string) error
-	}
-
-	// Ordered belongs to a store with one write-ahead log for all sessions.
-	Ordered interface {
-		Syncer
 		// OrdersAppends reports whether a crash that leaves an append also leaves all earlier
-		// appends. A fork then needs no Sync of its parent.
+		// appends, as a store with one write-ahead log for all sessions does. A fork then needs
+		// no Sync of its parent.
 		OrdersAppends() bool
 	}
 
@@ -259,7 +246,7 @@ type (
 		// began. An event may match if its folded text (searchtext.Reader, searchtext.Fold)
 		// contains all folded terms, or if its text is unknown. If session is not "",
 		// Search yields only its own events up to seq to; 0 is no bound. Sessions come
-		// in the order of ByActivity. A session may come in several parts, the newest
+		// in the order of their newest event, to the microsecond, the latest first, then by id. A session may come in several parts, the newest
 		// first. The caller may read the events of a part later, and in another goroutine.
 		Search(ctx context.Context, terms []string, session string, to int64) iter.Seq2[Candidates, error]
 		// Index updates the index, or rebuilds it if rebuild is true. The store also
@@ -284,22 +271,17 @@ type BlobInfo struct {
 	Written time.Time
 }
 
-// Leftover is a file or row that an interrupted write left.
-type Leftover struct {
-	Path  string
-	Bytes int64
-}
-
 // Retained is a place outside a store's own files or tables that keeps erased bytes.
 type Retained struct {
 	Where  string // a phrase, for example "the write-ahead log of the server"
 	Remedy string // how an administrator removes the bytes, as an imperative
 }
 
-// FilePlace is a place in a file of a store.
+// FilePlace is a place in a file of a store, or in a table.
 type FilePlace struct {
 	Path   string
 	Offset int64
+	Bytes  int64 // of a leftover
 }
 
 // Erasing is the work of a running or interrupted erasure.
@@ -391,22 +373,4 @@ type Candidates struct {
 	Session string
 	// Events are own events of the session, newest first. Iterate at most once.
 	Events iter.Seq2[event.Event, error]
-}
-
-// Activity is the time of a session's newest event, to the microsecond.
-type Activity struct {
-	Session string
-	Last    time.Time
-}
-
-// ByActivity orders sessions by the time of their newest event, the latest first,
-// then by id.
-func ByActivity(a, b Activity) int {
-	if c := b.Last.Compare(a.Last); c != 0 {
-		return c
-	}
-	if a.Session < b.Session {
-		return -1
-	}
-	return 1
 }

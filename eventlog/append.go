@@ -29,7 +29,7 @@ import (
 // expected head already, Append stores nothing and succeeds: a caller may retry
 // after any error. Events are the same if their ids, types, metadata, costs and data
 // are equal; an event with masked secrets (Event.Masked) needs an equal id and type
-// only. Any finds them near the end of the session, AnyAfter after its head.
+// only. Any finds them near the end of the session, Any().After after its head.
 // Every other mismatch is a *ConflictError; At on a missing session is ErrNotFound.
 // An append to a fork fails if the parent is missing (ErrNotFound) or ends before
 // the fork point (*CorruptError).
@@ -62,7 +62,7 @@ func (l *Log) append(ctx context.Context, session string, expect Expect, stored 
 		return event.Head{}, err
 	}
 	if expect.kind == expectNothing {
-		return event.Head{}, ErrExpectation
+		return event.Head{}, fmt.Errorf("%w: the append has no expectation: use Any, New or At", event.ErrInvalid)
 	}
 	r := newRequest(ctx, expect, appends)
 	r.stored, r.fresh = stored, fresh

@@ -167,7 +167,7 @@ func (x *fuzzedLog) erases(head event.Head, t event.Type) {
 		x.Fatalf("redacting moved the path:\n%s", diff)
 	}
 	result := event.ToolOutput("c1", "n", []byte("ok"), false)
-	if _, err := x.log.Append(x.Context(), "s", eventlog.Any(), result); err != nil && !errors.Is(err, event.ErrInvalidResult) {
+	if _, err := x.log.Append(x.Context(), "s", eventlog.Any(), result); err != nil && !errors.Is(err, event.OrphanResult) {
 		x.Fatalf("append behind a redacted event: %v", err)
 	}
 }

@@ -131,8 +131,8 @@ func (st *sessionState) seal(ctx context.Context, en *entry, lenient bool) error
 		if err := st.log.checkFork(ctx, st.session, f); err != nil {
 			return err
 		}
-		if o, ok := As[Ordered](st.log.store); !ok || !o.OrdersAppends() {
-			if err := st.log.sync(ctx, f.Parent); err != nil {
+		if o, ok := As[Syncer](st.log.store); !ok || !o.OrdersAppends() {
+			if err := st.log.Sync(ctx, f.Parent); err != nil {
 				return err
 			}
 		}
@@ -158,14 +158,18 @@ func (st *sessionState) seal(ctx context.Context, en *entry, lenient bool) error
 // syncStored makes events that are stored already as durable as new ones. If that
 // fails, the outcome stays unknown.
 func (st *sessionState) syncStored(ctx context.Context, r *request) error {
-	if err := st.log.sync(ctx, st.session); err != nil {
+	if err := st.log.Sync(ctx, st.session); err != nil {
 		return &UnknownOutcomeError{Session: st.session, Head: r.expect.head, Cause: err}
 	}
 	return nil
 }
 
-// sync makes a session durable, if the store is a Syncer.
-func (l *Log) sync(ctx context.Context, session string) error {
+// Sync makes the stored events of a session durable, under any sync policy of the store. It
+// does nothing if the store is no Syncer.
+func (l *Log) Sync(ctx context.Context, session string) error {
+	if err := l.readable(ctx, session); err != nil {
+		return err
+	}
 	syncer, ok := As[Syncer](l.store)
 	if !ok {
 		return nil

@@ -106,7 +106,7 @@ func TestSameEventTwiceInABatch(t *testing.T) {
 	for name, expects := range map[string]func(event.Head) []Expect{
 		"Any":      func(event.Head) []Expect { return []Expect{Any(), Any(), Any()} },
 		"At":       func(h event.Head) []Expect { return []Expect{At(h), At(h)} },
-		"AnyAfter": func(h event.Head) []Expect { return []Expect{Any(), AnyAfter(h), At(h)} },
+		"AnyAfter": func(h event.Head) []Expect { return []Expect{Any(), Any().After(h), At(h)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored, outcomes := batchOf(t, nil, expects)

@@ -72,7 +72,7 @@ func (l *Log) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, checks := blobs.(CheckedBlobs); checks {
+	if _, checks := blobs.(engine.CheckedBlobs); checks {
 		return body, nil
 	}
 	checked := &checkedBlob{body: body, want: d, sum: sha256.New()}

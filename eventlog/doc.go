@@ -19,7 +19,7 @@
 // # Appends
 //
 // An append is stored whole or not at all. It names the head that it expects ([At],
-// [New], [Any], [AnyAfter]); a different head is an [ErrConflict]. An event that breaks
+// [New], [Any]); a different head is an [ErrConflict]. An event that breaks
 // a rule is an event.ErrInvalid. Neither error writes anything. The events are durable
 // when Append returns, unless the store has a relaxed sync policy. A second append of
 // the same events stores nothing, so a program may retry after any error.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/engine"
@@ -17,13 +16,22 @@ func init() {
 // logEngine gives upkeep packages the parts of a Log that users must not have.
 type logEngine struct{ log *Log }
 
-func (e logEngine) MaxAppend(ctx context.Context) (int, error) { return e.log.maxAppend(ctx) }
-
-func (e logEngine) Usable(ctx context.Context, session string) error {
-	return e.log.readable(ctx, session)
+func (e logEngine) Settings(ctx context.Context) (engine.Settings, error) {
+	limit, err := e.log.maxAppend(ctx)
+	return engine.Settings{MaxAppend: limit, SpillOver: e.log.opts.SpillOver, Now: e.log.opts.Now}, err
 }
 
-func (e logEngine) Ready(ctx context.Context) error { return e.log.usable(ctx) }
+func (e logEngine) Usable(ctx context.Context, sessions ...string) error {
+	if err := e.log.usable(ctx); err != nil {
+		return err
+	}
+	for _, session := range sessions {
+		if err := event.CheckSessionID(session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (e logEngine) Locked(ctx context.Context, exclusive bool, fn func(ctx context.Context) error) error {
 	return e.log.locked(ctx, exclusive, fn)
@@ -76,30 +84,16 @@ func (e logEngine) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, err
 	return e.log.putBlob(ctx, r)
 }
 
-func (e logEngine) Spills(ev *event.Event) bool { return e.log.spills(ev) }
-
 func (e logEngine) Fetch(ctx context.Context, ev *event.Event) error { return e.log.fetch(ctx, ev) }
-
-func (e logEngine) ErasedSince(ctx context.Context, ev *event.Event) bool {
-	return e.log.erasedSince(ctx, ev)
-}
 
 func (e logEngine) CheckFork(ctx context.Context, session string, f *event.Fork) error {
 	return e.log.checkFork(ctx, session, f)
 }
 
-func (e logEngine) Sync(ctx context.Context, session string) error { return e.log.sync(ctx, session) }
-
-func (e logEngine) Mint(p event.Payload) event.Event {
-	made := e.log.mint.New(p)
-	made.Timestamp = e.log.opts.Now()
-	return made
-}
-
-func (e logEngine) Now() time.Time { return e.log.opts.Now() }
-
-func (e logEngine) Rewrite(ctx context.Context, session string, note event.Event, lines []event.Event) error {
+func (e logEngine) Rewrite(ctx context.Context, session string, p event.Payload, lines []event.Event) error {
 	l := e.log
+	note := event.New(p)
+	note.ID, note.Timestamp = l.mint.NewID(), l.opts.Now()
 	return l.exclusively(ctx, session, func(ctx context.Context, st *sessionState) error {
 		defer st.forget()
 		defer l.wakeWatchers(session)
@@ -140,7 +134,7 @@ func (w *rewriting) try(ctx context.Context) (done bool, err error) {
 	}
 	st.staged.begin(st.tail.head, true)
 	if _, stored := st.seqOf(w.note.ID); stored {
-		return true, l.sync(ctx, w.session)
+		return true, l.Sync(ctx, w.session)
 	}
 	if w.unknown != nil {
 		return false, w.unknown

@@ -37,13 +37,10 @@ var (
 	// ErrLockLost: the store lock ended before its holder released it, for example
 	// because the connection to a server broke. Another process may have the lock.
 	ErrLockLost = errors.New("store lock lost")
-	// ErrRolledBack: the store lacks events that it had acknowledged. See
-	// RolledBackError.
-	ErrRolledBack = errors.New("the store was rolled back")
 	// ErrCorrupt: stored bytes are damaged. See CorruptError.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrNotRegular: a file of the store is a named pipe, a device, a folder or another
-	// special file. See NotRegularError.
+	// special file. The error names the path.
 	ErrNotRegular = regular.Err
 	// ErrMoved: the folder or the database of an open store was moved, removed or
 	// replaced. An append would be in files that nobody finds. Open the store again.
@@ -54,21 +51,12 @@ var (
 	ErrEventNotFound = errors.New("event not found")
 	// ErrBlobNotFound: no blob has that digest.
 	ErrBlobNotFound = errors.New("blob not found")
-	// ErrInUse: a fork needs the session or the event.
+	// ErrInUse: a fork needs the session or the event, or may need it: a session that may be
+	// a fork cannot be read.
 	ErrInUse = errors.New("session is in use")
-	// ErrLineage: the parent of a session that may be a fork cannot be read.
-	ErrLineage = errors.New("lineage cannot be read")
-	// ErrCycle: a session is its own ancestor. It comes in a CorruptError.
-	ErrCycle = errors.New("a session is its own ancestor")
-	// ErrExpectation: an append with the zero Expect.
-	ErrExpectation = errors.New("the append has no expectation: use Any, New or At")
 	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid.
 	ErrRefused = fmt.Errorf("%w: refused by hook", event.ErrInvalid)
 )
-
-// NotRegularError names a path where the store needs a regular file and found another
-// kind of file. It matches ErrNotRegular.
-type NotRegularError = regular.Error
 
 // ConflictError reports the expected head of an append and the actual head. It matches
 // ErrConflict. It also matches ErrExists if the append expected a new session.
@@ -95,7 +83,7 @@ func (e *ConflictError) Is(target error) bool {
 }
 
 // UnknownOutcomeError names the head before a write that may be stored or not. Append
-// the same events again, At that head or AnyAfter it: they are stored once. It matches
+// the same events again, At that head or Any().After it: they are stored once. It matches
 // ErrUnknownOutcome.
 type UnknownOutcomeError struct {
 	Session string
@@ -117,18 +105,15 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
 // have any more: a server failed over to a standby that lacks the newest events, or was
 // restored from a backup. Every later call on the store returns this error, so that no
 // append continues the session without the lost events. Restore the events, or open the
-// store again to continue with the stored ones. It matches ErrRolledBack.
+// store again to continue with the stored ones.
 type RolledBackError struct {
 	Session string
 	Head    event.Head
 }
 
 func (e *RolledBackError) Error() string {
-	return fmt.Sprintf("%v: session %q: event %d with hash %v is not stored any more", ErrRolledBack, e.Session, e.Head.Seq, e.Head.Hash)
+	return fmt.Sprintf("the store was rolled back: session %q: event %d with hash %v is not stored any more", e.Session, e.Head.Seq, e.Head.Hash)
 }
-
-// Is matches ErrRolledBack.
-func (e *RolledBackError) Is(target error) bool { return target == ErrRolledBack }
 
 // CorruptError locates damage. It matches ErrCorrupt.
 type CorruptError struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Expect is the head that an append expects of the session. Any, New, At and AnyAfter
-// make an Expect; an append with the zero Expect fails with ErrExpectation.
+// Expect is the head that an append expects of the session. Any, New and At
+// make an Expect; an append with the zero Expect fails with event.ErrInvalid.
 type Expect struct {
 	kind    expectKind
 	head    event.Head
@@ -49,9 +49,12 @@ func At(h event.Head) Expect {
 	return Expect{kind: expectAt, head: h}
 }
 
-// AnyAfter is Any for events that may be stored already, after h. Use it to retry
-// an Any append after an UnknownOutcomeError that names h.
-func AnyAfter(h event.Head) Expect { return Expect{kind: expectAnyAfter, head: h} }
+// After is for events that may be stored already, after h: Any().After(h) retries an Any
+// append after an UnknownOutcomeError that names h. It is for Any only.
+func (x Expect) After(h event.Head) Expect {
+	x.kind, x.head = expectAnyAfter, h
+	return x
+}
 
 // Durable makes the events durable before Append returns, under any sync policy of
 // the store.
@@ -73,7 +76,7 @@ func (x Expect) Lenient() Expect {
 func (st *sessionState) checkExpectation(ctx context.Context, r *request) (head event.Head, stored bool, err error) {
 	x := r.expect
 	if r.after != nil && x.kind == expectAny {
-		x = AnyAfter(*r.after)
+		x = x.After(*r.after)
 	}
 	if x.kind == expectAny || x.kind == expectAnyAfter {
 		return st.findStored(ctx, r, x)
@@ -88,7 +91,7 @@ func (st *sessionState) checkExpectation(ctx context.Context, r *request) (head 
 }
 
 // findStored looks for the events of a request that expects no exact head. It looks
-// near the tail first: a power loss may have removed the head of AnyAfter.
+// near the tail first: a power loss may have removed the head of After.
 func (st *sessionState) findStored(ctx context.Context, r *request, x Expect) (event.Head, bool, error) {
 	if seq, found := st.seqOf(r.entries[0].ID); found {
 		return st.compareFrom(ctx, r, seq)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mint"
 	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -58,7 +59,7 @@ func TestGoldensAreWhatIsWritten(t *testing.T) {
 type goldenLog struct {
 	*eventlog.Log
 	*testing.T
-	mint *event.Minter
+	mint *mint.Minter
 }
 
 func (g *goldenLog) open(t *testing.T, dir string, seed byte) {
@@ -68,13 +69,14 @@ func (g *goldenLog) open(t *testing.T, dir string, seed byte) {
 		now = now.Add(1_250_000_001)
 		return now
 	}
-	g.T, g.mint = t, &event.Minter{Now: clock, Random: source}
+	g.T, g.mint = t, &mint.Minter{Now: clock, Random: source}
 	g.Log = eventlog.Open(jsonl.New(dir), eventlog.Options{Now: clock, Random: source, SpillOver: 600})
 }
 
 func (g *goldenLog) event(p event.Payload, edits ...func(*event.Event)) event.Event {
 	g.Helper()
-	e := g.mint.New(p)
+	e := event.New(p)
+	e.ID = g.mint.NewID()
 	for _, edit := range edits {
 		edit(&e)
 	}

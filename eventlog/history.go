@@ -35,7 +35,7 @@ func (st *sessionState) checkHistory(ctx context.Context, en *entry, lenient boo
 		}
 		if pending {
 			st.calls.set.Answer(id)
-		} else if err := en.forgive(fmt.Errorf("%w: no call %q is pending", event.ErrInvalidResult, line.Clip(id)), lenient); err != nil {
+		} else if err := en.forgive(fmt.Errorf("%w: no call %q is pending", event.OrphanResult, line.Clip(id)), lenient); err != nil {
 			return err
 		}
 	}
@@ -51,8 +51,8 @@ func (st *sessionState) checkHistory(ctx context.Context, en *entry, lenient boo
 // of the rule to the metadata. It refuses a broken rule of structure, and every broken
 // rule in a strict append.
 func (en *entry) forgive(broken error, lenient bool) error {
-	if name, ok := event.ConversationRule(broken); ok && lenient {
-		return en.MarkBroken(name)
+	if rule, ok := errors.AsType[event.Rule](broken); ok && rule.Conversation() && lenient {
+		return en.MarkBroken(rule)
 	}
 	return broken
 }

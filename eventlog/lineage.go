@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 var errForkPoint = errors.New("the event at the fork point is another event than session_forked names")
@@ -28,7 +29,7 @@ type Ancestor struct {
 // Ancestors yields the parent of a fork, then the parent of the parent, and so on. It
 // yields nothing for a session that is not a fork. It reads each ancestor only when the
 // iteration reaches it. A missing session is ErrNotFound; a session that is its own
-// ancestor is a *CorruptError (ErrCycle). Ancestors does not check that an ancestor has the shared
+// ancestor is a *CorruptError (engine.ErrCycle). Ancestors does not check that an ancestor has the shared
 // events; CheckAncestor does.
 func (l *Log) Ancestors(ctx context.Context, session string) iter.Seq2[Ancestor, error] {
 	return func(yield func(Ancestor, error) bool) {
@@ -61,7 +62,7 @@ func (l *Log) ancestors(ctx context.Context, first event.Event, from int64) iter
 				return
 			}
 			if f.Seq >= first.Seq || seen[f.Parent] {
-				yield(Ancestor{}, damaged(first.SessionID, first.Seq, ErrCycle))
+				yield(Ancestor{}, damaged(first.SessionID, first.Seq, engine.ErrCycle))
 				return
 			}
 			seen[f.Parent] = true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/mint"
 )
 
 // Log is an append-only log of sessions over a Store. It validates events, assigns
@@ -23,7 +24,7 @@ import (
 type Log struct {
 	store Store
 	opts  Options
-	mint  *event.Minter
+	mint  *mint.Minter
 
 	hot    sync.Map   // *hotSession by session id
 	hotMu  sync.Mutex // held while hot changes
@@ -83,7 +84,7 @@ func Open(store Store, opts ...Options) *Log {
 	if l.opts.HotSessions == 0 {
 		l.opts.HotSessions = defaultHot
 	}
-	l.mint = &event.Minter{Now: l.opts.Now}
+	l.mint = &mint.Minter{Now: l.opts.Now}
 	if l.opts.Random == nil {
 		l.opts.Random = rand.Reader
 	} else {

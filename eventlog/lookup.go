@@ -3,10 +3,7 @@ package eventlog
 import (
 	"context"
 	"iter"
-	"slices"
 	"strings"
-
-	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 )
@@ -70,53 +67,4 @@ func (l *Log) Related(ctx context.Context, session string) iter.Seq2[SessionInfo
 		}
 		relater.Related(ctx, session)(yield)
 	}
-}
-
-// UnknownRelation is the element of RelationsOf for a session whose first event does not
-// tell its relations.
-const UnknownRelation = ""
-
-// RelationsOf returns the names under which a Relater finds a session, from its first
-// stored event: ids of sessions, and the BirthName. It is for stores.
-func RelationsOf(first *event.Event) []string {
-	names := []string{BirthName(first.ID)}
-	parsed, err := event.Parse(first.Line(), first.SessionID)
-	origin, copied := parsed.Origin()
-	if copied {
-		names = append(names, origin.Session)
-	}
-	if original, _, whole := parsed.CopyOrigin(); whole {
-		names = append(names, original)
-	}
-	parent, known := parentOf(&parsed)
-	if err != nil || !known && !copied {
-		names = append(names, UnknownRelation)
-	} else if parent != "" {
-		names = append(names, parent)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// BirthName is the name of a session's first event for a Relater. A repaired session has
-// the first event of the damaged session. No session id equals a BirthName.
-func BirthName(first ulid.ULID) string { return "\x01" + first.String() }
-
-// parentOf is the parent that the first event of a fork or of a run names; empty if there
-// is none. known is false if the event does not tell.
-func parentOf(first *event.Event) (parent string, known bool) {
-	if _, _, spilled := first.Spilled(); spilled && first.Data == nil {
-		return "", false
-	}
-	switch first.Type.Name() {
-	case event.SessionForked:
-		f, _, err := event.Decode[event.Fork](first)
-		return f.Parent, err == nil
-	case event.SessionStarted:
-		s, err := event.DecodeKept[event.Session](first)
-		return s.Parent.SessionID, err == nil
-	case event.Lost:
-		return "", false
-	}
-	return "", true
 }

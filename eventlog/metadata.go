@@ -22,7 +22,7 @@ type contextMetadata struct {
 // The event's own members win over members of the context; members of an inner
 // context win over members of an outer one. WithMetadata encodes the values at once,
 // with sorted names. If it cannot encode a value, Append fails with
-// event.ErrInvalidMetadata. A nil ctx stays nil, and Append refuses it.
+// event.Rule("metadata"). A nil ctx stays nil, and Append refuses it.
 func WithMetadata(ctx context.Context, metadata map[string]any) context.Context {
 	if ctx == nil {
 		return nil
@@ -33,7 +33,7 @@ func WithMetadata(ctx context.Context, metadata map[string]any) context.Context 
 	}
 	value, err := json.Marshal(metadata, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
-		err = fmt.Errorf("%w: %w", event.ErrInvalidMetadata, err)
+		err = fmt.Errorf("%w: %w", event.Rule("metadata"), err)
 		return context.WithValue(ctx, metadataKey{}, contextMetadata{err: err})
 	}
 	merged := event.Event{Metadata: value}

@@ -31,7 +31,7 @@ func TestWithMetadataReportsWhatCannotBeEncoded(t *testing.T) {
 		"itself": broken,
 		"inner":  WithMetadata(broken, map[string]any{"a": 1}),
 	} {
-		if value, err := metadataFrom(ctx); !errors.Is(err, event.ErrInvalidMetadata) {
+		if value, err := metadataFrom(ctx); !errors.Is(err, event.Rule("metadata")) {
 			t.Errorf("%s: %s, %v", name, value, err)
 		}
 	}

@@ -74,7 +74,7 @@ var operations = map[string]func(ctx context.Context, log *eventlog.Log) error{
 	},
 	"Read, Last": func(ctx context.Context, log *eventlog.Log) error { return last(log.Read(ctx, "s", eventlog.Last(1))) },
 	"Read, Until": func(ctx context.Context, log *eventlog.Log) error {
-		return last(log.Read(ctx, "s", eventlog.Until(ulid.ULID{1})))
+		return last(log.Read(ctx, "s", eventlog.All().Until(ulid.ULID{1})))
 	},
 	"Resolve": func(ctx context.Context, log *eventlog.Log) error {
 		_, err := log.Resolve(ctx, "s")

@@ -27,7 +27,7 @@ func TestPathBufferIsSmall(t *testing.T) {
 // bytes.
 func pathBuffer(t *testing.T, branches int64) int64 {
 	t.Helper()
-	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{NoSync: true}))
 	t.Cleanup(func() { _ = log.Close() })
 	talk(t, log, "s", 1)
 	for i := range branches {

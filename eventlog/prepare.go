@@ -48,7 +48,7 @@ func (l *Log) complete(ctx context.Context, session string, en *entry, inherited
 		return fmt.Errorf("%w: the event belongs to session %q", event.ErrInvalidSession, line.Clip(en.SessionID))
 	}
 	if en.Line() != nil {
-		return fmt.Errorf("%w: the event is stored already, as event %d of session %q", event.ErrInvalidID, en.Seq, line.Clip(en.SessionID))
+		return fmt.Errorf("%w: the event is stored already, as event %d of session %q", event.Rule("event_id"), en.Seq, line.Clip(en.SessionID))
 	}
 	en.SessionID = session
 	if en.ID == (ulid.ULID{}) {

@@ -5,7 +5,7 @@ import (
 )
 
 // Range selects events of a session and of the parents of a fork, and their order.
-// All, From, Between, Last and Until make a Range; its methods narrow it. The zero
+// All, From, Between and Last make a Range; its methods narrow it. The zero
 // Range selects nothing.
 type Range struct {
 	span  Span
@@ -29,10 +29,13 @@ func Between(from, to int64) Range { return Range{span: Span{From: from, To: to}
 // Last selects the newest n events, oldest first.
 func Last(n int) Range { return Range{last: max(n, 0)} }
 
-// Until selects the events up to the event with that id, included, oldest first. With
-// Backward it selects the newest events back to that event. If no event has the id, the
-// sequence ends with ErrEventNotFound.
-func Until(id ulid.ULID) Range { return Range{until: id, last: -1} }
+// Until ends the range at the event with that id, included. It is for All: All().Until(id)
+// selects the events up to that event, and with Backward the newest events back to it. If
+// no event has the id, the sequence ends with ErrEventNotFound.
+func (r Range) Until(id ulid.ULID) Range {
+	r.until = id
+	return r
+}
 
 // Backward yields newest first.
 func (r Range) Backward() Range {

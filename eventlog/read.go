@@ -133,7 +133,7 @@ func (l *Log) resolve(ctx context.Context, e *event.Event) error {
 	if err := l.fetch(ctx, e); err != nil {
 		return err
 	}
-	return event.Upcast(e, l.opts.Upcasters...)
+	return e.Upcast(l.opts.Upcasters...)
 }
 
 // fetch reads the data of a spilled event.

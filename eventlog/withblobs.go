@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // WithBlobs returns a store with the sessions of lines and the blobs of bodies. Large
@@ -27,8 +28,11 @@ func WithBlobs(lines, bodies Store) (Store, error) {
 		return nil, fmt.Errorf("take blobs from another store: %w", ErrUnsupported)
 	}
 	s := &splitStore{Store: lines, bodies: bodies}
-	if checked, ok := blobs.(CheckedBlobs); ok {
-		s.parts = append(s.parts, struct{ CheckedBlobs }{checked})
+	if checked, ok := blobs.(engine.CheckedBlobs); ok {
+		s.parts = append(s.parts, struct {
+			Blobs
+			engine.CheckedBlobs
+		}{blobs, checked})
 	} else {
 		s.parts = append(s.parts, struct{ Blobs }{blobs})
 	}
@@ -51,16 +55,8 @@ func (s *splitStore) abilities() []any { return s.parts }
 
 // Append appends to the lines. The log has checked the blobs, under both locks.
 func (s *splitStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
-	return s.Store.Append(context.WithValue(ctx, blobsElsewhere{}, true), session, expect, events, durable)
+	return s.Store.Append(engine.WithBlobsElsewhere(ctx), session, expect, events, durable)
 }
-
-// blobsElsewhere is the key of a mark in the context of an append.
-type blobsElsewhere struct{}
-
-// BlobsElsewhere reports whether the blobs that an append names are in another store
-// (WithBlobs). ctx is the context of Store.Append. If so, Append does not check
-// that the blobs exist.
-func BlobsElsewhere(ctx context.Context) bool { return ctx.Value(blobsElsewhere{}) != nil }
 
 // combine adds the abilities that concern both stores, if the stores have them.
 func (s *splitStore) combine() {
@@ -158,8 +154,8 @@ func (e twoErasers) Erasing(ctx context.Context) (Erasing, error) {
 // twoSweepers sweeps the lines, then the blobs.
 type twoSweepers []Sweeper
 
-func (s twoSweepers) Sweep(ctx context.Context, remove bool) iter.Seq2[Leftover, error] {
-	return joined(s, func(one Sweeper) iter.Seq2[Leftover, error] { return one.Sweep(ctx, remove) })
+func (s twoSweepers) Sweep(ctx context.Context, remove bool) iter.Seq2[FilePlace, error] {
+	return joined(s, func(one Sweeper) iter.Seq2[FilePlace, error] { return one.Sweep(ctx, remove) })
 }
 
 func (s twoSweepers) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {

@@ -88,7 +88,7 @@ func TestGuideKeepsSecretsOut(t *testing.T) {
 	_, err := before.Append(ctx, "s", eventlog.New(), event.UserMessage("stored before: "+token))
 	check(t, err)
 	check(t, before.Close())
-	policy := secrets.Mask(secrets.Default(), nil)
+	policy := secrets.Policy{Scanner: secrets.Default(), Mask: true}
 	l := eventlog.Open(jsonl.New(dir), eventlog.Options{Hook: policy.Event, BodyHook: policy.Body})
 	defer l.Close()
 	_, err = l.Append(ctx, "s", eventlog.Any(), event.UserMessage("masked: "+token))

@@ -326,7 +326,7 @@ func unanswered(calls []projection.OpenCall, m *event.Message) []projection.Open
 // interrupt makes the messages that close calls.
 func interrupt(calls []projection.OpenCall) (events []event.Event) {
 	for _, c := range calls {
-		events = append(events, event.ToolMessage(event.InterruptedResult(c.CallID, c.Name)))
+		events = append(events, event.ToolMessage(event.Part{Type: event.ToolResultPart, CallID: c.CallID, Name: c.Name, IsError: true, Interrupted: true}))
 	}
 	return events
 }

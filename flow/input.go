@@ -33,7 +33,7 @@ func (in Input) clone() Input {
 // check returns an error for an input that no turn can begin with.
 func (in Input) check() error {
 	if len(in.Messages) == 0 {
-		return fmt.Errorf("%w: the input has no messages", event.ErrInvalidMessage)
+		return fmt.Errorf("%w: the input has no messages", event.Rule("empty_message"))
 	}
 	for i, m := range in.Messages {
 		if err := event.Validate(m); err != nil {
@@ -81,7 +81,7 @@ func inputs() projection.Projection[inputIDs] {
 }
 
 func (s *inputIDs) apply(e *event.Event) error {
-	id, err := event.InputOf(e)
+	id, err := e.InputID()
 	if err != nil || id == "" {
 		return err
 	}

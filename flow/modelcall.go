@@ -199,7 +199,7 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 	response.Message.Role = event.Assistant
 	o := outcome{answer: response}
 	err = event.Validate(response.Message)
-	if errors.Is(err, event.ErrInvalidMessage) { // it says nothing, for example because it was blocked
+	if errors.Is(err, event.Rule("empty_message")) { // it says nothing, for example because it was blocked
 		o.result, err = encode(response.Message)
 	}
 	if err != nil {

@@ -74,7 +74,7 @@ func TestACallOfAnErasedMessageIsPendingInACopy(t *testing.T) {
 			t.Errorf("the copy's result is marked %s", broken)
 		}
 		for _, log := range []*eventlog.Log{t.log, eventlog.Open(t.log.Store())} {
-			if _, err := log.Append(t.ctx, "c", eventlog.Any(), result("x")); !errors.Is(err, event.ErrInvalidResult) {
+			if _, err := log.Append(t.ctx, "c", eventlog.Any(), result("x")); !errors.Is(err, event.OrphanResult) {
 				t.Errorf("a result of no call: %v", err)
 			}
 		}

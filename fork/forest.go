@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // Kind is how a session began.
@@ -139,7 +140,7 @@ type Forest struct {
 // Tree lists all sessions of a log with their parents, forks, runs and copies. It
 // reads the first and last event of each session. A session that cannot be read is
 // a root, with the error in its Info. A session that is its own ancestor is a root
-// too, with a *eventlog.CorruptError that matches eventlog.ErrCycle.
+// too, with a *eventlog.CorruptError that matches engine.ErrCycle.
 func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 	f := &Forest{}
 	for info, err := range log.Sessions(ctx) {
@@ -220,7 +221,7 @@ func (f *Forest) cutCycles() {
 		n = onCycle(n)
 		n.Up.Down = slices.DeleteFunc(n.Up.Down, func(d *Node) bool { return d == n })
 		n.Up = nil
-		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First, Cause: eventlog.ErrCycle}
+		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First, Cause: engine.ErrCycle}
 		f.Roots = append(f.Roots, n)
 		reach(n)
 	}

@@ -18,9 +18,9 @@ import (
 
 // stores are the stores that every test runs over.
 var stores = map[string]func(dir string) eventlog.Store{
-	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: true}) },
 	"sqlite": func(dir string) eventlog.Store {
-		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{NoSync: true})
 	},
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -303,7 +304,7 @@ func TestCycle(t *testing.T) {
 	}
 	b.nothingIn(log, "c")
 	forest, err := fork.Tree(b.ctx, log)
-	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Info.Err, eventlog.ErrCycle) {
+	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Info.Err, engine.ErrCycle) {
 		t.Errorf("tree: %v\n%s", err, drawn(forest))
 	}
 	if n := strings.Count(drawn(forest), "fork "); n != 3 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -115,7 +116,7 @@ func TestLineageOfACycleThatSharesNothing(t *testing.T) {
 	log := files(t, map[string]string{"x": strings.Join(c.linesOf("x"), ""), "y": strings.Join(b.linesOf("y"), "")})
 	for session, seq := range b.brokenAt(log, "x", "y", "x") {
 		_, err := lineage(b.ctx, log, session)
-		if !errors.Is(err, eventlog.ErrCycle) || !errors.Is(err, eventlog.ErrCorrupt) || seq != 1 {
+		if !errors.Is(err, engine.ErrCycle) || !errors.Is(err, eventlog.ErrCorrupt) || seq != 1 {
 			t.Errorf("%s: defect at %d, %v", session, seq, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/convlog/convlog/event"
@@ -50,8 +51,8 @@ func acceptable(p event.Payload) bool {
 	if err == nil {
 		return true
 	}
-	_, ok := event.ConversationRule(err)
-	return ok
+	rule, ok := errors.AsType[event.Rule](err)
+	return ok && rule.Conversation()
 }
 
 // KeptShape is the shape of a redacted event.

@@ -29,7 +29,7 @@ func (s *ControlState) post(e *event.Event) error {
 
 // takeMessage takes the input that a message is part of.
 func (s *ControlState) takeMessage(e *event.Event) error {
-	id, err := event.InputOf(e)
+	id, err := e.InputID()
 	if id != "" && !e.Copied() {
 		s.take(id)
 	}

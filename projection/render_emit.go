@@ -49,8 +49,9 @@ func (b *block) showNode(n *node) {
 			b.pairEarly(c.id)
 		}
 		if c.result == nil {
-			c.result = &Entry{Made: MadeInterrupted, Message: event.Message{Role: event.Tool,
-				Parts: []event.Part{event.InterruptedResult(c.id, c.name, event.Text(interruptedText))}}}
+			result := event.ToolResult(c.id, c.name, event.Text(interruptedText))
+			result.IsError, result.Interrupted = true, true
+			c.result = &Entry{Made: MadeInterrupted, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}}
 		}
 		b.answer(c.id, c.result.Made)
 		b.show(c.result)

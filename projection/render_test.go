@@ -61,7 +61,7 @@ func TestRenderings(t *testing.T) {
 		{"an execution after the request", []event.Payload{says(calls("a")), stepped, failed}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>"}},
 		{"an interruption that is noted after the request", []event.Payload{says(calls("a")), stepped,
-			event.Message{Role: event.Tool, Parts: []event.Part{event.InterruptedResult("a", "tool", event.Text("gone"))}}}, projection.RenderOptions{},
+			event.Message{Role: event.Tool, Parts: []event.Part{event.Part{Type: event.ToolResultPart, CallID: "a", Name: "tool", IsError: true, Interrupted: true, Content: []event.Part{event.Text("gone")}}}}}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>"}},
 		{"a call id that comes again", []event.Payload{says(calls("a")), gives("a", "1"), says(calls("a")), gives("a", "2"), gives("a", "3")}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "2 tool result:a=1", "3 assistant call:a", "4 tool result:a=2"}},

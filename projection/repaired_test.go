@@ -22,7 +22,7 @@ import (
 // that was made after the repair.
 func TestASnapshotFromBeforeALossIsSkipped(t *testing.T) {
 	dir := t.TempDir()
-	log := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
+	log := eventlog.Open(jsonl.New(dir, jsonl.Options{NoSync: true}))
 	defer func() { _ = log.Close() }()
 	g := &garden.Garden{T: t, Log: log}
 	say := func(name, text string) { g.Append(name, event.UserMessage(text)) }

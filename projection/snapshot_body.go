@@ -213,10 +213,10 @@ func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (v jsontex
 // withBlob calls use with a blob, and returns the number of bytes that use read. The log
 // checks the digest when use reads to the end. An error is a reason to skip the snapshot,
 // except when the context is canceled or the log is closed. A store that may show other
-// bytes than it has (eventlog.CheckedBlobs) is a reason too: masks in the text of a body are
+// bytes than it has (engine.CheckedBlobs) is a reason too: masks in the text of a body are
 // not the masks in the events.
 func withBlob(ctx context.Context, log *eventlog.Log, d event.Digest, use func(r io.Reader) error) (read int64, err error) {
-	if _, ok := eventlog.As[eventlog.CheckedBlobs](log.Store()); ok {
+	if _, ok := eventlog.As[engine.CheckedBlobs](log.Store()); ok {
 		return 0, fmt.Errorf("%w: the store may show other bytes", ErrUnreadableBody)
 	}
 	r, err := log.OpenBlob(ctx, d)

@@ -107,7 +107,7 @@ type link struct {
 
 // event upcasts and checks the next event.
 func (c *checker) event(e *event.Event) error {
-	if err := event.Upcast(e, c.opts.Upcasters...); err != nil {
+	if err := e.Upcast(c.opts.Upcasters...); err != nil {
 		return err
 	}
 	if err := e.Type.CheckVersion(); err != nil {

@@ -105,8 +105,7 @@ func (x *examiner) hit(e *event.Event, text []byte) Hit {
 	if x.index == nil { // the read is transient
 		found = e.Clone()
 	}
-	return Hit{
-		Session: e.SessionID, Seq: e.Seq, Type: e.Type, Timestamp: e.Timestamp, Event: found,
-		Snippet: snippet(text, x.folded, x.matcher.find(x.folded), len(x.matcher.terms), x.query.Context),
-	}
+	h := Hit{Session: e.SessionID, Seq: e.Seq, Type: e.Type, Timestamp: e.Timestamp, Event: found}
+	h.addSnippet(text, x.folded, x.matcher.find(x.folded), len(x.matcher.terms), x.query.Context)
+	return h
 }

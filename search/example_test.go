@@ -32,11 +32,11 @@ func ExampleEvents() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		first := hit.Snippet.Matches[0]
-		fmt.Println(hit.Session, hit.Seq, hit.Snippet.Text[first.From:first.To], "in:", hit.Snippet.Text)
+		first := hit.Matches[0]
+		fmt.Println(hit.Session, hit.Seq, hit.Snippet[first[0]:first[1]], "in:", hit.Snippet)
 	}
 	for hit := range search.Events(ctx, l, search.Query{Text: `c++ "store.go of"`}) {
-		fmt.Println(hit.Seq, len(hit.Snippet.Matches))
+		fmt.Println(hit.Seq, len(hit.Matches))
 	}
 	// Output:
 	// order-42 2 parcel in: Is store.go of the parcel service written in C++?

@@ -66,21 +66,22 @@ func checkFound(t *testing.T, m *matcher, data jsontext.Value, text string) {
 	if !m.may(data) {
 		t.Fatalf("%s is passed over, which holds %q", data, m.terms)
 	}
-	s := snippet([]byte(text), []byte(folded), m.find([]byte(folded)), len(m.terms), 3)
-	if !utf8.ValidString(s.Text) || !strings.Contains(text, s.Text) || len(s.Matches) == 0 {
-		t.Fatalf("snippet %q of %q for %q: %v", s.Text, text, m.terms, s.Matches)
+	var s Hit
+	s.addSnippet([]byte(text), []byte(folded), m.find([]byte(folded)), len(m.terms), 3)
+	if !utf8.ValidString(s.Snippet) || !strings.Contains(text, s.Snippet) || len(s.Matches) == 0 {
+		t.Fatalf("snippet %q of %q for %q: %v", s.Snippet, text, m.terms, s.Matches)
 	}
 	at := 0
 	for _, r := range s.Matches {
-		if r.From < at || r.To <= r.From || r.To > len(s.Text) {
-			t.Fatalf("snippet %q has matches %v", s.Text, s.Matches)
+		if r[0] < at || r[1] <= r[0] || r[1] > len(s.Snippet) {
+			t.Fatalf("snippet %q has matches %v", s.Snippet, s.Matches)
 		}
-		marked, holds := searchtext.Fold(s.Text[r.From:r.To]), false
+		marked, holds := searchtext.Fold(s.Snippet[r[0]:r[1]]), false
 		for _, term := range m.terms {
 			holds = holds || strings.Contains(marked, term)
 		}
-		if at = r.To; !holds {
-			t.Fatalf("snippet %q marks %q for %q", s.Text, marked, m.terms)
+		if at = r[1]; !holds {
+			t.Fatalf("snippet %q marks %q for %q", s.Snippet, marked, m.terms)
 		}
 	}
 }

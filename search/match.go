@@ -72,24 +72,24 @@ func (m *matcher) matches(folded []byte) bool {
 const maxMarks = 1000
 
 // find locates the terms in a folded text, in order and without overlap.
-func (m *matcher) find(folded []byte) []TextRange {
-	var found []TextRange
+func (m *matcher) find(folded []byte) []textRange {
+	var found []textRange
 	for _, term := range m.bytes {
 		for at := 0; len(found) < maxMarks*len(m.terms); {
 			i := bytes.Index(folded[at:], term)
 			if i < 0 {
 				break
 			}
-			found = append(found, TextRange{at + i, at + i + len(term)})
+			found = append(found, textRange{at + i, at + i + len(term)})
 			at += i + len(term)
 		}
 	}
-	slices.SortFunc(found, func(a, b TextRange) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To)) })
+	slices.SortFunc(found, func(a, b textRange) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To)) })
 	return joined(found)
 }
 
 // joined merges ranges that overlap.
-func joined(ranges []TextRange) []TextRange {
+func joined(ranges []textRange) []textRange {
 	apart := ranges[:0]
 	for _, r := range ranges {
 		if n := len(apart); n > 0 && r.From < apart[n-1].To {

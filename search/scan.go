@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 // all are all events of one session up to a seq, or of all sessions.
@@ -34,7 +35,7 @@ func (s *search) scanned(ctx context.Context, session string, to int64) ([]scan,
 	if session == "" {
 		return s.sessions(ctx)
 	}
-	one := scan{Activity: eventlog.Activity{Session: session}, to: to, last: to}
+	one := scan{Activity: searchtext.Activity{Session: session}, to: to, last: to}
 	for first, err := range s.log.Store().Read(ctx, session, eventlog.Span{Limit: 1}) {
 		if err == nil { // else the search itself reports the error
 			one.first = first.Seq
@@ -52,7 +53,7 @@ func (s *search) scanned(ctx context.Context, session string, to int64) ([]scan,
 
 // scan is a session whose events are all read.
 type scan struct {
-	eventlog.Activity
+	searchtext.Activity
 	to          int64 // 0 reads all events
 	first, last int64 // the events that were stored at the start of the search
 }
@@ -81,9 +82,9 @@ func (s *search) sessions(ctx context.Context) (sessions []scan, err error) {
 		if err != nil {
 			return nil, err
 		}
-		activity := eventlog.Activity{Session: info.ID, Last: info.Last.Timestamp.Truncate(time.Microsecond)}
+		activity := searchtext.Activity{Session: info.ID, Last: info.Last.Timestamp.Truncate(time.Microsecond)}
 		sessions = append(sessions, scan{Activity: activity, first: info.First.Seq, last: info.Last.Seq})
 	}
-	slices.SortFunc(sessions, func(a, b scan) int { return eventlog.ByActivity(a.Activity, b.Activity) })
+	slices.SortFunc(sessions, func(a, b scan) int { return searchtext.ByActivity(a.Activity, b.Activity) })
 	return sessions, nil
 }

@@ -54,23 +54,19 @@ type Hit struct {
 	Type      event.Type
 	Timestamp time.Time
 	// Event is the stored event, with spilled data fetched and without upcasts.
-	Event   event.Event
-	Snippet Snippet
-}
-
-// Snippet is a piece of an event's text around a match, on one line. Each run of white
-// space becomes one space.
-type Snippet struct {
-	Text string
-	// Matches are the ranges of the words and phrases in Text, in order and without
-	// overlap.
-	Matches []TextRange
-	// Before and After are true if the event's text continues on that side.
+	Event event.Event
+	// Snippet is a piece of the event's text around a match, on one line. Each run of white
+	// space becomes one space.
+	Snippet string
+	// Matches are the words and phrases in Snippet, in order and without overlap: the
+	// offsets of the first byte and after the last byte.
+	Matches [][2]int
+	// Before and After are true if the event's text continues on that side of Snippet.
 	Before, After bool
 }
 
-// TextRange is the range From <= i < To of byte offsets in a text.
-type TextRange struct{ From, To int }
+// textRange is the range From <= i < To of byte offsets in a text.
+type textRange struct{ From, To int }
 
 // Events yields the events that contain the words and phrases of the query, newest
 // first: sessions in the order of their newest event, and the hits of a session from
@@ -105,7 +101,7 @@ func Events(ctx context.Context, log *eventlog.Log, q Query) iter.Seq2[Hit, erro
 // usable checks the log, the context and, if it is not "", the session id.
 func usable(ctx context.Context, log *eventlog.Log, session string) error {
 	if session == "" {
-		return engine.Of(log).Ready(ctx)
+		return engine.Of(log).Usable(ctx)
 	}
 	return engine.Of(log).Usable(ctx, session)
 }

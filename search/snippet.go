@@ -11,31 +11,30 @@ import (
 // defaultContext is how many characters a snippet has around a match.
 const defaultContext = 60
 
-// snippet is the part of a text that shows most of the terms. folded is the same
-// text folded, and marks are the places of that many terms in it.
-func snippet(text, folded []byte, marks []TextRange, terms, context int) Snippet {
+// addSnippet gives the hit the part of a text that shows most of the terms. folded is the
+// same text folded, and marks are the places of that many terms in it.
+func (h *Hit) addSnippet(text, folded []byte, marks []textRange, terms, context int) {
 	if context <= 0 {
 		context = defaultContext
 	}
 	marks = unfold(text, folded, marks)
 	first, last := window(text, marks, terms, context)
 	if last < 0 {
-		return Snippet{}
+		return
 	}
 	from := back(text, marks[first].From, context)
 	to := ahead(text, marks[last].To, context)
-	s := Snippet{Text: string(text[from:to]), Before: from > 0, After: to < len(text)}
+	h.Snippet, h.Before, h.After = string(text[from:to]), from > 0, to < len(text)
 	for _, m := range marks {
 		if m.From >= from && m.To <= to {
-			s.Matches = append(s.Matches, TextRange{m.From - from, m.To - from})
+			h.Matches = append(h.Matches, [2]int{m.From - from, m.To - from})
 		}
 	}
-	return s
 }
 
 // window chooses the marks to show: the first run of marks near each other with all
 // terms, or with the most different texts.
-func window(text []byte, marks []TextRange, terms, context int) (first, last int) {
+func window(text []byte, marks []textRange, terms, context int) (first, last int) {
 	if len(marks) == 1 {
 		return 0, 0
 	}
@@ -87,11 +86,11 @@ func ahead(text []byte, at, n int) int {
 }
 
 // unfold turns ordered places in the folded text into places in the text itself.
-func unfold(text, folded []byte, marks []TextRange) []TextRange {
+func unfold(text, folded []byte, marks []textRange) []textRange {
 	if isASCII(text) {
 		return marks
 	}
-	places := make([]TextRange, 0, len(marks))
+	places := make([]textRange, 0, len(marks))
 	at, in := 0, 0 // the same place, in text and in folded
 	reach := func(place int) int {
 		for in < place {
@@ -103,7 +102,7 @@ func unfold(text, folded []byte, marks []TextRange) []TextRange {
 	}
 	for _, m := range marks {
 		from := reach(m.From)
-		places = append(places, TextRange{from, reach(m.To)})
+		places = append(places, textRange{from, reach(m.To)})
 	}
 	return places
 }

@@ -34,7 +34,7 @@ func (b brokenBlobs) OpenBlob(ctx context.Context, d event.Digest) (io.ReadClose
 
 func maskBody(t *testing.T, body io.Reader) string {
 	t.Helper()
-	r, err := secrets.Mask(secrets.Default(), nil).Body(t.Context(), body)
+	r, err := secrets.Policy{Scanner: secrets.Default(), Mask: true}.Body(t.Context(), body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestBodiesThatAreNotText(t *testing.T) {
 
 func TestErrorsOfBodies(t *testing.T) {
 	broken := errors.New("the disk fails")
-	log := openWith(t, memory.New(), secrets.Mask(secrets.Default(), nil))
+	log := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Mask: true})
 	if _, err := log.PutBlob(t.Context(), io.MultiReader(strings.NewReader("text"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Errorf("put: %v", err)
 	}

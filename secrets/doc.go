@@ -1,9 +1,9 @@
 // Package secrets finds credentials in text and in events: API keys, tokens, private
-// keys and passwords. A Policy screens the events of an append (Warn, Mask, Refuse),
+// keys and passwords. A Policy screens the events of an append (it warns, masks or refuses),
 // Scan lists the secrets of a store, and View is a store that shows masks instead of
 // secrets.
 //
-//	policy := secrets.Mask(secrets.Default(), nil)
+//	policy := secrets.Policy{Scanner: secrets.Default(), Mask: true}
 //	log := eventlog.Open(store, eventlog.Options{Hook: policy.Event, BodyHook: policy.Body})
 //
 // A mask is [secret:RULE]: the name of the rule, and nothing of the secret, not even a

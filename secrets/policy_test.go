@@ -109,7 +109,7 @@ func everywhere(t *testing.T) event.Event {
 
 func TestMaskEverywhere(t *testing.T) {
 	var found places
-	log := openWith(t, memory.New(), secrets.Mask(secrets.Default(), found.add))
+	log := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Mask: true, Found: found.add})
 	e := everywhere(t)
 	before := string(e.Data)
 	if _, err := log.Append(t.Context(), "s", eventlog.New(), e); err != nil {
@@ -153,7 +153,7 @@ func TestMaskEverywhere(t *testing.T) {
 // A retry is the same event, with the same rules, with other rules, and without any.
 func TestRetriesOfMaskedEvents(t *testing.T) {
 	store := memory.New()
-	log := openWith(t, store, secrets.Mask(secrets.Default(), nil))
+	log := openWith(t, store, secrets.Policy{Scanner: secrets.Default(), Mask: true})
 	e := everywhere(t)
 	head, err := log.Append(t.Context(), "s", eventlog.New(), e)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestRetriesOfMaskedEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, p := range map[string]secrets.Policy{"same rules": secrets.Mask(secrets.Default(), nil), "fewer rules": secrets.Mask(fewer, nil), "no rules": {}} {
+	for name, p := range map[string]secrets.Policy{"same rules": secrets.Policy{Scanner: secrets.Default(), Mask: true}, "fewer rules": secrets.Policy{Scanner: fewer, Mask: true}, "no rules": {}} {
 		log := openWith(t, store, p)
 		for _, expect := range []eventlog.Expect{eventlog.Any(), eventlog.New()} {
 			if got, err := log.Append(t.Context(), "s", expect, e); err != nil || got != head {
@@ -194,7 +194,7 @@ func TestMaskOfAnEventStoredWithItsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := openWith(t, store, secrets.Mask(secrets.Default(), nil)).Append(t.Context(), "s", eventlog.Any(), e); err != nil || got != head {
+	if got, err := openWith(t, store, secrets.Policy{Scanner: secrets.Default(), Mask: true}).Append(t.Context(), "s", eventlog.Any(), e); err != nil || got != head {
 		t.Errorf("%v, %v, want %v", got, err, head)
 	}
 }
@@ -202,7 +202,7 @@ func TestMaskOfAnEventStoredWithItsSecret(t *testing.T) {
 // Ids that pair calls and results keep their bytes, and are reported.
 func TestStructureStays(t *testing.T) {
 	var found places
-	log := openWith(t, memory.New(), secrets.Mask(secrets.Default(), found.add))
+	log := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Mask: true, Found: found.add})
 	call := event.ToolCall(token, "track", jsontext.Value(`{"key":"`+token+`"}`))
 	_, err := log.Append(t.Context(), "s", eventlog.New(),
 		event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text(token), call}}),
@@ -229,7 +229,7 @@ func TestStructureStays(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	log := openWith(t, memory.New(), secrets.Refuse(secrets.Default()))
+	log := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Refuse: true})
 	_, err := log.Append(t.Context(), "s", eventlog.New(), custom(`{"n":1}`, ""), everywhere(t))
 	var refused *secrets.FoundError
 	if !errors.As(err, &refused) || !errors.Is(err, eventlog.ErrRefused) {
@@ -248,7 +248,7 @@ func TestRefuse(t *testing.T) {
 
 func TestWarn(t *testing.T) {
 	var found places
-	log := openWith(t, memory.New(), secrets.Warn(secrets.Default(), found.add))
+	log := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Found: found.add})
 	e := everywhere(t)
 	if _, err := log.Append(t.Context(), "s", eventlog.New(), e); err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestWarn(t *testing.T) {
 func TestSpilledDataAndBodies(t *testing.T) {
 	for name, store := range map[string]eventlog.Store{"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db"))} {
 		t.Run(name, func(t *testing.T) {
-			log := openWith(t, store, secrets.Mask(secrets.Default(), nil))
+			log := openWith(t, store, secrets.Policy{Scanner: secrets.Default(), Mask: true})
 			filler := strings.Repeat("a long text ", 60_000)
 			big := custom(`{"text":"`+filler+token+" "+filler+`"}`, "")
 			a, _, err := log.StoreArtifact(t.Context(), "s", eventlog.New(), event.Artifact{ArtifactID: "a", Kind: "file", MediaType: "text/plain"}, strings.NewReader(filler+token+" "+filler))
@@ -300,7 +300,7 @@ func TestSpilledDataAndBodies(t *testing.T) {
 
 // Data that is not JSON is refused by the append, and not by the policy.
 func TestInvalidDataIsAnErrorOfTheAppend(t *testing.T) {
-	for _, p := range []secrets.Policy{secrets.Mask(secrets.Default(), nil), secrets.Refuse(secrets.Default())} {
+	for _, p := range []secrets.Policy{secrets.Policy{Scanner: secrets.Default(), Mask: true}, secrets.Policy{Scanner: secrets.Default(), Refuse: true}} {
 		log := openWith(t, memory.New(), p)
 		for _, data := range []string{`{"a":"` + token, `{"a":"` + token + "\xff" + `"}`, `{"` + token + `":1,"` + token + `":2}`} {
 			_, err := log.Append(t.Context(), "s", eventlog.New(), custom(data, ""))
@@ -314,7 +314,7 @@ func TestInvalidDataIsAnErrorOfTheAppend(t *testing.T) {
 // Many goroutines may use one policy.
 func TestPolicyConcurrently(t *testing.T) {
 	var found places
-	log := openWith(t, memory.New(), secrets.Mask(secrets.Default(), found.add))
+	log := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Mask: true, Found: found.add})
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -337,7 +337,7 @@ func TestSnapshotsUnderAPolicy(t *testing.T) {
 	if _, err := plain.Append(t.Context(), "s", eventlog.New(), event.UserMessage("an old "+token), event.UserMessage(strings.Repeat("long ", 20_000))); err != nil {
 		t.Fatal(err)
 	}
-	log := openWith(t, store, secrets.Mask(secrets.Default(), nil))
+	log := openWith(t, store, secrets.Policy{Scanner: secrets.Default(), Mask: true})
 	live, err := projection.Resume(t.Context(), log, "s", projection.Session())
 	if err != nil {
 		t.Fatal(err)
@@ -365,13 +365,13 @@ func TestCopiesUnderAPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	converted := openWith(t, memory.New(), secrets.Mask(secrets.Default(), nil))
+	converted := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Mask: true})
 	for _, err := range transfer.Convert(t.Context(), converted, from) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	copied := openWith(t, memory.New(), secrets.Mask(secrets.Default(), nil))
+	copied := openWith(t, memory.New(), secrets.Policy{Scanner: secrets.Default(), Mask: true})
 	if _, err := fork.Copy(t.Context(), from, "s", fork.CopyOptions{To: copied}); err != nil {
 		t.Fatal(err)
 	}

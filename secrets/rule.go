@@ -30,8 +30,8 @@ type Rule struct {
 	Allow []string
 }
 
-// ErrInvalidRule reports a rule that no scanner accepts. The error names the rule.
-var ErrInvalidRule = errors.New("invalid rule of secrets")
+// errInvalidRule reports a rule that no scanner accepts. The error names the rule.
+var errInvalidRule = errors.New("invalid rule of secrets")
 
 const (
 	// before is how far a match may begin before its keyword, in bytes.
@@ -58,23 +58,23 @@ func (r *Rule) compile() (c compiled, err error) {
 	}
 	switch {
 	case !ruleName.MatchString(r.Name):
-		return c, fmt.Errorf("%w %q: the name has other characters than a-z, 0-9 and hyphens", ErrInvalidRule, r.Name)
+		return c, fmt.Errorf("%w %q: the name has other characters than a-z, 0-9 and hyphens", errInvalidRule, r.Name)
 	case len(r.Keywords) == 0:
-		return c, fmt.Errorf("%w %q: no keyword", ErrInvalidRule, r.Name)
+		return c, fmt.Errorf("%w %q: no keyword", errInvalidRule, r.Name)
 	case c.reach < 0 || c.reach > maxReach:
-		return c, fmt.Errorf("%w %q: reach %d, at most %d", ErrInvalidRule, r.Name, r.Reach, maxReach)
+		return c, fmt.Errorf("%w %q: reach %d, at most %d", errInvalidRule, r.Name, r.Reach, maxReach)
 	}
 	for _, k := range r.Keywords {
 		if k == "" || k != strings.ToLower(k) || strings.ContainsFunc(k, func(c rune) bool { return c <= 0x20 || c >= 0x7f || c == '"' || c == '\\' }) {
-			return c, fmt.Errorf("%w %q: keyword %q", ErrInvalidRule, r.Name, k)
+			return c, fmt.Errorf("%w %q: keyword %q", errInvalidRule, r.Name, k)
 		}
 	}
 	if c.pattern, err = regexp.Compile(r.Pattern); err != nil {
-		return c, fmt.Errorf("%w %q: %w", ErrInvalidRule, r.Name, err)
+		return c, fmt.Errorf("%w %q: %w", errInvalidRule, r.Name, err)
 	}
 	if len(r.Allow) > 0 {
 		if c.allow, err = regexp.Compile(`(?:` + strings.Join(r.Allow, `)|(?:`) + `)`); err != nil {
-			return c, fmt.Errorf("%w %q: allow: %w", ErrInvalidRule, r.Name, err)
+			return c, fmt.Errorf("%w %q: allow: %w", errInvalidRule, r.Name, err)
 		}
 	}
 	return c, nil

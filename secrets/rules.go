@@ -2,14 +2,12 @@ package secrets
 
 // The forms of the tokens (prefixes, alphabets, lengths) are facts from the rule set of
 // gitleaks, https://github.com/gitleaks/gitleaks, config/gitleaks.toml, and from the
-// documentation of the services. The expressions are our own. RulesDate is the day of
+// documentation of the services. The expressions are our own. RulesSource has the day of
 // the comparison with that file; TestRuleSet counts the rules.
-const (
-	// RulesSource is the rule set that Rules was compared with, and its version.
-	RulesSource = "gitleaks (MIT licence), config/gitleaks.toml of commit b58d3f102cf3 of 2026-07-22"
-	// RulesDate is the day of the last change of Rules.
-	RulesDate = "2026-11-22"
-)
+
+// RulesSource is the day of the last change of Rules, and the rule set that they were compared
+// with, with its version.
+const RulesSource = "2026-11-22, compared with gitleaks (MIT licence), config/gitleaks.toml of commit b58d3f102cf3 of 2026-07-22"
 
 // Rules returns the rule set that Default uses. A caller may change the copy, and give
 // it to New.

@@ -239,7 +239,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 	} {
 		r := good
 		change(&r)
-		if _, err := New(r); !errors.Is(err, ErrInvalidRule) || !strings.Contains(err.Error(), r.Name) {
+		if _, err := New(r); !errors.Is(err, errInvalidRule) || !strings.Contains(err.Error(), r.Name) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -24,7 +24,7 @@ type Finding struct {
 	Start, End int
 }
 
-// New returns a scanner for rules, or an error that matches ErrInvalidRule. If several
+// New returns a scanner for rules, or an error that names the rule that it does not accept. If several
 // rules find one secret, the first of them names it.
 func New(rules ...Rule) (*Scanner, error) {
 	s := &Scanner{}

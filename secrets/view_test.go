@@ -99,7 +99,7 @@ func TestViewShowsNoSecret(t *testing.T) {
 					t.Fatal(err)
 				}
 				hits++
-				fmt.Fprintln(&shown, hit.Snippet.Text)
+				fmt.Fprintln(&shown, hit.Snippet)
 			}
 			for hit := range search.Events(t.Context(), log, search.Query{Text: token}) {
 				t.Errorf("a search for the token finds event %d", hit.Seq)

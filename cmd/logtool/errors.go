@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
@@ -142,7 +143,7 @@ func hintIn(hints []errorHint, err error) string {
 var hints = []errorHint{
 	{erase.ErrUnfinished, finishHint},
 	{runlog.ErrRunCycle, "logtool runlog --tree --alone and logtool export without --below read one session"},
-	{eventlog.ErrCycle, "restore one of the sessions from a copy"},
+	{engine.ErrCycle, "restore one of the sessions from a copy"},
 	{fork.ErrPastHead, "logtool tail shows the newest events"},
 	{fork.ErrNoTurn, "logtool runlog lists the turns"},
 	{fork.ErrNoSnapshot, "logtool state list --orphaned lists them"},
@@ -152,8 +153,8 @@ var hints = []errorHint{
 	{fork.ErrNoMove, "nothing was changed"},
 	{fork.ErrNothingOrphaned, "nothing was changed; logtool recover --to SEQ goes to any event"},
 	{fork.ErrUnrelated, "logtool tree shows the parents and children of each session"},
+	{engine.ErrLineage, "repair or remove those first, or give --force"},
 	{eventlog.ErrInUse, "remove the forks first, or copy them (logtool copy) and remove the originals"},
-	{eventlog.ErrLineage, "repair or remove those first, or give --force"},
 	{eventlog.ErrExists, "name another id"},
 	{eventlog.ErrUnavailable, "check that the server runs, and the host and the port of --store; then run this again"},
 	{postgres.ErrDenied, "check the user and the password of --store, or let the owner of the log grant the right"},

@@ -19,7 +19,7 @@ import (
 func growingSession(t *testing.T, less int, batch func(i int) []event.Event) growing {
 	t.Helper()
 	return newGrowing(t, less, 4*less, func(t *testing.T, dir string, batches int) {
-		log := eventlog.Open(jsonl.New(filepath.Join(dir, "store"), jsonl.Options{Sync: jsonl.Never}))
+		log := eventlog.Open(jsonl.New(filepath.Join(dir, "store"), jsonl.Options{NoSync: true}))
 		for i := range batches {
 			if _, err := log.Append(t.Context(), "a", eventlog.Any(), batch(i)...); err != nil {
 				t.Fatal(err)

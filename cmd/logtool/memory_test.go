@@ -212,7 +212,7 @@ func TestMemoryOfATree(t *testing.T) {
 	const length = 32 << 10
 	g := newGrowing(t, sessions/4, sessions, func(t *testing.T, dir string, sessions int) {
 		text := strings.Repeat("ab cd ", length/6)
-		writeStore(t, jsonl.New(filepath.Join(dir, "store"), jsonl.Options{Sync: jsonl.Never}), sessions, func(i int) (string, []event.Event) {
+		writeStore(t, jsonl.New(filepath.Join(dir, "store"), jsonl.Options{NoSync: true}), sessions, func(i int) (string, []event.Event) {
 			start := event.Session{Title: text}
 			if i > 0 {
 				start.Parent.SessionID = fmt.Sprint("s", i/2)
@@ -255,8 +255,8 @@ func TestMemoryOfManySessions(t *testing.T) {
 	sessions := testsize.Pick(400, 800, 6000)
 	g := newGrowing(t, sessions/4, sessions, func(t *testing.T, dir string, sessions int) {
 		for _, store := range []eventlog.Store{
-			jsonl.New(filepath.Join(dir, "store"), jsonl.Options{Sync: jsonl.Never}),
-			sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never}),
+			jsonl.New(filepath.Join(dir, "store"), jsonl.Options{NoSync: true}),
+			sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{NoSync: true}),
 		} {
 			writeStore(t, store, sessions, func(i int) (string, []event.Event) {
 				start := event.Session{Title: fmt.Sprint("a title of some words, number ", i), CWD: "/home/ada/birdlog", Agent: "agent"}

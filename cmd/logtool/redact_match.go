@@ -110,7 +110,7 @@ type fileRow struct {
 func newMatchedRow(done *erase.Redaction, dry bool) matchedRow {
 	row := matchedRow{redactionRow: newRedactionRow(done, dry), Places: placeRows(done.Places), Left: placeRows(done.Left)}
 	for _, f := range done.Files {
-		row.Files = append(row.Files, fileRow(f))
+		row.Files = append(row.Files, fileRow{f.Path, f.Offset})
 	}
 	return row
 }

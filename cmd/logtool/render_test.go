@@ -185,7 +185,7 @@ func TestPartsOfEveryKindAreShown(t *testing.T) {
 			event.Part{Type: event.ServerToolCallPart, CallID: "s", Name: "web_search", Arguments: jsontext.Value(`"plain"`)},
 		),
 		says(event.Tool, failed),
-		says(event.Tool, event.InterruptedResult("b", "Bash")),
+		says(event.Tool, event.Part{Type: event.ToolResultPart, CallID: "b", Name: "Bash", IsError: true, Interrupted: true}),
 	)
 	compare(t, got, `
 #1 assistant · 2026-01-02 03:04:05

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -130,7 +131,7 @@ func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Nod
 		}
 	}
 	if len(unread) > 0 && !force {
-		return nil, fmt.Errorf("remove session %q: %w: %s may be forks of it", ids[0], eventlog.ErrLineage, someOf(unread, 10))
+		return nil, fmt.Errorf("remove session %q: %w: %w: %s may be forks of it", ids[0], eventlog.ErrInUse, engine.ErrLineage, someOf(unread, 10))
 	}
 	slices.Reverse(order) // children before their parents
 	return order, nil

@@ -27,7 +27,7 @@ func TestAbbreviatedIDsResolve(t *testing.T) {
 		"a-long-session.agent-compact-2.agent-deep-below", "a-long-session.side", "a-long-path", "no.session.here", "Büro & Söhne 1", "Büro & Söhne 2", "日本語のセッション", "日本語のもの",
 	}
 	slices.Sort(ids)
-	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{NoSync: true}))
 	defer func() { _ = log.Close() }()
 	for _, id := range ids {
 		e := event.UserMessage("hello")
@@ -79,7 +79,7 @@ func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) it
 func TestListingReadsTheEnds(t *testing.T) {
 	const sessions, long = 3, 10 * nameEvents
 	for name, open := range map[string]func(dir string) eventlog.Store{
-		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: true}) },
 		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestListingsReadWhatChanged(t *testing.T) {
 	const sessions, long = 300, 5
 	for name, open := range map[string]func(dir string) (string, eventlog.Store){
 		"jsonl": func(dir string) (string, eventlog.Store) {
-			return dir, jsonl.New(dir, jsonl.Options{Sync: jsonl.Never})
+			return dir, jsonl.New(dir, jsonl.Options{NoSync: true})
 		},
 		"sqlite": func(dir string) (string, eventlog.Store) { return dir + "/s.db", sqlite.New(dir + "/s.db") },
 	} {

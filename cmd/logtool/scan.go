@@ -169,6 +169,6 @@ func (a *app) printRules(args []string) error {
 	}
 	return printRows(a, rows, func(p *printer) {
 		p.Table([]string{"RULE", "FINDS"}, cells)
-		p.Printf("\n%s of %s, compared with %s\n", count(len(rows), "rule"), secrets.RulesDate, secrets.RulesSource)
+		p.Printf("\n%s of %s\n", count(len(rows), "rule"), secrets.RulesSource)
 	})
 }

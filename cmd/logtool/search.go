@@ -246,9 +246,9 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 // programs record the results of tools twice. --json prints all hits.
 func (p *hitPrinter) repeats(hit search.Hit) bool {
 	if hit.Type == event.MessageAdded {
-		p.texts[hit.Snippet.Text] = true
+		p.texts[hit.Snippet] = true
 	}
-	return !p.json && p.texts[hit.Snippet.Text] && strings.Contains(string(hit.Type), ":")
+	return !p.json && p.texts[hit.Snippet] && strings.Contains(string(hit.Type), ":")
 }
 
 // begin prepares for the hits of the next session.
@@ -280,7 +280,7 @@ func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 	if orphaned {
 		mark = " · " + p.Paint(term.Yellow, orphanedMark)
 	}
-	p.Printf("  %s %s · %s%s\n    %s\n", p.Paint(term.Dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
+	p.Printf("  %s %s · %s%s\n    %s\n", p.Paint(term.Dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit))
 }
 
 // source is the role of a message, else the type of the event.
@@ -299,19 +299,19 @@ func roleOf(hit search.Hit) event.Role {
 	return m.Role
 }
 
-// marked is a snippet with its matches in colour.
-func (p *hitPrinter) marked(s search.Snippet) string {
+// marked is the snippet of a hit with its matches in colour.
+func (p *hitPrinter) marked(hit search.Hit) string {
 	var text strings.Builder
-	if s.Before {
+	if hit.Before {
 		text.WriteString("…")
 	}
 	at := 0
-	for _, m := range s.Matches {
-		text.WriteString(clean(s.Text[at:m.From]) + p.Paint(term.Red, clean(s.Text[m.From:m.To])))
-		at = m.To
+	for _, m := range hit.Matches {
+		text.WriteString(clean(hit.Snippet[at:m[0]]) + p.Paint(term.Red, clean(hit.Snippet[m[0]:m[1]])))
+		at = m[1]
 	}
-	text.WriteString(clean(s.Text[at:]))
-	if s.After {
+	text.WriteString(clean(hit.Snippet[at:]))
+	if hit.After {
 		text.WriteString("…")
 	}
 	return text.String()
@@ -344,12 +344,8 @@ type hitRow struct {
 }
 
 func newHitRow(hit search.Hit, title string, orphaned bool) hitRow {
-	f := hitRow{
+	return hitRow{
 		Session: hit.Session, Title: title, Seq: hit.Seq, Type: hit.Type, Role: roleOf(hit), Timestamp: hit.Timestamp, Orphaned: orphaned,
-		Text: hit.Snippet.Text, Before: hit.Snippet.Before, After: hit.Snippet.After,
+		Text: hit.Snippet, Before: hit.Before, After: hit.After, Matches: hit.Matches,
 	}
-	for _, m := range hit.Snippet.Matches {
-		f.Matches = append(f.Matches, [2]int{m.From, m.To})
-	}
-	return f
 }

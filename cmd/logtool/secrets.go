@@ -53,11 +53,11 @@ func (x *screening) options() eventlog.Options {
 	var policy secrets.Policy
 	switch x.action {
 	case secretsWarn:
-		policy = secrets.Warn(secrets.Default(), x.add)
+		policy = secrets.Policy{Scanner: secrets.Default(), Found: x.add}
 	case secretsMask:
-		policy = secrets.Mask(secrets.Default(), x.add)
+		policy = secrets.Policy{Scanner: secrets.Default(), Mask: true, Found: x.add}
 	case secretsRefuse:
-		policy = secrets.Refuse(secrets.Default())
+		policy = secrets.Policy{Scanner: secrets.Default(), Refuse: true}
 	default:
 		return eventlog.Options{}
 	}

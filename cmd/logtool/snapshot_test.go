@@ -14,7 +14,7 @@ import (
 
 // A snapshot covers the newest event, also while other writers append.
 func TestASnapshotWhileOthersAppend(t *testing.T) {
-	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{NoSync: true}))
 	defer func() { _ = log.Close() }()
 	say := func() {
 		if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("hello")); err != nil {

@@ -182,9 +182,9 @@ func (t target) inUse(found string) error {
 
 // fill runs f on a log in the partial target, without syncs: finish syncs.
 func (t target) fill(f func(*eventlog.Log) error) error {
-	var store eventlog.Store = jsonl.New(t.partial, jsonl.Options{Sync: jsonl.Never})
+	var store eventlog.Store = jsonl.New(t.partial, jsonl.Options{NoSync: true})
 	if t.kind == kindSQLite {
-		store = sqlite.New(t.partial, sqlite.Options{Sync: sqlite.Never})
+		store = sqlite.New(t.partial, sqlite.Options{NoSync: true})
 	}
 	log := eventlog.Open(store)
 	err := f(log)

@@ -15,7 +15,7 @@ import (
 
 // A session that is removed while the store is verified is no damage.
 func TestVerifyWhileASessionIsRemoved(t *testing.T) {
-	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{NoSync: true}))
 	defer func() { _ = log.Close() }()
 	for _, session := range []string{"a", "b"} {
 		if _, err := log.Append(t.Context(), session, eventlog.Any(), event.UserMessage("hello")); err != nil {

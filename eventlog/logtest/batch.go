@@ -37,7 +37,7 @@ var batchCases = []testCase{
 		Name:        "rejected first append",
 		Explanation: "A rejected append does not create its session.",
 		Run: func(t *env) {
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("missing"), suite.Note(2))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("missing"), suite.Note(2))
 			t.WantMissing(t.Main(), "a")
 			t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
 			t.WantEqual("events", 1, len(t.Lines(t.Main(), "a")))
@@ -64,7 +64,7 @@ func testBatchEach(t *env) {
 	t.Must(err)
 	t.WantEqual("head of the retry", head, again)
 	_, err = l.AppendEach(ctx, "a", eventlog.At(head), suite.Notes(2), []event.Event{suite.Note(3), suite.Result("missing")})
-	t.WantErr(event.ErrInvalidResult, err)
+	t.WantErr(event.OrphanResult, err)
 	var more []int
 	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 		more = append(more, e.More())
@@ -79,7 +79,7 @@ func testBatchRefused(t *env) {
 	for at := range 5 {
 		batch := suite.Notes(5)
 		batch[at] = suite.Result("missing")
-		t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
+		t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), batch...)
 		batch = suite.Notes(5)
 		batch[at].Data = []byte(`{"a":1,"a":2}`)
 		t.WantAppendError(event.ErrInvalidData, l, "a", eventlog.At(t.Head(l, "a")), batch...)
@@ -91,8 +91,8 @@ func testBatchRolledBack(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Calls("kept"))
 	call := suite.Calls("c1")
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("missing"))
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("missing"))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), call)
 	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.Result("kept"))

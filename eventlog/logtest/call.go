@@ -14,8 +14,8 @@ var callCases = []testCase{
 		Explanation: "A tool result is accepted only for a pending call.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.User("go"), suite.Calls("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
-			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
+			t.WantAppendError(event.OrphanResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
@@ -24,9 +24,9 @@ var callCases = []testCase{
 		Explanation: "A call has one result. A second result is rejected, also after a reopen and within one append.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
-			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
+			t.WantAppendError(event.OrphanResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
@@ -41,7 +41,7 @@ var callCases = []testCase{
 			taken := suite.Note(2)
 			taken.ID = last.ID
 			t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c2"), taken)
-			t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
@@ -51,7 +51,7 @@ var callCases = []testCase{
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Interrupted("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
@@ -71,7 +71,7 @@ var callCases = []testCase{
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Notes(4000)...)
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
@@ -81,9 +81,9 @@ var callCases = []testCase{
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
@@ -94,19 +94,19 @@ var callCases = []testCase{
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c0"))
-			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
 		Name:        "same id twice",
 		Explanation: "An id that repeats within a message is rejected. An id that repeats while its call is pending stays pending, and one result ends it.",
 		Run: func(t *env) {
-			t.WantAppendError(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
+			t.WantAppendError(event.Rule("duplicate_call"), t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Calls("c1"), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
 		},
 	},
@@ -157,7 +157,7 @@ func testCallHundred(t *env) {
 		}
 		t.Append(l, "a", eventlog.Any(), suite.Result(ids[i*37%100]))
 	}
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
 	t.WantEqual("events", 101, len(t.Lines(l, "a")))
 	t.WantVerified(l, "a")
 }
@@ -175,14 +175,14 @@ var openWords = map[event.Type]string{
 func testOpenWords(t *env) {
 	n := 0
 	for typ, data := range openWords {
-		t.WantAppendError(event.ErrUnknownWord, t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, data))
+		t.WantAppendError(event.Rule("unknown_word"), t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, data))
 		t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(typ, data))
 		n++
 	}
 	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		for _, e := range t.Read(l, "a", eventlog.All()) {
 			t.WantEqual("data", openWords[e.Type], string(e.Data))
-			t.WantEqual("mark", []string{"unknown_word"}, e.Broken())
+			t.WantEqual("mark", []event.Rule{"unknown_word"}, e.Broken())
 		}
 		t.WantEqual("events", int64(n), t.Head(l, "a").Seq)
 		t.WantVerified(l, "a")
@@ -206,5 +206,5 @@ func testCallLenient(t *env) {
 	value, _ = got[0].MetadataValue("origin")
 	t.WantEqual("the other metadata", `{"line":7.0}`, string(value))
 	t.WantVerified(t.Main(), "a")
-	t.WantAppendError(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
+	t.WantAppendError(event.Rule("unknown_role"), t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
 }

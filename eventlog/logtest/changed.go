@@ -67,9 +67,9 @@ func dataChanges() []dataChange {
 		{"broken JSON", event.UserMessage("hello"), `hello`, `hel"o`, event.ErrInvalidData},
 		{"invalid UTF-8", event.UserMessage("hello"), "hello", "h\xffllo", event.ErrInvalidData},
 		{"a role of another kind", event.UserMessage("hello"), `"user"`, `123456`, event.ErrInvalidPayload},
-		{"an unknown role", event.UserMessage("hello"), `"user"`, `"usar"`, event.ErrInvalidRole},
-		{"a tool message without a result", event.UserMessage("hello"), `"user"`, `"tool"`, event.ErrInvalidResult},
-		{"a result of no call", result, `"open"`, `"none"`, event.ErrInvalidResult},
+		{"an unknown role", event.UserMessage("hello"), `"user"`, `"usar"`, event.Rule("unknown_role")},
+		{"a tool message without a result", event.UserMessage("hello"), `"user"`, `"tool"`, event.OrphanResult},
+		{"a result of no call", result, `"open"`, `"none"`, event.OrphanResult},
 		{"a move past the head", move(1), `1`, `9`, event.ErrInvalidTree},
 		{"a move to no number", move(1), `1`, `x`, event.ErrInvalidData},
 		{"another text", event.UserMessage("hello"), `hello`, `h\"lo`, nil},
@@ -140,11 +140,11 @@ func (t *env) wantChangeStored(c *dataChange, changed jsontext.Value) {
 	answer := func(id string) event.Event { return event.ToolOutput(id, "f", []byte("done"), false) }
 	switch c.name {
 	case "another call":
-		t.WantAppendError(event.ErrInvalidResult, t.Main(), c.name, eventlog.Any(), answer("call-1"))
+		t.WantAppendError(event.OrphanResult, t.Main(), c.name, eventlog.Any(), answer("call-1"))
 		t.Append(t.Main(), c.name, eventlog.Any(), answer("call-2"))
 	case "another move, with a space":
 		t.WantEqual("target", int64(1), facts.To)
-		t.WantAppendError(event.ErrInvalidResult, t.Main(), c.name, eventlog.Any(), answer("open"))
+		t.WantAppendError(event.OrphanResult, t.Main(), c.name, eventlog.Any(), answer("open"))
 	}
 }
 

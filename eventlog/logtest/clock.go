@@ -52,7 +52,7 @@ func (t *env) clock(session string, now func() time.Time) {
 
 func (t *env) wantClockError(err error) {
 	t.Helper()
-	if err != nil && !errors.Is(err, event.ErrInvalidTimestamp) {
+	if err != nil && !errors.Is(err, event.Rule("timestamp")) {
 		t.Errorf("got error %v, want ErrInvalidTimestamp or none", err)
 	}
 }

@@ -66,7 +66,7 @@ func (w *Witness) checkRanges(t testing.TB, l *eventlog.Log, f *Findings) {
 		w.wantComplete(t, f, w.read(t, l, f.Session, eventlog.Between(0, seq)), first, seq)
 		w.wantComplete(t, f, reversed(w.read(t, l, f.Session, eventlog.Between(seq, 0).Backward())), seq, last)
 		w.wantComplete(t, f, reversed(w.read(t, l, f.Session, eventlog.Between(0, seq).Backward())), first, seq)
-		until := w.read(t, l, f.Session, eventlog.Until(written[seq-first].ID))
+		until := w.read(t, l, f.Session, eventlog.All().Until(written[seq-first].ID))
 		if until.Err == nil && (len(until.Seqs) == 0 || until.Seqs[len(until.Seqs)-1] != seq) {
 			t.Errorf("reading until the id of seq %d returns %v", seq, until.Seqs)
 		}

@@ -123,7 +123,7 @@ func (t *env) badJSON(bad string) {
 	t.Helper()
 	t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))
 	t.WantAppendError(event.ErrInvalid, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, bad))
-	t.WantAppendError(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, `{"k":`+bad+`}`))
+	t.WantAppendError(event.Rule("metadata"), t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, `{"k":`+bad+`}`))
 	t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent("test:note", bad))
 }
 
@@ -133,7 +133,7 @@ func testJSONMalformed(t *env) {
 		t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))
 	}
 	for _, bad := range []string{"1", "[]", "null", `"a"`, "{", "{} {}"} {
-		t.WantAppendError(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, bad))
+		t.WantAppendError(event.Rule("metadata"), t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, bad))
 	}
 }
 
@@ -155,7 +155,7 @@ func testJSONShapes(t *env) {
 	} {
 		t.WantAppendError(event.ErrInvalid, t.Main(), "a", eventlog.Any(), bad)
 	}
-	t.WantAppendError(event.ErrInvalidRole, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"robot","parts":[]}`))
+	t.WantAppendError(event.Rule("unknown_role"), t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"robot","parts":[]}`))
 	t.WantAppendError(event.ErrInvalidPayload, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `[]`))
-	t.WantAppendError(event.ErrInvalidMessage, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`))
+	t.WantAppendError(event.Rule("empty_message"), t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`))
 }

@@ -50,7 +50,11 @@ func groups() []group {
 }
 
 // Run tests every promise of a log as a subtest of t. open is called for each subtest.
-func Run(t *testing.T, open storetest.Opener) { suite.RunGroups(t, open, groups(), newEnv) }
+func Run(t *testing.T, open storetest.Opener) { runGroups(t, open, groups()) }
+
+func runGroups(t *testing.T, open storetest.Opener, of []group) {
+	suite.RunGroups(t, func(t testing.TB) suite.Harness { return suite.Harness(open(t)) }, of, newEnv)
+}
 
 type (
 	testCase = suite.Case[*env]

@@ -94,7 +94,7 @@ func modelError(before error, lineage []*modelEvent, e *modelEvent) error {
 	pending := modelPending(lineage)
 	for _, id := range e.results {
 		if !pending[id] {
-			return event.ErrInvalidResult
+			return event.OrphanResult
 		}
 	}
 	return nil

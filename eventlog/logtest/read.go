@@ -27,7 +27,7 @@ var readCases = []testCase{
 		Explanation: "Until with a missing id reads everything and ends with ErrEventNotFound.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 3)
-			for _, r := range []eventlog.Range{eventlog.Until(event.NewID()), eventlog.Until(event.NewID()).Backward()} {
+			for _, r := range []eventlog.Range{eventlog.All().Until(event.NewID()), eventlog.All().Until(event.NewID()).Backward()} {
 				events, err := suite.Collect(t.Main().Read(t.Ctx, "a", r))
 				t.WantErr(eventlog.ErrEventNotFound, err)
 				t.WantEqual("events", 3, len(events))
@@ -55,7 +55,7 @@ func testReadMissing(t *env) {
 	l := t.Main()
 	t.Fill(l, "b", 2)
 	for _, r := range []eventlog.Range{eventlog.All(), eventlog.All().Backward(), eventlog.Last(3), eventlog.Last(0), eventlog.From(5),
-		eventlog.Between(1, 2), eventlog.Until(event.NewID()), eventlog.All().Own(), eventlog.Last(2000)} {
+		eventlog.Between(1, 2), eventlog.All().Until(event.NewID()), eventlog.All().Own(), eventlog.Last(2000)} {
 		_, err := suite.Collect(l.Read(t.Ctx, "a", r))
 		t.WantErr(eventlog.ErrNotFound, err)
 	}
@@ -91,7 +91,7 @@ func testReadRanges(t *env) {
 			{"from", eventlog.From(from), between(from, n)},
 			{"between", eventlog.Between(from, to), between(from, to)},
 			{"last", eventlog.Last(int(to)), between(n-to+1, n)},
-			{"until", eventlog.Until(events[to-1].ID), between(1, to)},
+			{"until", eventlog.All().Until(events[to-1].ID), between(1, to)},
 		} {
 			t.WantEqual(s.name, s.want, suite.SeqsOf(t.Read(l, "a", s.r)))
 			if s.name == "until" {

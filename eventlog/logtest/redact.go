@@ -212,7 +212,7 @@ func testRedactKept(t *env) {
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1, 2, 3}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
 	l = t.Reopen()
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
 	events := t.Read(l, "a", eventlog.All())
 	t.WantEqual("kept of the calls", `{"role":"assistant","calls":["c1","c2"]}`, string(events[0].Kept()))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -76,7 +77,7 @@ func testRemoveDamaged(t *env) {
 		l = t.Damage("a", onLine(at, flipByte))
 		t.WantErr(eventlog.ErrInUse, erase.Remove(t.Ctx, l, "a"))
 		l = t.Damage("f", onLine(0, flipByte))
-		t.WantErr(eventlog.ErrLineage, erase.Remove(t.Ctx, l, "a"))
+		t.WantErr(engine.ErrLineage, erase.Remove(t.Ctx, l, "a"))
 		t.Must(erase.Remove(t.Ctx, l, "a", erase.RemoveOptions{DespiteUnreadable: true}))
 		t.WantMissing(l, "a")
 		t.Must(erase.Remove(t.Ctx, l, "f"))

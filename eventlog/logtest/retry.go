@@ -69,12 +69,12 @@ func testRetrySyncs(t *env) {
 	l := t.LogOver(s)
 	events := suite.Notes(2)
 	want := t.Append(l, "a", eventlog.New(), events...)
-	for _, x := range []eventlog.Expect{eventlog.New(), eventlog.Any(), eventlog.AnyAfter(event.Head{})} {
+	for _, x := range []eventlog.Expect{eventlog.New(), eventlog.Any(), eventlog.Any().After(event.Head{})} {
 		t.WantEqual("head", want, t.Append(l, "a", x, events...))
 	}
 	synced := []string{"a", "a", "a"}
 	t.Append(l, "f", eventlog.New(), t.ForkAt("a", 2))
-	o, ok := eventlog.As[eventlog.Ordered](t.Store())
+	o, ok := eventlog.As[eventlog.Syncer](t.Store())
 	ordered := ok && o.OrdersAppends()
 	if !ordered {
 		synced = append(synced, "a")
@@ -150,7 +150,7 @@ func testRetryUnknown(t *env, f suite.Fault) {
 func retryOf(x eventlog.Expect, err error) eventlog.Expect {
 	var unknown *eventlog.UnknownOutcomeError
 	if x == eventlog.Any() && errors.As(err, &unknown) {
-		return eventlog.AnyAfter(unknown.Head)
+		return eventlog.Any().After(unknown.Head)
 	}
 	return x
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mint"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -38,7 +39,7 @@ func WriteSample(t testing.TB, s eventlog.Store) {
 		now = now.Add(1_000_000_007)
 		return now
 	}
-	w := sampler{TB: t, store: s, mint: event.Minter{Now: clock, Random: rand.NewChaCha8([32]byte{1})}}
+	w := sampler{TB: t, store: s, mint: mint.Minter{Now: clock, Random: rand.NewChaCha8([32]byte{1})}}
 	w.log = eventlog.Open(s, eventlog.Options{Now: clock, Random: rand.NewChaCha8([32]byte{2}), SpillOver: sampleSpill})
 	w.main()
 	w.fork()
@@ -52,7 +53,7 @@ type sampler struct {
 	testing.TB
 	store eventlog.Store
 	log   *eventlog.Log
-	mint  event.Minter
+	mint  mint.Minter
 }
 
 // add appends events. The ids are the same in every run.

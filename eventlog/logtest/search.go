@@ -148,11 +148,11 @@ func (t *env) checkHit(q search.Query, hit search.Hit) {
 	t.Helper()
 	terms, err := q.Terms()
 	t.Must(err)
-	if len(hit.Snippet.Matches) == 0 {
+	if len(hit.Matches) == 0 {
 		t.Errorf("search %q: %s:%d marks no match", q.Text, hit.Session, hit.Seq)
 	}
-	for _, m := range hit.Snippet.Matches {
-		text := searchtext.Fold(hit.Snippet.Text[m.From:m.To])
+	for _, m := range hit.Matches {
+		text := searchtext.Fold(hit.Snippet[m[0]:m[1]])
 		if !slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, term) }) {
 			t.Errorf("search %q: %s:%d marks %q", q.Text, hit.Session, hit.Seq, text)
 		}

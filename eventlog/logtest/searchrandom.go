@@ -111,7 +111,7 @@ func (t *env) naiveTexts(l *eventlog.Log) (texts []naiveText) {
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)
 	slices.SortFunc(infos, func(a, b eventlog.SessionInfo) int {
-		return eventlog.ByActivity(eventlog.Activity{Session: a.ID, Last: a.Last.Timestamp}, eventlog.Activity{Session: b.ID, Last: b.Last.Timestamp})
+		return searchtext.ByActivity(searchtext.Activity{Session: a.ID, Last: a.Last.Timestamp}, searchtext.Activity{Session: b.ID, Last: b.Last.Timestamp})
 	})
 	for _, info := range infos {
 		for _, e := range t.Read(l, info.ID, eventlog.All().Backward()) {

@@ -24,7 +24,7 @@ var treeCases = []testCase{
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.HeadMove(1))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
@@ -71,7 +71,7 @@ var treeCases = []testCase{
 			t.Append(t.Main(), "f", eventlog.New(), t.ForkAt("p", 1))
 			t.Append(t.Main(), "f", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Reopen(), "p", eventlog.Any(), suite.Result("c1"))
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "f", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.OrphanResult, t.Main(), "f", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 }
@@ -96,12 +96,12 @@ func testTreeCall(t *env) {
 	t.Append(l, "a", eventlog.New(), suite.User("go"))
 	t.Append(l, "a", eventlog.Any(), suite.Calls("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.HeadMove(1))
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	l = t.Reopen()
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.HeadMove(2))
 	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.OrphanResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.WantVerified(l, "a")
 }
 

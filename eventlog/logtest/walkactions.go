@@ -80,7 +80,7 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 	case 2, 3:
 		req.expect = eventlog.At(s.head)
 	case 4:
-		req.expect = eventlog.AnyAfter(s.head)
+		req.expect = eventlog.Any().After(s.head)
 	case 5:
 		if req.expect = eventlog.New(); len(s.own) > 0 {
 			req.want = eventlog.ErrConflict
@@ -146,7 +146,7 @@ func (w *walk) retry(s *modelSession) {
 	x := eventlog.At(try.before)
 	switch w.drawBelow(3, "expect") {
 	case 1:
-		x = eventlog.AnyAfter(try.before)
+		x = eventlog.Any().After(try.before)
 	case 2:
 		if s.head.Seq-try.before.Seq < 32 { // Any compares recent ids only
 			x = eventlog.Any()

@@ -96,10 +96,10 @@ func (w *walk) until(s *modelSession, e *modelEvent) {
 	w.Helper()
 	lineage := s.lineage()
 	at := slices.Index(lineage, e)
-	w.WantEqual(s.id+" until", renderModel(lineage[:at+1]), renderEvents(w.Read(w.log(), s.id, eventlog.Until(e.ID))))
+	w.WantEqual(s.id+" until", renderModel(lineage[:at+1]), renderEvents(w.Read(w.log(), s.id, eventlog.All().Until(e.ID))))
 	back := slices.Clone(lineage[at:])
 	slices.Reverse(back)
-	w.WantEqual(s.id+" back until", renderModel(back), renderEvents(w.Read(w.log(), s.id, eventlog.Until(e.ID).Backward())))
-	_, err := suite.Collect(w.log().Read(w.Ctx, s.id, eventlog.Until(ulid.ULID{1})))
+	w.WantEqual(s.id+" back until", renderModel(back), renderEvents(w.Read(w.log(), s.id, eventlog.All().Until(e.ID).Backward())))
+	_, err := suite.Collect(w.log().Read(w.Ctx, s.id, eventlog.All().Until(ulid.ULID{1})))
 	w.WantErr(eventlog.ErrEventNotFound, err)
 }

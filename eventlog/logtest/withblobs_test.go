@@ -10,7 +10,6 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/sqlite"
@@ -38,7 +37,7 @@ func TestWithBlobsOfFiles(t *testing.T) {
 			some = append(some, g)
 		}
 	}
-	suite.RunGroups(t, sqliteAndJSONL, some, newEnv)
+	runGroups(t, sqliteAndJSONL, some)
 }
 
 // A redaction removes the leftovers of interrupted writes from both stores: they may contain

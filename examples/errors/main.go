@@ -39,7 +39,7 @@ func add(ctx context.Context, l *eventlog.Log, session string, e event.Event) st
 			return fmt.Sprintf("run logtool store repair %s: %v", corrupt.Session, err)
 		case errors.Is(err, eventlog.ErrConflict):
 			return "the id of the event belongs to another event"
-		case errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrLineage):
+		case errors.Is(err, eventlog.ErrNotFound):
 			return "restore the parent of this fork"
 		case errors.Is(err, event.ErrInvalidSession):
 			return "choose another session id"

@@ -76,7 +76,7 @@ func (b *importer) user(e *event.Event, m event.Message) error {
 // close gives each call without a result an interrupted one.
 func (b *importer) close() error {
 	for id, x := range b.calls {
-		b.result(x.done, x, event.InterruptedResult(id, x.name()))
+		b.result(x.done, x, event.Part{Type: event.ToolResultPart, CallID: id, Name: x.name(), IsError: true, Interrupted: true})
 	}
 	clear(b.calls)
 	return nil

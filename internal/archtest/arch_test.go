@@ -37,7 +37,8 @@ var unsafeRooms = []string{"interop/internal/document"} // the offset of a value
 // table is the policy: arrows point down only. The table may have a row before
 // its package does.
 var table = map[string]room{
-	"event":                  {rooms: []string{"internal/line", "internal/mark", "internal/rawjson", "internal/sealed"}, modules: given},
+	"event":                  {rooms: []string{"internal/line", "internal/mark", "internal/mint", "internal/rawjson", "internal/sealed"}, modules: given},
+	"internal/mint":          {modules: given},
 	"internal/mark":          {},
 	"internal/sealed":        {rooms: []string{"internal/line"}},
 	"internal/searchtext":    {rooms: []string{"event", "internal/rawjson"}, modules: given},
@@ -48,11 +49,12 @@ var table = map[string]room{
 	"internal/rawjson":       {modules: given},
 
 	"eventlog": {
-		rooms: []string{"event", "internal/backward", "internal/line", "internal/mark", "internal/rawjson", "internal/sealed", "internal/engine", "internal/regular"}, modules: given,
+		rooms: []string{"event", "internal/backward", "internal/line", "internal/mark", "internal/mint", "internal/rawjson", "internal/sealed", "internal/engine", "internal/regular"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
-	"internal/engine": {rooms: []string{"event"}},
-	"prices":          {rooms: []string{"event"}, modules: given},
+	"internal/engine":   {rooms: []string{"event"}},
+	"internal/relation": {rooms: []string{"event"}, modules: given},
+	"prices":            {rooms: []string{"event"}, modules: given},
 	"search": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson", "internal/searchtext"}, modules: given,
 		tests: []string{"internal/suite"},
@@ -128,10 +130,10 @@ var table = map[string]room{
 	"internal/lease":  {rooms: []string{"eventlog", "internal/flock", "internal/regular"}, modules: []string{"golang.org/x/sys"}},
 	"internal/pages":  {rooms: []string{"event"}},
 	"internal/notify": {rooms: []string{"eventlog"}, modules: []string{"golang.org/x/sys"}},
-	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify"}, modules: given},
+	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify", "internal/relation"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "internal/testsize", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
-		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/searchtext", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/engine", "internal/mint", "internal/searchtext", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
 	},
 	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {rooms: []string{"internal/line"}},
@@ -141,17 +143,17 @@ var table = map[string]room{
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/searchtext", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/postgres": {
-		rooms:   []string{"event", "eventlog", "internal/notify", "internal/pages"},
+		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/pages", "internal/relation"},
 		modules: append([]string{"github.com/jackc/pgx/v5"}, given...),
 		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
 	"store/jetstream": {
-		rooms:   []string{"event", "eventlog", "internal/notify"},
+		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/relation"},
 		modules: append([]string{"github.com/nats-io/nats.go"}, given...),
 		tests:   []string{"internal/natstest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
 	},
@@ -161,7 +163,7 @@ var table = map[string]room{
 	"internal/tcpproxy":            {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog/stats", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"runlog", "search", "upkeep/...", "secrets"}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog/stats", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"internal/searchtext", "runlog", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),

@@ -12,7 +12,7 @@ import (
 )
 
 // tableName matches `package.Name` in the first column of a table.
-var tableName = regexp.MustCompile("`([a-z]+\\.(?:Err[A-Z]\\w*|[A-Z]\\w*Error|Error|Hibernated))`")
+var tableName = regexp.MustCompile("`([a-z]+\\.(?:Err[A-Z]\\w*|[A-Z]\\w*Error|Error|Rule|Hibernated))`")
 
 // Every exported error of a package for users has a row in a table of docs/GUIDE.md,
 // and every error in these tables exists.
@@ -46,7 +46,7 @@ func TestGuideListsTheErrors(t *testing.T) {
 	}
 }
 
-// exportedErrors returns the Err… variables and the error types of all packages for
+// exportedErrors returns the Err… variables, the Err… constants and the error types of all packages for
 // users, as package.Name.
 func exportedErrors(t *testing.T, root string) (names []string) {
 	eachUserFile(t, root, func(file *ast.File) { names = append(names, errorsOf(file)...) })
@@ -63,7 +63,7 @@ func errorsOf(file *ast.File) (names []string) {
 			}
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				if v, ok := s.(*ast.ValueSpec); ok && d.Tok == token.VAR && strings.HasPrefix(v.Names[0].Name, "Err") {
+				if v, ok := s.(*ast.ValueSpec); ok && (d.Tok == token.VAR || d.Tok == token.CONST) && strings.HasPrefix(v.Names[0].Name, "Err") {
 					add(v.Names[0].Name)
 				}
 			}

@@ -11,13 +11,12 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
 const (
-	never  = jsonl.Never
-	always = jsonl.Always
+	never  = true
+	always = false
 )
 
 // workers is how many goroutines append concurrently to many sessions.

@@ -86,15 +86,15 @@ func (b *bench) name() string {
 func sessionName(n int) string { return "session-" + strconv.Itoa(n) }
 
 // jsonl opens a log in a new folder.
-func (b *bench) jsonl(sync jsonl.SyncPolicy) (log *eventlog.Log, dir string) {
+func (b *bench) jsonl(noSync bool) (log *eventlog.Log, dir string) {
 	dir = b.path("")
-	return b.open(jsonl.New(dir, jsonl.Options{Sync: sync})), dir
+	return b.open(jsonl.New(dir, jsonl.Options{NoSync: noSync})), dir
 }
 
 // sqlite opens a log in a new database.
-func (b *bench) sqlite(sync sqlite.SyncPolicy) (log *eventlog.Log, path string) {
+func (b *bench) sqlite(noSync bool) (log *eventlog.Log, path string) {
 	path = b.path(".db")
-	return b.open(sqlite.New(path, sqlite.Options{Sync: sync})), path
+	return b.open(sqlite.New(path, sqlite.Options{NoSync: noSync})), path
 }
 
 func (b *bench) open(store eventlog.Store) *eventlog.Log {

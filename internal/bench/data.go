@@ -179,7 +179,7 @@ func (b *bench) longSQLite(ctx context.Context) (*history, error) {
 		if err != nil {
 			return nil, err
 		}
-		log = b.open(sqlite.New(path, sqlite.Options{Sync: unsynced}))
+		log = b.open(sqlite.New(path, sqlite.Options{NoSync: unsynced}))
 		b.shared.sqlite = &history{log: log, file: path}
 	}
 	return b.shared.sqlite, nil

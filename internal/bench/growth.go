@@ -49,7 +49,7 @@ var growthTrials = []trial{
 		}},
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
 			dir := b.path("")
-			return resultCold(ctx, b, func() eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: never}) })
+			return resultCold(ctx, b, func() eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: never}) })
 		},
 	},
 	{
@@ -62,7 +62,7 @@ var growthTrials = []trial{
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
 			path := b.path(".db")
 			return resultCold(ctx, b, func() eventlog.Store {
-				return sqlite.New(path, sqlite.Options{Sync: unsynced})
+				return sqlite.New(path, sqlite.Options{NoSync: unsynced})
 			})
 		},
 	},

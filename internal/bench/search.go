@@ -207,7 +207,7 @@ func (s *searchable) ours(word string, limit int) side {
 
 func countHits(ctx context.Context, log *eventlog.Log, q search.Query) (n int, err error) {
 	for hit, err := range search.Events(ctx, log, q) {
-		if err != nil || len(hit.Snippet.Matches) == 0 {
+		if err != nil || len(hit.Matches) == 0 {
 			return n, errors.Join(err, fmt.Errorf("hit %d of session %s", hit.Seq, hit.Session))
 		}
 		n++

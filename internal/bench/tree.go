@@ -11,8 +11,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
 )
 
 // treeStores are the stores for forks and resumes, with default options.
@@ -20,8 +18,8 @@ var treeStores = []struct {
 	name string
 	open func(b *bench) *eventlog.Log
 }{
-	{"jsonl", func(b *bench) *eventlog.Log { log, _ := b.jsonl(jsonl.Options{}.Sync); return log }},
-	{"sqlite", func(b *bench) *eventlog.Log { log, _ := b.sqlite(sqlite.Options{}.Sync); return log }},
+	{"jsonl", func(b *bench) *eventlog.Log { log, _ := b.jsonl(always); return log }},
+	{"sqlite", func(b *bench) *eventlog.Log { log, _ := b.sqlite(synced); return log }},
 }
 
 var treeTrials = func() (trials []trial) {

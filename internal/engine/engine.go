@@ -28,16 +28,12 @@ const (
 
 // Engine is the part of a Log that other rooms need.
 type Engine interface {
-	// MaxAppend bounds the bytes of the lines of one append to the log's store. It is at
-	// most the constant MaxAppend.
-	MaxAppend(ctx context.Context) (int, error)
+	// Settings returns the settings of the log. It may ask the server of the store.
+	Settings(ctx context.Context) (Settings, error)
 
 	// Usable returns ErrClosed for a closed or nil log, event.ErrNilArgument for a nil
 	// ctx, the error of an ended ctx, and event.ErrInvalidSession for a malformed id.
-	Usable(ctx context.Context, session string) error
-
-	// Ready is Usable for a call without a session.
-	Ready(ctx context.Context) error
+	Usable(ctx context.Context, sessions ...string) error
 
 	// Locked runs fn under the store lock. The context of fn ends if the lock is lost;
 	// then the error is eventlog.ErrLockLost. Methods of the log that get the context of
@@ -57,34 +53,36 @@ type Engine interface {
 	// forgets its memory of the session, and watchers read the store.
 	Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error
 
-	// Rewrite appends note to a session and replaces lines of it, as one operation.
-	// There may be no lines. A retry after an unknown outcome finds note by its id.
-	Rewrite(ctx context.Context, session string, note event.Event, lines []event.Event) error
+	// Rewrite appends an event of note to a session and replaces lines of it, as one
+	// operation. There may be no lines. A retry after an unknown outcome finds the event by
+	// its id.
+	Rewrite(ctx context.Context, session string, note event.Payload, lines []event.Event) error
 
 	// PutBlob is Log.PutBlob without Options.BodyHook, for bodies whose digest is fixed.
 	PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error)
-
-	// Spills reports whether the log spills the event's data to a blob.
-	Spills(e *event.Event) bool
 
 	// Fetch reads the data of a spilled event, without upcasts. If the event was
 	// redacted after it was read, e becomes the redacted event.
 	Fetch(ctx context.Context, e *event.Event) error
 
-	// ErasedSince reports whether e was redacted after it was read, so that its blob is
-	// missing. Then e becomes the redacted event.
-	ErasedSince(ctx context.Context, e *event.Event) bool
-
 	// CheckFork returns an error if the parent does not have the event that a fork
 	// names.
 	CheckFork(ctx context.Context, session string, f *event.Fork) error
+}
 
-	// Sync makes a session durable, if the store is a Syncer.
-	Sync(ctx context.Context, session string) error
+// Settings are settings of a log.
+type Settings struct {
+	// MaxAppend bounds the bytes of the lines of one append to the log's store. It is at
+	// most the constant MaxAppend.
+	MaxAppend int
+	// SpillOver is the largest data that the log does not spill to a blob. If it is negative,
+	// the log spills only what an append does not take.
+	SpillOver int
+	// Now is the clock of the log.
+	Now func() time.Time
+}
 
-	// Mint returns an event with an id and a time from the log's clock.
-	Mint(p event.Payload) event.Event
-
-	// Now returns the time of the log's clock.
-	Now() time.Time
+// Spills reports whether the log spills the event's data to a blob.
+func (s *Settings) Spills(e *event.Event) bool {
+	return s.SpillOver >= 0 && len(e.Data) > s.SpillOver && e.Type.Spillable()
 }

@@ -15,8 +15,8 @@ func Plain(dir string) eventlog.Store { return Backends["jsonl"](dir) }
 
 // Backends has an opener for each kind of store, for an empty folder.
 var Backends = map[string]func(dir string) eventlog.Store{
-	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: true}) },
 	"sqlite": func(dir string) eventlog.Store {
-		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{NoSync: true})
 	},
 }

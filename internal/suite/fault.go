@@ -112,6 +112,12 @@ func (w *CountingStore) Sync(ctx context.Context, session string) error {
 	return nil
 }
 
+// OrdersAppends implements eventlog.Syncer, as the store under it does.
+func (w *CountingStore) OrdersAppends() bool {
+	s, ok := eventlog.As[eventlog.Syncer](w.Store)
+	return ok && s.OrdersAppends()
+}
+
 // LimitedStore is a store that takes no append over Max bytes.
 type LimitedStore struct {
 	eventlog.Store

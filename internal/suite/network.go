@@ -72,7 +72,7 @@ func UntilStored(ctx context.Context, log *eventlog.Log, session string, e event
 		case err == nil:
 			return nil
 		case errors.As(err, &unknown):
-			expect = eventlog.AnyAfter(unknown.Head)
+			expect = eventlog.Any().After(unknown.Head)
 		case !errors.Is(err, eventlog.ErrUnavailable):
 			return err
 		}

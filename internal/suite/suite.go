@@ -11,44 +11,19 @@ import (
 	"github.com/convlog/convlog/internal/testsize"
 )
 
-// Harness describes one empty store under test. Each promise gets a new one.
+// Harness is storetest.Harness: see there.
 type Harness struct {
-	// Open opens the store's data for reading and writing. The suite calls Open again
-	// after Close and expects the same data.
-	Open func() (eventlog.Store, error)
-	// OneHandle means that the data allows only one open handle at a time.
-	OneHandle bool
-	// OpenReadOnly opens the same data for reading while no other handle is open, also
-	// before the first write. It is nil if the store has no read-only mode.
+	Open         func() (eventlog.Store, error)
+	OneHandle    bool
 	OpenReadOnly func() (eventlog.Store, error)
-	// Path is the file or folder with the data. The names of other files of the store
-	// must be in the same folder and begin with the name of Path. The folder must have
-	// no other files. Path is empty if the store has no files.
-	Path string
-	// Holds returns the place in the data that contains text, or an empty string. It is
-	// for stores without files. No handle is open. If Holds is nil, the suite checks
-	// erasures through the log only.
-	Holds func(text string) (where string)
-	// Network breaks the connections of the stores that Open opens. It is nil if the store
-	// has no server.
-	Network Network
-	// OpenBeside opens the data of Open through connections that Network does not break. It
-	// is set if Network is.
-	OpenBeside func() (eventlog.Store, error)
-	// Latency is the time of a round trip to the server of the store. If it is not 0, tests
-	// with large numbers use smaller ones in every form, and waits are longer.
-	Latency time.Duration
-	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
-	// distant server.
-	Parallel bool
-	// Sample n makes the usual form check one promise in n, and the short form one in 4n. It is 0
-	// unless another test checks all promises of this store, or of another store that has the
-	// same code above it.
-	Sample int
-	// Damage edits the stored lines of a session, like a failing disk: edit receives the
-	// raw lines, including newlines, and returns the lines to store. No handle is open.
-	// Damage is nil if a test cannot edit the stored lines.
-	Damage func(session string, edit func(lines []string) []string) error
+	Path         string
+	Holds        func(text string) (where string)
+	Network      Network
+	OpenBeside   func() (eventlog.Store, error)
+	Latency      time.Duration
+	Parallel     bool
+	Sample       int
+	Damage       func(session string, edit func(lines []string) []string) error
 }
 
 // Opener returns the harness of a new, empty store. t ends with the promise's subtest.

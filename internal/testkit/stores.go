@@ -13,8 +13,8 @@ import (
 // Stores has an opener for each kind of store with files in a directory. The stores
 // never sync.
 var Stores = map[string]func(dir string) eventlog.Store{
-	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: true}) },
 	"sqlite": func(dir string) eventlog.Store {
-		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{NoSync: true})
 	},
 }

@@ -174,14 +174,14 @@ func (r *reader) until(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	events, err := collect(r.log.Read(ctx, shared, eventlog.Until(e.ID)))
+	events, err := collect(r.log.Read(ctx, shared, eventlog.All().Until(e.ID)))
 	if err != nil {
 		return err
 	}
 	if last := events[len(events)-1]; last.Hash() != e.Hash() || int64(len(events)) != e.Seq {
 		return fmt.Errorf("%d events up to seq %d, want %d", len(events), last.Seq, e.Seq)
 	}
-	if events, err = collect(r.log.Read(ctx, shared, eventlog.Until(e.ID).Backward())); err != nil {
+	if events, err = collect(r.log.Read(ctx, shared, eventlog.All().Until(e.ID).Backward())); err != nil {
 		return err
 	}
 	return r.checkReversed(events, e.Seq)

@@ -81,7 +81,7 @@ func (w *writer) do(ctx context.Context, s *step, again bool) (seq int64, err er
 func (w *writer) expect(ctx context.Context, s *step, again bool) (eventlog.Expect, error) {
 	switch {
 	case again:
-		return eventlog.AnyAfter(event.Head{}), nil
+		return eventlog.Any().After(event.Head{}), nil
 	case s.session == shared || s.anyHead:
 		return eventlog.Any(), nil
 	}
@@ -128,7 +128,7 @@ func (w *writer) redact(ctx context.Context, s *step) (int64, error) {
 }
 
 func (w *writer) find(ctx context.Context, session string, id ulid.ULID) (int64, error) {
-	for e, err := range w.log.Read(ctx, session, eventlog.Until(id).Backward()) {
+	for e, err := range w.log.Read(ctx, session, eventlog.All().Until(id).Backward()) {
 		if err != nil || e.ID == id {
 			return e.Seq, err
 		}

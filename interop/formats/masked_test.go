@@ -44,7 +44,7 @@ func TestMaskedImportsAreRecognized(t *testing.T) {
 				importtest.Verify(t, log)
 			}
 			masks := 0
-			mask := secrets.Mask(scanner, nil)
+			mask := secrets.Policy{Scanner: scanner, Mask: true}
 			store := memory.New()
 			again("masks twice", store, mask, mask)
 			for _, id := range importtest.Sessions(t, eventlog.Open(store)) {
@@ -67,7 +67,7 @@ func TestMaskedImportsAreRecognized(t *testing.T) {
 // Their data may differ: a compaction may have a masked message in the place of a
 // reference to it.
 func TestMaskedFilesGrow(t *testing.T) {
-	mask := secrets.Mask(wordScanner(t), nil)
+	mask := secrets.Policy{Scanner: wordScanner(t), Mask: true}
 	open := func() *eventlog.Log {
 		return eventlog.Open(memory.New(), eventlog.Options{Hook: mask.Event, BodyHook: mask.Body})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/searchtext"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
@@ -225,7 +226,7 @@ func (m *matching) clean(dir, text string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		for _, form := range search.Forms(text) {
+		for _, form := range searchtext.Forms(text) {
 			if at := bytes.Index(content, form); at >= 0 {
 				m.Errorf("%q is still in %s, at byte %d", text, path, at)
 			}

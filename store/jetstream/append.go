@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // Append implements eventlog.Store. An append is one message, a frame. The server stores it
@@ -54,7 +55,7 @@ func (s *Store) append(ctx context.Context, session string, expect event.Head, e
 		return err
 	}
 	if a.before.frame == nil {
-		a.relations = eventlog.RelationsOf(&events[0])
+		a.relations = relation.Of(&events[0])
 	}
 	return a.write(ctx)
 }

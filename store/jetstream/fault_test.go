@@ -264,14 +264,14 @@ func TestRolledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = suite.Collect(log.Store().Read(t.Context(), "s", eventlog.Span{From: 2}))
-	wantError(t, "read", eventlog.ErrRolledBack, err)
+	wantRolledBack(t, "read", err)
 	err = suite.UntilStored(t.Context(), log, "s", event.UserMessage("four"))
 	var lost *eventlog.RolledBackError
 	if !errors.As(err, &lost) || lost.Head != head {
 		t.Errorf("append: got error %v, want the lost head %v", err, head)
 	}
 	_, err = log.Head(t.Context(), "s")
-	wantError(t, "head", eventlog.ErrRolledBack, err)
+	wantRolledBack(t, "head", err)
 	suite.CheckEvents(t, openLog(t, options), "s", 2)
 }
 
@@ -282,4 +282,11 @@ func TestLeaseExpires(t *testing.T) {
 	servers, through, direct := proxied(t)
 	through.LeaseTime, direct.LeaseTime = time.Second, time.Second
 	suite.CheckLostLease(t, openLog(t, through).Store(), openLog(t, direct).Store(), servers.Nodes[0].Clients(), 1500*time.Millisecond)
+}
+
+func wantRolledBack(t *testing.T, what string, err error) {
+	t.Helper()
+	if _, ok := errors.AsType[*eventlog.RolledBackError](err); !ok {
+		t.Errorf("%s: got error %v, want a RolledBackError", what, err)
+	}
 }

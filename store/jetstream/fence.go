@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // Each stream has a fence: the last message of a subject. The holder of the exclusive
@@ -135,7 +136,7 @@ func (l *layout) checkBlobs(ctx context.Context, st *stream, uses []use) (fence 
 	if err != nil {
 		return 0, err
 	}
-	if eventlog.BlobsElsewhere(ctx) {
+	if engine.BlobsElsewhere(ctx) {
 		return f.at, nil
 	}
 	for _, u := range uses {

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // Related implements eventlog.Relater.
@@ -38,7 +41,7 @@ func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.
 
 // relationsOf are the names by which the relatives of a session are found.
 func (st *stream) relationsOf(ctx context.Context, session string) ([]string, error) {
-	names := []string{session, eventlog.UnknownRelation}
+	names := relation.To(session, ulid.ULID{})
 	if checkSession(session) != nil {
 		return names, nil
 	}
@@ -53,7 +56,7 @@ func (st *stream) relationsOf(ctx context.Context, session string) ([]string, er
 	case err != nil:
 		return nil, err
 	}
-	return append(names, eventlog.BirthName(first.ID)), nil
+	return relation.To(session, first.ID), nil
 }
 
 // relatedTo lists the sessions of a shard with a mark of one of the names.
@@ -75,7 +78,7 @@ func (st *stream) relatedTo(ctx context.Context, names []string) (sessions []str
 
 // related reports whether a session with that first event has one of the relations.
 func related(first *event.Event, names []string) bool {
-	return slices.ContainsFunc(eventlog.RelationsOf(first), func(name string) bool { return slices.Contains(names, name) })
+	return slices.ContainsFunc(relation.Of(first), func(name string) bool { return slices.Contains(names, name) })
 }
 
 // BlobUsers implements eventlog.BlobIndex.

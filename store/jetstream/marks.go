@@ -18,7 +18,7 @@ import (
 )
 
 // Marks are messages in the shard of a session, by which other calls find the session or its
-// events without reading it. A mark of a relation says that eventlog.RelationsOf the first
+// events without reading it. A mark of a relation says that relation.Of the first
 // event may have a name. It is stored before the first event, and may be left by a write that
 // failed. A mark of a blob says which events list it. It is stored in the batch of the events,
 // so it is true until a redaction or a removal erases it.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // remark finds the marks that become untrue when the events replace their old lines. The new
@@ -29,7 +29,7 @@ func (r *rewriting) relate(ctx context.Context, first *event.Event) error {
 	if err != nil {
 		return err
 	}
-	r.relations = eventlog.RelationsOf(first)
+	r.relations = relation.Of(first)
 	var subjects []string
 	for _, name := range r.relations {
 		subjects = append(subjects, r.stream.related(name, encodeName(r.session)))

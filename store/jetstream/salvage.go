@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // Fragments implements eventlog.Salvager. Every line of every message is a fragment, and
@@ -247,7 +248,7 @@ func (r *rewriting) storeAll(ctx context.Context, events iter.Seq2[event.Event, 
 			return nil, err
 		}
 		if closing.start.first == 0 {
-			closing.start.first, r.relations = e.Seq, eventlog.RelationsOf(&e)
+			closing.start.first, r.relations = e.Seq, relation.Of(&e)
 		}
 		r.uses = append(r.uses, usesOf([]event.Event{e})...)
 		closing.first, closing.hash = e.Seq+1, e.Hash()

@@ -16,15 +16,15 @@ const runningUpload = time.Hour
 
 // Sweep implements eventlog.Sweeper. A leftover is an interrupted upload of a blob, or
 // the lease of a store that died or was cut off.
-func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
-	return func(yield func(eventlog.Leftover, error) bool) {
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.FilePlace, error] {
+	return func(yield func(eventlog.FilePlace, error) bool) {
 		if err := s.sweep(ctx, remove, yield); err != nil && !errors.Is(err, errStop) {
-			yield(eventlog.Leftover{}, fmt.Errorf("sweep: %w", err))
+			yield(eventlog.FilePlace{}, fmt.Errorf("sweep: %w", err))
 		}
 	}
 }
 
-func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
+func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.FilePlace, error) bool) error {
 	open := s.reading
 	if remove {
 		open = s.writable
@@ -48,7 +48,7 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 				return err
 			}
 		}
-		if !yield(eventlog.Leftover{Path: l.blobs.placeOf(subject), Bytes: size}, nil) {
+		if !yield(eventlog.FilePlace{Path: l.blobs.placeOf(subject), Bytes: size}, nil) {
 			return errStop
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 				return s.failure(err)
 			}
 		}
-		if !yield(eventlog.Leftover{Path: l.control.placeOf(m.subject), Bytes: int64(len(m.body))}, nil) {
+		if !yield(eventlog.FilePlace{Path: l.control.placeOf(m.subject), Bytes: int64(len(m.body))}, nil) {
 			return errStop
 		}
 	}

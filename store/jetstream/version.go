@@ -81,3 +81,6 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 	}
 	return wrap(fmt.Sprintf("sync session %q", session), err)
 }
+
+// OrdersAppends implements eventlog.Syncer: each session is synced by itself.
+func (s *Store) OrdersAppends() bool { return false }

@@ -180,7 +180,7 @@ func (h *handle) limitUnsynced() error {
 // syncAppend syncs the file if durable is true or the policy is Always. Otherwise it
 // registers the session to be synced later.
 func (h *handle) syncAppend(durable bool) error {
-	if !durable && h.store.opts.Sync != Always {
+	if !durable && (h.store.opts.NoSync || h.store.opts.SyncEvery > 0) {
 		if !h.unsynced {
 			h.unsynced = true
 			h.store.syncLater(h.session)

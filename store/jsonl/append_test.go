@@ -154,19 +154,20 @@ func TestSyncPolicies(t *testing.T) {
 	events := sealed(t, "s", 1, 1, 1)
 	for _, test := range []struct {
 		name    string
-		policy  SyncPolicy
+		options Options
 		durable bool
 		syncs   int
 	}{
-		{"always", Always, false, 3},
-		{"never", Never, false, 0},
-		{"never, but durable", Never, true, 3},
-		{"interval", Periodic, false, 0},
+		{"always", Options{}, false, 3},
+		{"never", Options{NoSync: true}, false, 0},
+		{"never, but durable", Options{NoSync: true}, true, 3},
+		{"interval", Options{SyncEvery: time.Hour}, false, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			f := newFaults(dir)
-			s := New(dir, Options{FS: f, Sync: test.policy, Every: time.Hour})
+			test.options.FS = f
+			s := New(dir, test.options)
 			for i := range events {
 				must(t, s.Append(t.Context(), "s", head(events[:i]), events[i:i+1], test.durable))
 			}
@@ -186,7 +187,7 @@ func TestIntervalSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		f := newFaults(dir)
-		s := New(dir, Options{FS: f, Sync: Periodic, Every: time.Minute})
+		s := New(dir, Options{FS: f, SyncEvery: time.Minute})
 		appendAll(t, s, "s", event.Head{}, events[:1])
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
@@ -208,7 +209,7 @@ func TestIntervalSyncs(t *testing.T) {
 func TestCloseSyncsEvictedSessions(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
-	s := New(dir, Options{FS: f, Sync: Never, OpenFiles: 1})
+	s := New(dir, Options{FS: f, NoSync: true, OpenFiles: 1})
 	for i := range 5 {
 		id := fmt.Sprint("s", i)
 		appendAll(t, s, id, event.Head{}, sealed(t, id, 1))
@@ -223,7 +224,7 @@ func TestRelaxedAppendsBeforeAFailedSync(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
 	f := newFaults(dir)
-	s := open(t, dir, Options{FS: f, Sync: Never})
+	s := open(t, dir, Options{FS: f, NoSync: true})
 	appendAll(t, s, "s", event.Head{}, events[:1])
 	f.set(failing("sync"))
 	err := s.Append(t.Context(), "s", head(events[:1]), events[1:], true)

@@ -94,9 +94,9 @@ func (r *raw) append(b *testing.B, line []byte, sync bool) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	for name, policy := range map[string]SyncPolicy{"never": Never, "always": Always} {
+	for name, noSync := range map[string]bool{"never": true, "always": false} {
 		b.Run(name+"/store", func(b *testing.B) {
-			s := open(b, b.TempDir(), Options{Sync: policy})
+			s := open(b, b.TempDir(), Options{NoSync: noSync})
 			a := &appender{session: "s", events: chain(b, "s", 10_000)}
 			a.append(b, s)
 			b.ReportAllocs()
@@ -109,7 +109,7 @@ func BenchmarkAppend(b *testing.B) {
 			line := content(chain(b, "s", 1))
 			b.ReportAllocs()
 			for b.Loop() {
-				r.append(b, line, policy == Always)
+				r.append(b, line, !noSync)
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkAppend16(b *testing.B) {
 	const writers = 16
 	b.Run("store", func(b *testing.B) {
-		s := open(b, b.TempDir(), Options{Sync: Never})
+		s := open(b, b.TempDir(), Options{NoSync: true})
 		var all [writers]*appender
 		for i := range all {
 			id := fmt.Sprint("s", i)

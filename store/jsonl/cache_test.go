@@ -13,7 +13,7 @@ import (
 func TestManyRefusedSessions(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
-	s := open(t, dir, Options{OpenFiles: 4, FS: f, Sync: Never})
+	s := open(t, dir, Options{OpenFiles: 4, FS: f, NoSync: true})
 	const n = 20
 	refused := make([][]event.Event, n)
 	for i := range refused {

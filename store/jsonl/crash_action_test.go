@@ -192,7 +192,7 @@ func (w *author) expectation(session string) eventlog.Expect {
 	case w.appendsOnly || w.IntN(3) == 0:
 		return eventlog.Any()
 	case w.IntN(2) == 0 && !head.IsZero():
-		return eventlog.AnyAfter(head)
+		return eventlog.Any().After(head)
 	}
 	return eventlog.At(head)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/internal/testsize"
-	"github.com/convlog/convlog/store/jsonl"
 )
 
 // failure is a way in which one operation fails, and others with it, until the action
@@ -85,28 +84,28 @@ const faultSteps = 14
 // plain error leaves nothing, even after a crash. An append with an unknown outcome is
 // not readable in its process. A retry stores it once. No other event is lost.
 func TestFaults(t *testing.T) {
-	for _, policy := range []jsonl.SyncPolicy{jsonl.Always, jsonl.Never} {
+	for _, noSync := range []bool{false, true} {
 		runs := 0
 		workloads(t, 1, func(t *testing.T, seed uint64) {
 			for i, f := range failures {
-				for n, op := range operations(t, seed, policy) {
+				for n, op := range operations(t, seed, noSync) {
 					if !f.canFail(op) || *crashSeeds == 0 && (n+i)%testsize.Pick(100, 25, 5) != 0 {
 						continue
 					}
-					if err := fail(t, seed, policy, &f, op.N); err != nil {
-						t.Fatalf("workload %d, %s, operation %d, %s %s: %s: %v", seed, policyName(policy), op.N, op.Kind, op.Name, f.name, err)
+					if err := fail(t, seed, noSync, &f, op.N); err != nil {
+						t.Fatalf("workload %d, %s, operation %d, %s %s: %s: %v", seed, policyName(noSync), op.N, op.Kind, op.Name, f.name, err)
 					}
 					runs++
 				}
 			}
 		})
-		t.Logf("%s: %d failures", policyName(policy), runs)
+		t.Logf("%s: %d failures", policyName(noSync), runs)
 	}
 }
 
 // operations returns the operations of the workload when nothing fails.
-func operations(t *testing.T, seed uint64, policy jsonl.SyncPolicy) (ops []crashfs.Op) {
-	w := newSimulation(t, seed, policy, 2)
+func operations(t *testing.T, seed uint64, noSync bool) (ops []crashfs.Op) {
+	w := newSimulation(t, seed, noSync, 2)
 	w.disk.OnOp(func(op crashfs.Op, _ func() *crashfs.Disk) { ops = append(ops, op) })
 	if err := w.failing(0); err != nil {
 		t.Fatal(err)
@@ -115,8 +114,8 @@ func operations(t *testing.T, seed uint64, policy jsonl.SyncPolicy) (ops []crash
 }
 
 // fail runs the workload with a failure at its nth operation.
-func fail(t *testing.T, seed uint64, policy jsonl.SyncPolicy, f *failure, n int) error {
-	w := newSimulation(t, seed, policy, 2)
+func fail(t *testing.T, seed uint64, noSync bool, f *failure, n int) error {
+	w := newSimulation(t, seed, noSync, 2)
 	w.disk.SetFault(func(op crashfs.Op) crashfs.Fault {
 		switch {
 		case op.N < n:
@@ -177,7 +176,7 @@ func (w *simulation) afterFailure(a *action, i int, failed error) error {
 		return fmt.Errorf("again after %w: %w", failed, err)
 	}
 	w.writers[i].process.Kill()
-	w.writers[i] = startWriter(w.disk, w.policy)
+	w.writers[i] = startWriter(w.disk, w.noSync)
 	if err := a.run(w.t.Context(), w.writers[i].log); err != nil {
 		return fmt.Errorf("in a new process after %w: %w", failed, err)
 	}
@@ -196,11 +195,11 @@ func (w *simulation) checkUndone(a *action, i int, open bool) error {
 	if open {
 		return nil
 	}
-	if err := without.compare(ctx, startWriter(w.disk.Clone(), w.policy).log, false); err != nil {
+	if err := without.compare(ctx, startWriter(w.disk.Clone(), w.noSync).log, false); err != nil {
 		return fmt.Errorf("in another process: %w", err)
 	}
 	for range 3 {
-		if err := without.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.policy).log, w.policy != jsonl.Always); err != nil {
+		if err := without.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.noSync).log, w.noSync); err != nil {
 			return fmt.Errorf("after a crash: %w", err)
 		}
 	}
@@ -210,17 +209,17 @@ func (w *simulation) checkUndone(a *action, i int, open bool) error {
 // checkEnd checks all events at the end, and after a crash.
 func (w *simulation) checkEnd(f *failure) error {
 	ctx := w.t.Context()
-	last := startWriter(w.disk, w.policy)
+	last := startWriter(w.disk, w.noSync)
 	if err := w.resume(ctx, last.log, w.model, append(w.model.sessions(), "new")); err != nil {
 		return err
 	}
 	if err := errors.Join(w.model.compare(ctx, last.log, false), verifyClean(ctx, last.log, w.model), w.model.compareBytes(w.disk), checkSavedTails(w.disk)); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	if f.losesUnsynced || f.relaxed && w.policy != jsonl.Always {
+	if f.losesUnsynced || f.relaxed && w.noSync {
 		return nil
 	}
-	err := w.model.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.policy).log, w.policy != jsonl.Always)
+	err := w.model.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.noSync).log, w.noSync)
 	if err != nil {
 		return fmt.Errorf("after a crash at the end: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/internal/testsize"
-	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/repair"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -20,7 +19,7 @@ import (
 func damagedDisk(ctx context.Context, r *rand.Rand) (disk *crashfs.Disk, damaged []byte) {
 	disk = crashfs.New()
 	w := &author{Rand: r, model: newModel(), appendsOnly: true}
-	log := startWriter(disk, jsonl.Always).log
+	log := startWriter(disk, false).log
 	for range 6 {
 		mustDo(w.append("a", w.messages(1+r.IntN(3))).run(ctx, log))
 	}
@@ -38,7 +37,7 @@ func damagedDisk(ctx context.Context, r *rand.Rand) (disk *crashfs.Disk, damaged
 
 // repairSession repairs session a and returns its lines.
 func repairSession(ctx context.Context, disk *crashfs.Disk, opts repair.Options) (lines []byte, report repair.Report, err error) {
-	log := startWriter(disk, jsonl.Always).log
+	log := startWriter(disk, false).log
 	if report, err = repair.Session(ctx, log, "a", opts); err != nil {
 		return nil, report, err
 	}

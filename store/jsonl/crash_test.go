@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -44,9 +43,9 @@ type writer struct {
 	log     *eventlog.Log
 }
 
-func startWriter(disk *crashfs.Disk, policy jsonl.SyncPolicy) *writer {
+func startWriter(disk *crashfs.Disk, noSync bool) *writer {
 	process := disk.Mount()
-	store := jsonl.New("store", jsonl.Options{FS: process, Sync: policy, Every: time.Hour, OpenFiles: 3})
+	store := jsonl.New("store", jsonl.Options{FS: process, NoSync: noSync, OpenFiles: 3})
 	return &writer{process, eventlog.Open(store, eventlog.Options{SpillOver: spillOver, HotSessions: 2})}
 }
 
@@ -56,7 +55,7 @@ type simulation struct {
 	*author
 	t       testing.TB
 	seed    uint64
-	policy  jsonl.SyncPolicy
+	noSync  bool
 	disk    *crashfs.Disk
 	writers []*writer
 	crashes *crashes
@@ -65,14 +64,14 @@ type simulation struct {
 	failed  bool
 }
 
-func newSimulation(t testing.TB, seed uint64, policy jsonl.SyncPolicy, writers int) *simulation {
+func newSimulation(t testing.TB, seed uint64, noSync bool, writers int) *simulation {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &simulation{author: &author{Rand: r, model: newModel(), relaxed: policy != jsonl.Always}, t: t, seed: seed, policy: policy,
+	w := &simulation{author: &author{Rand: r, model: newModel(), relaxed: noSync}, t: t, seed: seed, noSync: noSync,
 		disk: crashfs.New(), crashes: new(crashes), images: 2, double: 20}
-	source := startWriter(crashfs.New(), jsonl.Always)
+	source := startWriter(crashfs.New(), false)
 	w.stream = makeStream(t.Context(), r, source.log)
 	for range writers {
-		w.writers = append(w.writers, startWriter(w.disk, policy))
+		w.writers = append(w.writers, startWriter(w.disk, noSync))
 	}
 	return w
 }
@@ -98,10 +97,10 @@ func (w *simulation) do(a *action) {
 	default:
 		return
 	}
-	w.writers[i] = startWriter(w.disk, w.policy)
+	w.writers[i] = startWriter(w.disk, w.noSync)
 }
 
-func (w *simulation) isDurable(a *action) bool { return a.durable || w.policy == jsonl.Always }
+func (w *simulation) isDurable(a *action) bool { return a.durable || !w.noSync }
 
 // crash checks the disk after the death of all processes, and after a loss of power.
 func (w *simulation) crash(op crashfs.Op, image *crashfs.Disk) {
@@ -118,7 +117,7 @@ func (w *simulation) crash(op crashfs.Op, image *crashfs.Disk) {
 		if err != nil && !w.failed {
 			w.failed = true
 			w.t.Errorf("workload %d, %s, crash %d of the %s after operation %d, %s %s, %s: %v",
-				w.seed, policyName(w.policy), seed, kind, op.N, op.Kind, op.Name, what, err)
+				w.seed, policyName(w.noSync), seed, kind, op.N, op.Kind, op.Name, what, err)
 		}
 	}
 	w.crashes.process.Add(1)
@@ -126,19 +125,17 @@ func (w *simulation) crash(op crashfs.Op, image *crashfs.Disk) {
 	for range w.images {
 		w.crashes.machine.Add(1)
 		seed := w.Uint64()
-		try("machine", seed, image.Crash(seed), w.policy != jsonl.Always)
+		try("machine", seed, image.Crash(seed), w.noSync)
 	}
 }
 
-func policyName(policy jsonl.SyncPolicy) string {
-	return map[jsonl.SyncPolicy]string{jsonl.Always: "always", jsonl.Never: "never"}[policy]
-}
+func policyName(noSync bool) string { return map[bool]string{false: "always", true: "never"}[noSync] }
 
 // recover checks the disk after a crash: first by reading, then by appending, then
 // after another crash.
 func (w *simulation) recover(disk *crashfs.Disk, m *model, lossy, twice bool, seed uint64) error {
 	ctx := w.t.Context()
-	fresh := startWriter(disk, w.policy)
+	fresh := startWriter(disk, w.noSync)
 	sessions := append(m.sessions(), "new")
 	if err := m.compare(ctx, fresh.log, lossy); err != nil {
 		return err
@@ -161,8 +158,8 @@ func (w *simulation) recover(disk *crashfs.Disk, m *model, lossy, twice bool, se
 	if err := errors.Join(m.compare(ctx, fresh.log, false), verifyClean(ctx, fresh.log, m), m.compareBytes(disk), checkSavedTails(disk)); err != nil {
 		return fmt.Errorf("after recovery: %w", err)
 	}
-	again := startWriter(disk.Crash(seed), w.policy)
-	if err := m.compare(ctx, again.log, w.policy != jsonl.Always); err != nil {
+	again := startWriter(disk.Crash(seed), w.noSync)
+	if err := m.compare(ctx, again.log, w.noSync); err != nil {
 		return fmt.Errorf("after a crash after recovery: %w", err)
 	}
 	return nil
@@ -173,7 +170,7 @@ func (w *simulation) crashAgain(op crashfs.Op, image *crashfs.Disk, m *model, se
 	lossy := false
 	if w.IntN(2) == 0 {
 		seed = w.Uint64()
-		image, lossy = image.Crash(seed), w.policy != jsonl.Always
+		image, lossy = image.Crash(seed), w.noSync
 		w.crashes.machine.Add(1)
 	} else {
 		w.crashes.process.Add(1)
@@ -181,7 +178,7 @@ func (w *simulation) crashAgain(op crashfs.Op, image *crashfs.Disk, m *model, se
 	w.crashes.twice.Add(1)
 	if err := w.recover(image, m.clone(), lossy, false, seed); err != nil && !w.failed {
 		w.failed = true
-		w.t.Errorf("workload %d, %s, crash %d during recovery after operation %d, %s %s: %v", w.seed, policyName(w.policy), seed, op.N, op.Kind, op.Name, err)
+		w.t.Errorf("workload %d, %s, crash %d during recovery after operation %d, %s %s: %v", w.seed, policyName(w.noSync), seed, op.N, op.Kind, op.Name, err)
 	}
 }
 
@@ -309,11 +306,11 @@ func workloads(t *testing.T, short int, run func(t *testing.T, seed uint64)) {
 // Acknowledged events are stored, each append is complete or absent, a retried action
 // is stored once, and writers can continue.
 func TestCrash(t *testing.T) {
-	for _, policy := range []jsonl.SyncPolicy{jsonl.Always, jsonl.Never} {
+	for _, noSync := range []bool{false, true} {
 		total := new(crashes)
-		t.Run(policyName(policy), func(t *testing.T) {
+		t.Run(policyName(noSync), func(t *testing.T) {
 			workloads(t, 1, func(t *testing.T, seed uint64) {
-				w := newSimulation(t, seed, policy, 3)
+				w := newSimulation(t, seed, noSync, 3)
 				w.crashes = total
 				w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 				steps := 25
@@ -333,7 +330,7 @@ func TestCrash(t *testing.T) {
 func TestCrashConcurrent(t *testing.T) {
 	total, steps := new(crashes), testsize.Pick(1, 2, 6)
 	workloads(t, 1, func(t *testing.T, seed uint64) {
-		w := newSimulation(t, seed, jsonl.Always, 2)
+		w := newSimulation(t, seed, false, 2)
 		w.crashes = total
 		w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 		var wg sync.WaitGroup

@@ -20,8 +20,8 @@ import (
 // Sweep implements eventlog.Sweeper. It yields, and with remove deletes, temporary
 // files, empty session files and rows of the catalog without a session. It skips the files of a session while another process
 // holds the session's lock.
-func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
-	return func(yield func(eventlog.Leftover, error) bool) {
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.FilePlace, error] {
+	return func(yield func(eventlog.FilePlace, error) bool) {
 		begin := s.beginCall
 		if remove {
 			begin = s.beginChange
@@ -32,12 +32,12 @@ func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Lefto
 			err = s.sweep(ctx, remove, yield)
 		}
 		if err != nil && !errors.Is(err, errStop) {
-			yield(eventlog.Leftover{}, fmt.Errorf("sweep %s: %w", s.dir, err))
+			yield(eventlog.FilePlace{}, fmt.Errorf("sweep %s: %w", s.dir, err))
 		}
 	}
 }
 
-func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
+func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.FilePlace, error) bool) error {
 	spools, err := s.listFiles(blobDir, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func ownerOf(name string) string {
 
 // inspectLeftover returns the leftover at name and removes it if remove is true. It
 // returns the zero Leftover if the file is in use or holds a session.
-func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.Leftover, err error) {
+func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.FilePlace, err error) {
 	if owner := ownerOf(name); owner != "" {
 		free, unlock, err := s.tryOwnerLock(owner)
 		if err != nil || !free {
@@ -155,7 +155,7 @@ func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.Leftover, 
 			return l, err
 		}
 	}
-	return eventlog.Leftover{Path: s.path(name), Bytes: info.Size}, nil
+	return eventlog.FilePlace{Path: s.path(name), Bytes: info.Size}, nil
 }
 
 // tryOwnerLock takes the lock of a session file, or returns false if another open file

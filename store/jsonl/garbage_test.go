@@ -107,7 +107,7 @@ func TestSweepKeepsFilesInUse(t *testing.T) {
 // fails or is lost.
 func TestSweepWhileOthersCreate(t *testing.T) {
 	dir := t.TempDir()
-	sweeper, s := open(t, dir), open(t, dir, Options{Sync: Never})
+	sweeper, s := open(t, dir), open(t, dir, Options{NoSync: true})
 	done := make(chan struct{})
 	var failed error
 	go func() {

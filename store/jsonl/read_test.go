@@ -164,7 +164,7 @@ func TestAppendsReadLittle(t *testing.T) {
 		file := content(noteEvents(t, "s", n))
 		write(t, dir, "s", file)
 		c := &counting{FS: Dir(dir)}
-		log := eventlog.Open(open(t, dir, Options{FS: c, Sync: Never}))
+		log := eventlog.Open(open(t, dir, Options{FS: c, NoSync: true}))
 		for i, most := range []int{2*window + 256<<10, crcLen} {
 			c.bytes = 0
 			_, err := log.Append(t.Context(), "s", eventlog.Any(), note("one more"))

@@ -244,7 +244,7 @@ func TestReplaceFails(t *testing.T) {
 // Others append to a damaged session during its repair. No append is lost.
 func TestRepairWhileOthersAppend(t *testing.T) {
 	dir := t.TempDir()
-	l := logOver(t, dir, Options{Sync: Never})
+	l := logOver(t, dir, Options{NoSync: true})
 	big := strings.Repeat("x", 60<<10)
 	stored, more := testsize.Pick(90, 90, 150), testsize.Pick(40, 70, 200)
 	for i := range stored {
@@ -253,7 +253,7 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	}
 	must(t, l.Close())
 	must(t, damager(dir)("a", func(lines []string) []string { lines[4] = lines[4][:20] + "?" + lines[4][21:]; return lines }))
-	l, other := logOver(t, dir, Options{Sync: Never}), logOver(t, dir, Options{Sync: Never})
+	l, other := logOver(t, dir, Options{NoSync: true}), logOver(t, dir, Options{NoSync: true})
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for i := range more {

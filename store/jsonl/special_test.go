@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 	"github.com/convlog/convlog/internal/regular/special"
 )
 
@@ -88,9 +89,9 @@ func useLock(ctx context.Context, l *eventlog.Log) error {
 
 func wantNotRegular(t *testing.T, err error, path string) {
 	t.Helper()
-	var special *eventlog.NotRegularError
+	var special *regular.Error
 	if !errors.As(err, &special) || special.Path != path || !errors.Is(err, eventlog.ErrNotRegular) {
-		t.Errorf("got error %v, want a NotRegularError at %s", err, path)
+		t.Errorf("got error %v, want a regular.Error at %s", err, path)
 	}
 }
 

@@ -11,31 +11,20 @@ import (
 	"github.com/convlog/convlog/internal/notify"
 )
 
-// SyncPolicy says when an append is synced to disk. No policy loses an event when a
-// process dies. The policies differ in the events that a loss of power can lose.
-type SyncPolicy int
-
-const (
-	// Always syncs each append before the append returns. A loss of power loses
-	// nothing.
-	Always SyncPolicy = iota
-	// Periodic syncs in the background. A loss of power can lose the appends of the
-	// last Options.Every.
-	Periodic
-	// Never leaves syncing to the operating system. The store syncs on Close, and when
-	// 4 MiB of a session are unsynced. A loss of power can lose the unsynced appends.
-	Never
-)
-
-// Options configure a Store. The zero value is the safe default.
+// Options configure a Store. The zero value is the safe default: each append is synced
+// before it returns, and a loss of power loses nothing. No option loses an event when a
+// process dies.
 type Options struct {
 	// ReadOnly makes every change return ErrReadOnly. The store creates no file and
 	// truncates no torn tail.
 	ReadOnly bool
-	// Sync is the policy for appends that do not ask for durability.
-	Sync SyncPolicy
-	// Every is the time between syncs with Periodic; 0 is one second.
-	Every time.Duration
+	// SyncEvery, if not 0, syncs in the background, at this interval, the appends that do
+	// not ask for durability. A loss of power can lose the newest of them.
+	SyncEvery time.Duration
+	// NoSync leaves the syncs of appends that do not ask for durability to the operating
+	// system. The store syncs on Close, and when 4 MiB of a session are unsynced. A loss of
+	// power can lose the unsynced appends.
+	NoSync bool
 	// OpenFiles bounds the open files of idle sessions; 0 is 256. They are also closed
 	// when the process has no file descriptor left.
 	OpenFiles int
@@ -78,9 +67,6 @@ func New(dir string, opts ...Options) *Store {
 	}
 	if s.opts.OpenFiles <= 0 {
 		s.opts.OpenFiles = 256
-	}
-	if s.opts.Every <= 0 {
-		s.opts.Every = time.Second
 	}
 	s.fs = s.opts.FS
 	if s.fs == nil {

@@ -42,21 +42,21 @@ func (d *unsyncedSet) all() []string {
 	return slices.Sorted(maps.Keys(d.sessions))
 }
 
-// syncLater registers a session with an unsynced append. With Periodic it starts the
+// syncLater registers a session with an unsynced append. With SyncEvery it starts the
 // background goroutine on the first call.
 func (s *Store) syncLater(session string) {
 	d := &s.unsynced
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sessions[session] = struct{}{}
-	if s.opts.Sync == Periodic && !d.started {
+	if s.opts.SyncEvery > 0 && !s.opts.NoSync && !d.started {
 		d.started = true
 		d.syncer.Go(s.syncForever)
 	}
 }
 
 func (s *Store) syncForever() {
-	tick := time.NewTicker(s.opts.Every)
+	tick := time.NewTicker(s.opts.SyncEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -175,3 +175,6 @@ func (s *Store) syncRoot() error {
 	}
 	return err
 }
+
+// OrdersAppends implements eventlog.Syncer: each session is synced by itself.
+func (s *Store) OrdersAppends() bool { return false }

@@ -38,7 +38,7 @@ func TestAdoptAfterTornTail(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "s.jsonl"), whole.Bytes()[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		dst := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
+		dst := eventlog.Open(jsonl.New(dir, jsonl.Options{NoSync: true}))
 		for _, err := range transfer.Convert(ctx, dst, src) {
 			if err != nil {
 				t.Fatalf("cut at %d: %v", cut, err)

@@ -29,7 +29,7 @@ func afterCrashes(t *testing.T, disk *crashfs.Disk, check func(log *eventlog.Log
 func afterManyCrashes(t *testing.T, disk *crashfs.Disk, n uint64, check func(log *eventlog.Log) error) {
 	t.Helper()
 	for seed := range testsize.Pick(n/40, n/20, n) {
-		if err := check(startWriter(disk.Crash(seed), jsonl.Always).log); err != nil {
+		if err := check(startWriter(disk.Crash(seed), false).log); err != nil {
 			t.Fatalf("crash %d: %v", seed, err)
 		}
 	}
@@ -62,10 +62,10 @@ func TestRetryOfUnsyncedAppend(t *testing.T) {
 		disk := crashfs.New()
 		stopAt(disk, kind)
 		e := userText("hello")
-		if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.New(), e); !errors.Is(err, crashfs.ErrKilled) {
+		if _, err := startWriter(disk, false).log.Append(ctx, "s", eventlog.New(), e); !errors.Is(err, crashfs.ErrKilled) {
 			t.Fatal(err)
 		}
-		second := startWriter(disk, jsonl.Always).log
+		second := startWriter(disk, false).log
 		mustDo(wantEvents(ctx, second, "s", 1))
 		if _, err := second.Append(ctx, "s", eventlog.New(), e); err != nil {
 			t.Fatal(err)
@@ -74,11 +74,11 @@ func TestRetryOfUnsyncedAppend(t *testing.T) {
 	}
 }
 
-// The same for an import, and for events of a relaxed policy.
+// The same for an import, and for events of a store with NoSync.
 func TestDurableRetryOfUnsyncedAppend(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := startWriter(disk, jsonl.Never).log
+	log := startWriter(disk, true).log
 	e := userText("hello")
 	head, err := log.Append(ctx, "s", eventlog.New(), e)
 	mustDo(err)
@@ -90,7 +90,7 @@ func TestDurableRetryOfUnsyncedAppend(t *testing.T) {
 
 	other := crashfs.New()
 	for range 2 {
-		_, err := transfer.Adopt(ctx, startWriter(other, jsonl.Never).log, "s", log.Store().Read(ctx, "s", eventlog.Span{}))
+		_, err := transfer.Adopt(ctx, startWriter(other, true).log, "s", log.Store().Read(ctx, "s", eventlog.Span{}))
 		mustDo(err)
 	}
 	afterCrashes(t, other, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })
@@ -100,7 +100,7 @@ func TestDurableRetryOfUnsyncedAppend(t *testing.T) {
 func TestForkSyncsItsParent(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := startWriter(disk, jsonl.Never).log
+	log := startWriter(disk, true).log
 	e := userText("hello")
 	head := must(log.Append(ctx, "parent", eventlog.New(), e))
 	fork := event.New(event.Fork{Parent: "parent", Seq: 1, EventID: e.ID, Hash: head.Hash})
@@ -116,11 +116,11 @@ func TestForkSyncsAppendsOfOthers(t *testing.T) {
 	ctx := t.Context()
 	for _, others := range []int{0, 1, 3} {
 		disk := crashfs.New()
-		log := startWriter(disk, jsonl.Always).log
+		log := startWriter(disk, false).log
 		head := must(log.Append(ctx, "parent", eventlog.New(), userText("hello")))
 		last := userText("again")
 		head = must(log.Append(ctx, "parent", eventlog.At(head), last))
-		other := startWriter(disk, jsonl.Never).log
+		other := startWriter(disk, true).log
 		for range others {
 			last = userText("and again")
 			head = must(other.Append(ctx, "parent", eventlog.At(head), last))
@@ -136,16 +136,16 @@ func TestForkSyncsAppendsOfOthers(t *testing.T) {
 // A blob of a killed process may be unsynced. A conversion writes it again.
 func TestConvertCopiesUnsyncedBlobs(t *testing.T) {
 	ctx := t.Context()
-	src := startWriter(crashfs.New(), jsonl.Always).log
+	src := startWriter(crashfs.New(), false).log
 	const body = "the body of an artifact"
 	ref := must(src.PutBlob(ctx, strings.NewReader(body)))
 	must(src.Append(ctx, "s", eventlog.New(), event.New(event.Artifact{ArtifactID: "a", Body: ref})))
 	disk := crashfs.New()
 	stopAt(disk, "syncdir")
-	if _, err := startWriter(disk, jsonl.Always).log.PutBlob(ctx, strings.NewReader(body)); !errors.Is(err, crashfs.ErrKilled) {
+	if _, err := startWriter(disk, false).log.PutBlob(ctx, strings.NewReader(body)); !errors.Is(err, crashfs.ErrKilled) {
 		t.Fatal(err)
 	}
-	for _, err := range transfer.Convert(ctx, startWriter(disk, jsonl.Always).log, src) {
+	for _, err := range transfer.Convert(ctx, startWriter(disk, false).log, src) {
 		mustDo(err)
 	}
 	afterCrashes(t, disk, func(log *eventlog.Log) error {
@@ -161,13 +161,13 @@ func TestConvertCopiesUnsyncedBlobs(t *testing.T) {
 func TestUnsyncedRemoval(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	first := startWriter(disk, jsonl.Always).log
+	first := startWriter(disk, false).log
 	must(first.Append(ctx, "s", eventlog.New(), userText("hello")))
 	stopAt(disk, "syncdir")
 	if err := erase.Remove(ctx, first, "s"); err == nil {
 		t.Fatal("the removal was not interrupted")
 	}
-	if err := erase.Remove(ctx, startWriter(disk, jsonl.Always).log, "s"); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := erase.Remove(ctx, startWriter(disk, false).log, "s"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Fatal(err)
 	}
 	afterCrashes(t, disk, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 0) })
@@ -178,7 +178,7 @@ func TestUnsyncedRemoval(t *testing.T) {
 func TestFailedWriteDoesNotComeBack(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := startWriter(disk, jsonl.Always).log
+	log := startWriter(disk, false).log
 	head := must(log.Append(ctx, "s", eventlog.New(), userText("hello")))
 	disk.SetFault(crashfs.Full)
 	_, err := log.AppendEach(ctx, "s", eventlog.At(head), []event.Event{userText("one")}, []event.Event{userText("two"), userText(strings.Repeat("long ", 200))})
@@ -193,7 +193,7 @@ func TestFailedWriteDoesNotComeBack(t *testing.T) {
 func TestUnsyncedTruncation(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := startWriter(disk, jsonl.Always).log
+	log := startWriter(disk, false).log
 	for range 6 {
 		must(log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("long ", 100))))
 	}
@@ -207,11 +207,11 @@ func TestUnsyncedTruncation(t *testing.T) {
 		cut = cut || op.Kind == "truncate"
 		return crashfs.Fault{Kill: cut && op.Kind == "sync"}
 	})
-	if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.Any(), userText("next")); !errors.Is(err, crashfs.ErrKilled) {
+	if _, err := startWriter(disk, false).log.Append(ctx, "s", eventlog.Any(), userText("next")); !errors.Is(err, crashfs.ErrKilled) {
 		t.Fatal(err)
 	}
 	disk.SetFault(nil)
-	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("after ", 300))))
+	must(startWriter(disk, true).log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("after ", 300))))
 	afterManyCrashes(t, disk, 4000, func(log *eventlog.Log) error {
 		if _, err := log.Append(ctx, "s", eventlog.Any(), userText("last")); err != nil {
 			return err
@@ -229,7 +229,7 @@ func TestUnsyncedTruncation(t *testing.T) {
 func TestPoisonedHidesFailedAppend(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := startWriter(disk, jsonl.Always).log
+	log := startWriter(disk, false).log
 	head := must(log.Append(ctx, "s", eventlog.New(), userText("hello")))
 	disk.SetFault(failing("sync truncate"))
 	e := userText("again")
@@ -250,14 +250,14 @@ func TestPoisonedHidesFailedAppend(t *testing.T) {
 func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := eventlog.Open(jsonl.New("store", jsonl.Options{FS: disk.Mount(), Sync: jsonl.Never}), eventlog.Options{SpillOver: -1})
+	log := eventlog.Open(jsonl.New("store", jsonl.Options{FS: disk.Mount(), NoSync: true}), eventlog.Options{SpillOver: -1})
 	const events = 6
 	for range events {
 		must(log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("1234567 ", 150_000))))
 	}
 	left := map[int]bool{}
 	for seed := range uint64(4) {
-		after := startWriter(disk.Crash(seed), jsonl.Never).log
+		after := startWriter(disk.Crash(seed), true).log
 		there, err := readOwn(ctx, after, "s")
 		mustDo(err)
 		left[len(there)] = true
@@ -277,15 +277,15 @@ func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 func TestRetryAfterALostHead(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
-	log := startWriter(disk, jsonl.Never).log
+	log := startWriter(disk, true).log
 	must(log.Append(ctx, "s", eventlog.New().Durable(), userText("kept")))
 	disk = disk.Crash(0)
 	must(log.Append(ctx, "s", eventlog.Any(), userText("lost")))
 	lost := must(log.Append(ctx, "s", eventlog.Any(), userText("lost too")))
-	after := startWriter(disk, jsonl.Never).log
+	after := startWriter(disk, true).log
 	e := userText("again")
-	head := must(after.Append(ctx, "s", eventlog.AnyAfter(lost), e))
-	again, err := after.Append(ctx, "s", eventlog.AnyAfter(lost), e)
+	head := must(after.Append(ctx, "s", eventlog.Any().After(lost), e))
+	again, err := after.Append(ctx, "s", eventlog.Any().After(lost), e)
 	if err != nil || again != head {
 		t.Fatalf("again: %v at %v, want %v", err, again, head)
 	}

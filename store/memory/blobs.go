@@ -68,14 +68,14 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 
 // Sweep implements eventlog.Sweeper. It finds nothing: an interrupted write leaves no
 // bytes.
-func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
-	return func(yield func(eventlog.Leftover, error) bool) {
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.FilePlace, error] {
+	return func(yield func(eventlog.FilePlace, error) bool) {
 		err := s.usable(ctx)
 		if remove {
 			err = s.writable(ctx)
 		}
 		if err != nil {
-			yield(eventlog.Leftover{}, err)
+			yield(eventlog.FilePlace{}, err)
 		}
 	}
 }

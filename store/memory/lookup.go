@@ -6,13 +6,16 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // lookup finds sessions by the relations of their first events, and events by their blobs.
 type lookup struct {
-	related map[string]map[string]bool // sessions by eventlog.RelationsOf
+	related map[string]map[string]bool // sessions by relation.Of
 	users   map[event.Digest]map[user]bool
 }
 
@@ -28,7 +31,7 @@ func newLookup() lookup {
 
 // begin adds the relations of a session.
 func (x *lookup) begin(first *event.Event) {
-	for _, name := range eventlog.RelationsOf(first) {
+	for _, name := range relation.Of(first) {
 		put(x.related, name, first.SessionID)
 	}
 }
@@ -83,13 +86,13 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 // Related implements eventlog.Relater.
 func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.SessionInfo, error] {
 	return s.rows(ctx, func(d *data) iter.Seq[string] {
-		found := maps.Clone(d.lookup.related[session])
-		if found == nil {
-			found = map[string]bool{}
-		}
-		maps.Copy(found, d.lookup.related[eventlog.UnknownRelation])
+		var first ulid.ULID
 		if l := d.sessions[session]; l != nil {
-			maps.Copy(found, d.lookup.related[eventlog.BirthName(l.birth)])
+			first = l.birth
+		}
+		found := map[string]bool{}
+		for _, name := range relation.To(session, first) {
+			maps.Copy(found, d.lookup.related[name])
 		}
 		return maps.Keys(found)
 	})

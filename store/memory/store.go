@@ -360,3 +360,6 @@ func (d *data) add(session string, l *lines, events []event.Event) {
 	l.version = d.version
 	d.changes.Publish(session)
 }
+
+// OrdersAppends implements eventlog.Syncer: each session is synced by itself.
+func (s *Store) OrdersAppends() bool { return false }

@@ -244,8 +244,8 @@ func (s *Store) vacuum(ctx context.Context) error {
 }
 
 // Sweep implements eventlog.Sweeper. Interrupted writes leave no rows.
-func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
-	return func(yield func(eventlog.Leftover, error) bool) {
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.FilePlace, error] {
+	return func(yield func(eventlog.FilePlace, error) bool) {
 		err := s.usable(ctx)
 		if err == nil && remove {
 			var unfinished eventlog.Erasing
@@ -254,7 +254,7 @@ func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Lefto
 			}
 		}
 		if err != nil {
-			yield(eventlog.Leftover{}, err)
+			yield(eventlog.FilePlace{}, err)
 		}
 	}
 }

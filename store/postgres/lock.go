@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 const (
@@ -279,7 +280,7 @@ func (t transaction) checkBlobs(blobs [][]byte) error {
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %w", eventlog.ErrLockLost, errErasing)
 	}
-	if err != nil || eventlog.BlobsElsewhere(t.ctx) {
+	if err != nil || engine.BlobsElsewhere(t.ctx) {
 		return err
 	}
 	var missing []byte

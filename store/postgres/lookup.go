@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pages"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // Tables related and blob_users are derived from the lines. The transactions that write the
@@ -48,15 +49,15 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 // Related implements eventlog.Relater.
 func (s *Store) Related(ctx context.Context, session string) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
-		names := [][]byte{[]byte(session), []byte(eventlog.UnknownRelation)}
 		var id [16]byte
-		found, err := s.one(ctx, []any{&id}, firstID, []byte(session))
+		_, err := s.one(ctx, []any{&id}, firstID, []byte(session))
 		if err != nil {
 			yield(eventlog.SessionInfo{}, err)
 			return
 		}
-		if found {
-			names = append(names, []byte(eventlog.BirthName(id)))
+		var names [][]byte
+		for _, name := range relation.To(session, id) {
+			names = append(names, []byte(name))
 		}
 		s.list(ctx, "", "", func(from []byte, rows int64, after []byte) (string, []any) {
 			return listRelated, []any{from, rows, names, after}
@@ -131,7 +132,7 @@ func (s *Store) users(ctx context.Context, digests [][]byte, last userRow) ([]us
 
 // relationsOf are the relations of a session with that first event.
 func relationsOf(first *event.Event) (names [][]byte) {
-	for _, name := range eventlog.RelationsOf(first) {
+	for _, name := range relation.Of(first) {
 		names = append(names, []byte(name))
 	}
 	return names

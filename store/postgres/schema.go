@@ -54,7 +54,7 @@ CREATE TABLE blob_pieces (
 	PRIMARY KEY (blob, piece)
 );
 CREATE TABLE related (
-	name    bytea NOT NULL, -- eventlog.RelationsOf the session's first event
+	name    bytea NOT NULL, -- relation.Of the session's first event
 	session bytea NOT NULL, -- sessions.id
 	PRIMARY KEY (name, session)
 );

@@ -50,7 +50,7 @@ func TestUnreplicatedCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitAlone(t, primary)
-	retry := eventlog.AnyAfter(event.Head{})
+	retry := eventlog.Any().After(event.Head{})
 	ways := map[string]func(e event.Event) error{
 		"plain": func(e event.Event) error {
 			_, err := log.Append(t.Context(), "plain", retry, e)

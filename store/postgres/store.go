@@ -44,7 +44,7 @@ var (
 	_ eventlog.Retainer      = (*Store)(nil)
 	_ eventlog.Salvager      = (*Store)(nil)
 	_ eventlog.Sweeper       = (*Store)(nil)
-	_ eventlog.Ordered       = (*Store)(nil)
+	_ eventlog.Syncer        = (*Store)(nil)
 	_ eventlog.Versioner     = (*Store)(nil)
 )
 

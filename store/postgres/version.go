@@ -84,6 +84,6 @@ func (s *Store) sync(ctx context.Context, session string) error {
 	return err
 }
 
-// OrdersAppends implements eventlog.Ordered: a crash, or a promotion of a standby, leaves the
+// OrdersAppends implements eventlog.Syncer: a crash, or a promotion of a standby, leaves the
 // beginning of the server's write-ahead log.
 func (s *Store) OrdersAppends() bool { return true }

@@ -15,7 +15,7 @@ func TestPollFindsChanges(t *testing.T) {
 	for name, options := range map[string]Options{"writable": {}, "read-only": {ReadOnly: true}} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s.db")
-			w := New(path, Options{Sync: Never})
+			w := New(path, Options{NoSync: true})
 			head := add(t, w, "a", event.Head{}, 3, "x")
 			s := open(t, path, options)
 			var found []string

@@ -23,7 +23,7 @@ type fixture struct {
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	p := &fixture{TB: t, path: tempPath(t)}
-	s := New(p.path, Options{Sync: Never})
+	s := New(p.path, Options{NoSync: true})
 	logtest.WriteSample(t, s)
 	p.Witness = logtest.NewWitness(t, s)
 	must(t, s.Close())
@@ -59,4 +59,4 @@ func (p *fixture) sql(change func(c *conn) error) {
 	must(p, c.close())
 }
 
-func (p *fixture) open() *Store { return New(p.path, Options{Sync: Never}) }
+func (p *fixture) open() *Store { return New(p.path, Options{NoSync: true}) }

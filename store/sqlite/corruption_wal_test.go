@@ -63,7 +63,7 @@ func withFlip(b []byte, at int, bits byte) []byte {
 func crashedFiles(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
-	s := New(path, Options{Sync: Never})
+	s := New(path, Options{NoSync: true})
 	logtest.WriteSample(t, s)
 	file, err := os.ReadFile(path)
 	must(t, err)
@@ -142,7 +142,7 @@ func TestForeignWriteAheadLog(t *testing.T) {
 func otherLog(t testing.TB) []byte {
 	t.Helper()
 	path := tempPath(t)
-	s := open(t, path, Options{Sync: Never})
+	s := open(t, path, Options{NoSync: true})
 	add(t, s, "a", event.Head{}, 50, "another")
 	wal, err := os.ReadFile(path + "-wal")
 	must(t, err)

@@ -49,7 +49,7 @@ func FuzzDatabase(f *testing.F) {
 // the lines of both sessions.
 func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]string) {
 	t.Helper()
-	s := New(path, Options{Sync: Never})
+	s := New(path, Options{NoSync: true})
 	lines = map[string][]string{}
 	for session, sizes := range map[string][]int{"s": {1, 3, 1, 2}, "t": {2, 1}} {
 		var head event.Head
@@ -105,7 +105,7 @@ type databaseFuzz struct {
 }
 
 func (x *databaseFuzz) open(readOnly bool) *eventlog.Log {
-	return eventlog.Open(New(x.path, Options{ReadOnly: readOnly, Sync: Never}))
+	return eventlog.Open(New(x.path, Options{ReadOnly: readOnly, NoSync: true}))
 }
 
 func (x *databaseFuzz) reads() {

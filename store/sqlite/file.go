@@ -34,7 +34,7 @@ func createFile(path string) error {
 	return errors.Join(f.Close(), folder.Sync(filepath.Dir(path)))
 }
 
-// checkFiles returns a NotRegularError if the database or a file of SQLite beside it is
+// checkFiles returns eventlog.ErrNotRegular if the database or a file of SQLite beside it is
 // no regular file. SQLite would open a named pipe and wait.
 func checkFiles(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {

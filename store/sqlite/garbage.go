@@ -20,15 +20,15 @@ const blobsPerRemoval = 64
 // Sweep implements eventlog.Sweeper. The leftovers are spool files of bodies that were
 // never written. With remove, Sweep also empties the write-ahead log, because an
 // interrupted erasure may have left bytes there.
-func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
-	return func(yield func(eventlog.Leftover, error) bool) {
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.FilePlace, error] {
+	return func(yield func(eventlog.FilePlace, error) bool) {
 		if err := s.sweep(ctx, remove, yield); err != nil && !errors.Is(err, errStop) {
-			yield(eventlog.Leftover{}, fmt.Errorf("sweep %s: %w", s.path, err))
+			yield(eventlog.FilePlace{}, fmt.Errorf("sweep %s: %w", s.path, err))
 		}
 	}
 }
 
-func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
+func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.FilePlace, error) bool) error {
 	if s.options.ReadOnly && remove {
 		return eventlog.ErrReadOnly
 	}
@@ -57,13 +57,13 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 
 // spools lists the spool files that still have a name. A running PutBlob removes the
 // name at once.
-func (s *Store) spools() ([]eventlog.Leftover, error) {
+func (s *Store) spools() ([]eventlog.FilePlace, error) {
 	folder := filepath.Dir(s.path)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
-	var spools []eventlog.Leftover
+	var spools []eventlog.FilePlace
 	for _, entry := range entries {
 		number, ok := strings.CutPrefix(entry.Name(), filepath.Base(s.path)+spoolInfix)
 		if !ok || number == "" || strings.Trim(number, "0123456789") != "" || !entry.Type().IsRegular() {
@@ -76,7 +76,7 @@ func (s *Store) spools() ([]eventlog.Leftover, error) {
 		if err != nil {
 			return nil, err
 		}
-		spools = append(spools, eventlog.Leftover{Path: filepath.Join(folder, entry.Name()), Bytes: info.Size()})
+		spools = append(spools, eventlog.FilePlace{Path: filepath.Join(folder, entry.Name()), Bytes: info.Size()})
 	}
 	return spools, nil
 }

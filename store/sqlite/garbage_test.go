@@ -82,7 +82,7 @@ func TestSweepOfSpools(t *testing.T) {
 	}
 	for _, remove := range []bool{false, true} {
 		leftovers, err := collect(s.Sweep(t.Context(), remove))
-		if must(t, err); len(leftovers) != 1 || leftovers[0] != (eventlog.Leftover{Path: spooled, Bytes: 4}) {
+		if must(t, err); len(leftovers) != 1 || leftovers[0] != (eventlog.FilePlace{Path: spooled, Bytes: 4}) {
 			t.Errorf("found %v", leftovers)
 		}
 	}

@@ -168,12 +168,12 @@ func (w *writer) runUnsynced(f func() error) (err error) {
 	if err := w.reconnect(); err != nil {
 		return err
 	}
-	if w.level == Always {
-		if err := w.conn.run(Periodic.pragma()); err != nil {
+	if w.level == always {
+		if err := w.conn.run(atCheckpoint.pragma()); err != nil {
 			return err
 		}
 		defer func() {
-			if again := w.conn.run(Always.pragma()); again != nil {
+			if again := w.conn.run(always.pragma()); again != nil {
 				w.suspect = true // a new connection has the right sync level
 				err = errors.Join(err, again)
 			}

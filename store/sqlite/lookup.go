@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pages"
+	"github.com/convlog/convlog/internal/relation"
 )
 
 // Tables related and blob_users are derived from the lines. The transactions that write the
@@ -129,7 +130,7 @@ func (s *Store) users(ctx context.Context, d event.Digest, last userRow) (page [
 
 // relate inserts the relations of a session.
 func (w *writer) relate(key int64, first *event.Event) error {
-	for _, name := range eventlog.RelationsOf(first) {
+	for _, name := range relation.Of(first) {
 		if _, err := w.conn.exec(insertRelation, name, key); err != nil {
 			return fmt.Errorf("insert the relations of the session: %w", err)
 		}

@@ -151,7 +151,7 @@ func (w *writer) takeBatch() []*job {
 	applied := make(chan struct{})
 	for ; n < len(w.queue); n++ {
 		j := w.queue[n]
-		if j.standalone || j.durable && w.level != Always {
+		if j.standalone || j.durable && w.level != always {
 			break
 		}
 		j.state, j.applied = applying, applied

@@ -75,7 +75,7 @@ CREATE TABLE catalog (
 	row     BLOB NOT NULL -- derived from the session's events; may be deleted at any time
 );
 CREATE TABLE related (
-	name    TEXT    NOT NULL, -- eventlog.RelationsOf the session's first event
+	name    TEXT    NOT NULL, -- relation.Of the session's first event
 	session INTEGER NOT NULL, -- sessions.key
 	PRIMARY KEY (name, session)
 ) WITHOUT ROWID;

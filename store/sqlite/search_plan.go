@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pages"
+	"github.com/convlog/convlog/internal/searchtext"
 )
 
 const (
@@ -40,7 +40,7 @@ type searchPlan struct {
 
 // sessionPlan lists the events of one session that a search must read.
 type sessionPlan struct {
-	eventlog.Activity
+	searchtext.Activity
 	key, first int64
 	scanFrom   int64     // read all events from this seq on; 0 is none
 	seqs       []int64   // newest indexed matches before scanFrom, newest first
@@ -267,7 +267,7 @@ func (p *searchPlan) inOrder() []*sessionPlan {
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b *sessionPlan) int { return eventlog.ByActivity(a.Activity, b.Activity) })
+	slices.SortFunc(all, func(a, b *sessionPlan) int { return searchtext.ByActivity(a.Activity, b.Activity) })
 	return all
 }
 

@@ -19,7 +19,7 @@ func dialWriter(ctx context.Context, path string, options Options) (*conn, error
 		return nil, err
 	}
 	err = withTimeout(ctx, options.LockTimeout, func(ctx context.Context) error {
-		return retryBusy(ctx, func() error { return c.setUp(options.Sync) })
+		return retryBusy(ctx, func() error { return c.setUp(options.level()) })
 	})
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -29,7 +29,7 @@ func dialWriter(ctx context.Context, path string, options Options) (*conn, error
 
 // setUp prepares a connection for writing. It checks the schema first, so it never
 // changes a file of another program or of a newer version.
-func (c *conn) setUp(policy SyncPolicy) error {
+func (c *conn) setUp(policy syncLevel) error {
 	kind, err := inspect(c)
 	if err == nil {
 		err = kind.check()
@@ -60,11 +60,11 @@ func (c *conn) useWAL() error {
 	return nil
 }
 
-func (s SyncPolicy) pragma() string {
+func (s syncLevel) pragma() string {
 	switch s {
-	case Periodic:
+	case atCheckpoint:
 		return "PRAGMA synchronous = NORMAL"
-	case Never:
+	case never:
 		return "PRAGMA synchronous = OFF"
 	default:
 		return "PRAGMA synchronous = FULL"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 	"github.com/convlog/convlog/internal/regular/special"
 )
 
@@ -27,9 +28,9 @@ func TestSpecialFiles(t *testing.T) {
 					if suffix == "-lease" {
 						_, err = l.Store().(*Store).Lease(t.Context(), "x")
 					}
-					var special *eventlog.NotRegularError
+					var special *regular.Error
 					if !errors.As(err, &special) || special.Path != path+suffix {
-						t.Errorf("read-only %v: got error %v, want a NotRegularError at %s", readOnly, err, path+suffix)
+						t.Errorf("read-only %v: got error %v, want a regular.Error at %s", readOnly, err, path+suffix)
 					}
 					if err := l.Close(); err != nil {
 						t.Error(err)

@@ -13,23 +13,18 @@ import (
 	"github.com/convlog/convlog/internal/notify"
 )
 
-// SyncPolicy says when an append is on disk. With every policy, appends survive the
-// death of the process. The policies differ in the appends that a loss of power can
-// undo.
-type SyncPolicy int
+// syncLevel says when a commit is on disk.
+type syncLevel int
 
 const (
-	// Always syncs each append before the append returns. A loss of power loses nothing.
-	Always SyncPolicy = iota
-	// Periodic syncs when SQLite copies its write-ahead log into the database. A loss of
-	// power may lose the newest appends.
-	Periodic
-	// Never leaves syncing to the operating system. A loss of power may damage the
-	// database.
-	Never
+	always       syncLevel = iota // before the commit returns
+	atCheckpoint                  // when SQLite copies its write-ahead log into the database
+	never                         // when the operating system likes
 )
 
-// Options configures a Store. The zero value is right for most programs.
+// Options configures a Store. The zero value is right for most programs: each append is
+// synced before it returns, and a loss of power loses nothing. With all options, appends
+// survive the death of the process.
 type Options struct {
 	// ReadOnly opens the file for reading only. The file must exist. Writes return
 	// eventlog.ErrReadOnly. The store creates no files, except SQLite's log index while
@@ -37,9 +32,13 @@ type Options struct {
 	// without an index, a read locks the database for a moment, and SQLite copies the log
 	// into it.
 	ReadOnly bool
-	// Sync is the sync policy of appends that are not durable by themselves
-	// (eventlog.Store.Append). Blobs, rewrites and removals are always synced.
-	Sync SyncPolicy
+	// SyncAtCheckpoint syncs appends that are not durable by themselves (eventlog.Store.Append)
+	// when SQLite copies its write-ahead log into the database. A loss of power may lose
+	// the newest appends. Blobs, rewrites and removals are always synced.
+	SyncAtCheckpoint bool
+	// NoSync leaves the syncs of such appends to the operating system. A loss of power may
+	// damage the database.
+	NoSync bool
 	// LockTimeout bounds the wait for a lock of another process. After it the error is
 	// eventlog.ErrLocked. Without a LockTimeout only the caller's context bounds the
 	// wait.
@@ -47,6 +46,17 @@ type Options struct {
 	// NoIndex leaves the text index to other stores of the file, and to Index: Close does
 	// not wait for it. A search reads the events that are not indexed yet.
 	NoIndex bool
+}
+
+// level is the sync level of appends that are not durable by themselves.
+func (o *Options) level() syncLevel {
+	switch {
+	case o.NoSync:
+		return never
+	case o.SyncAtCheckpoint:
+		return atCheckpoint
+	}
+	return always
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
@@ -82,7 +92,7 @@ var (
 	_ eventlog.Leaser    = (*Store)(nil)
 	_ eventlog.Searcher  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
-	_ eventlog.Ordered   = (*Store)(nil)
+	_ eventlog.Syncer    = (*Store)(nil)
 	_ eventlog.Notifier  = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
 	_ eventlog.Salvager  = (*Store)(nil)

@@ -268,21 +268,22 @@ func (s *Store) closedAppend() error {
 
 // A store uses its policy for normal appends and level Always for durable appends.
 func TestSyncPolicy(t *testing.T) {
-	for _, policy := range []SyncPolicy{Always, Periodic, Never} {
+	for _, options := range []Options{{}, {SyncAtCheckpoint: true}, {NoSync: true}} {
+		policy := options.level()
 		t.Run(policy.pragma(), func(t *testing.T) {
 			path := tempPath(t)
-			s := New(path, Options{Sync: policy})
+			s := New(path, options)
 			head := add(t, s, "a", event.Head{}, 2, "x")
 			if s.writer.level != policy {
 				t.Errorf("level %v after an append", s.writer.level)
 			}
 			events := eventChain("a", head, 1, "x")
 			must(t, s.Append(t.Context(), "a", head, events, true))
-			if s.writer.level != Always {
+			if s.writer.level != always {
 				t.Errorf("level %v after a durable append", s.writer.level)
 			}
 			add(t, s, "a", headOf(events), 1, "x")
-			if s.writer.level != policy || s.writer.unsyncedCommits != (policy != Always) {
+			if s.writer.level != policy || s.writer.unsyncedCommits != (policy != always) {
 				t.Errorf("level %v, loose %v after another append", s.writer.level, s.writer.unsyncedCommits)
 			}
 			must(t, s.Close())

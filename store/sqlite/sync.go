@@ -25,6 +25,6 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 	return errors.Join(err, s.write(ctx, emptyCommit{}, true))
 }
 
-// OrdersAppends implements eventlog.Ordered: a crash leaves the beginning of the write-ahead
+// OrdersAppends implements eventlog.Syncer: a crash leaves the beginning of the write-ahead
 // log, unless the store never syncs.
-func (s *Store) OrdersAppends() bool { return s.options.Sync != Never }
+func (s *Store) OrdersAppends() bool { return !s.options.NoSync }

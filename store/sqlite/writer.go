@@ -21,8 +21,8 @@ type writer struct {
 	path    string
 	place   place
 	conn    *conn
-	policy  SyncPolicy
-	level   SyncPolicy    // current sync level of conn
+	policy  syncLevel
+	level   syncLevel     // current sync level of conn
 	limit   time.Duration // longest wait for other processes; 0 is no limit
 	keys    map[string]int64
 	suspect bool // conn failed, and a new connection may work
@@ -46,7 +46,7 @@ func openWriter(ctx context.Context, path string, options Options) (*writer, err
 		return nil, err
 	}
 	w := &writer{
-		path: path, place: at, conn: c, policy: options.Sync, level: options.Sync, limit: options.LockTimeout,
+		path: path, place: at, conn: c, policy: options.level(), level: options.level(), limit: options.LockTimeout,
 		keys: map[string]int64{}, stop: make(chan struct{}),
 	}
 	w.idle.L = &w.mu
@@ -156,16 +156,16 @@ func (w *writer) checkVersion() error {
 var errNoWaiter = errors.New("no job waits for the write lock")
 
 // setLevel raises the sync level if the first job demands durability, and lowers it
-// again later. A commit at level Always syncs the whole write-ahead log, including
+// again later. A commit at level always syncs the whole write-ahead log, including
 // earlier unsynced commits.
 func (w *writer) setLevel() error {
-	if w.policy == Always {
+	if w.policy == always {
 		return nil
 	}
 	w.mu.Lock()
 	level := w.policy
 	if len(w.queue) > 0 && w.queue[0].durable {
-		level = Always
+		level = always
 	}
 	w.mu.Unlock()
 	if level == w.level {
@@ -211,7 +211,7 @@ func (w *writer) applyAll(jobs []*job) []*job {
 
 func (w *writer) commit(jobs []*job) {
 	_, err := w.conn.exec("COMMIT")
-	if err == nil && w.policy == Never && w.level == Always {
+	if err == nil && w.policy == never && w.level == always {
 		err = w.checkpoint()
 	} else if isCode(err, codeFull) {
 		// SQLite did not write the whole commit frame, so the transaction does not count.
@@ -225,7 +225,7 @@ func (w *writer) commit(jobs []*job) {
 		w.rollback()
 	}
 	w.mu.Lock()
-	w.unsyncedCommits = w.level != Always || err != nil && w.unsyncedCommits
+	w.unsyncedCommits = w.level != always || err != nil && w.unsyncedCommits
 	w.mu.Unlock()
 	err = w.explain(err)
 	for _, j := range jobs {
@@ -238,7 +238,7 @@ func (w *writer) commit(jobs []*job) {
 }
 
 // checkpoint copies the write-ahead log into the database file and syncs the file.
-// With policy Never earlier checkpoints were not synced, so a durable commit needs
+// With NoSync earlier checkpoints were not synced, so a durable commit needs
 // one.
 func (w *writer) checkpoint() error {
 	deadline := time.Now().Add(time.Second)

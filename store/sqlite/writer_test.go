@@ -268,9 +268,9 @@ func TestCloseWhileQueued(t *testing.T) {
 
 // A store that never syncs keeps no order in a power loss, so a fork syncs its parent.
 func TestOrdersAppends(t *testing.T) {
-	for sync, want := range map[SyncPolicy]bool{Always: true, Periodic: true, Never: false} {
-		if got := New("unused", Options{Sync: sync}).OrdersAppends(); got != want {
-			t.Errorf("%v: got %v, want %v", sync, got, want)
+	for options, want := range map[Options]bool{{}: true, {SyncAtCheckpoint: true}: true, {NoSync: true}: false} {
+		if got := New("unused", options).OrdersAppends(); got != want {
+			t.Errorf("%+v: got %v, want %v", options, got, want)
 		}
 	}
 }

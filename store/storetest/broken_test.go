@@ -6,11 +6,11 @@ import (
 	"github.com/convlog/convlog/internal/suite"
 )
 
-func TestMemory(t *testing.T) { Run(t, suite.OpenMemory) }
+func TestMemory(t *testing.T) { suite.RunGroups(t, suite.OpenMemory, groups(), newEnv) }
 
 // A store without optional interfaces passes. Promises that need an interface are
 // skipped.
-func TestBareStore(t *testing.T) { Run(t, suite.OpenBare) }
+func TestBareStore(t *testing.T) { suite.RunGroups(t, suite.OpenBare, groups(), newEnv) }
 
 func TestNames(t *testing.T) { suite.TestNames(t, groups()) }
 

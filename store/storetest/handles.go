@@ -97,9 +97,9 @@ func testHandlesCall(t *env) {
 	t.Append(a, "a", eventlog.Any(), suite.Calls("c1", "c2"))
 	t.Append(b, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(a, "a", eventlog.Any(), suite.Note(2))
-	t.WantAppendError(event.ErrInvalidResult, a, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.OrphanResult, a, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(a, "a", eventlog.Any(), suite.Result("c2"))
-	t.WantAppendError(event.ErrInvalidResult, b, "a", eventlog.Any(), suite.Result("c2"))
+	t.WantAppendError(event.OrphanResult, b, "a", eventlog.Any(), suite.Result("c2"))
 	t.WantEqual("events", 6, len(t.Lines(b, "a")))
 	t.WantVerified(b, "a")
 }
@@ -130,7 +130,7 @@ func testHandlesConversations(t *env) {
 	t.Must(errors.Join(errs...))
 	t.WantEqual("events", 4*turns, len(t.Lines(logs[0], "a")))
 	for i := range logs {
-		t.WantAppendError(event.ErrInvalidResult, logs[i], "a", eventlog.Any(), suite.Result(fmt.Sprintf("call-%d-%d", 1-i, turns-1)))
+		t.WantAppendError(event.OrphanResult, logs[i], "a", eventlog.Any(), suite.Result(fmt.Sprintf("call-%d-%d", 1-i, turns-1)))
 		t.WantVerified(logs[i], "a")
 	}
 }

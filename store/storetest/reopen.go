@@ -74,7 +74,7 @@ func testReopenCold(t *env) {
 			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Note(n))
 		default:
 			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Result("c"))
-			t.WantAppendError(event.ErrInvalidResult, l, session, eventlog.Any(), suite.Result("c"))
+			t.WantAppendError(event.OrphanResult, l, session, eventlog.Any(), suite.Result("c"))
 		}
 	}
 	for session, head := range heads {

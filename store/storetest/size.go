@@ -69,7 +69,7 @@ var sizeCases = []testCase{
 		Run: func(t *env) {
 			fits := `{"k":"` + suite.Text("m", 64<<10-len(`{"k":""}`)) + `"}`
 			t.Append(t.Main(), "a", eventlog.New(), suite.NoteWithMetadata(1, fits))
-			t.WantAppendError(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, fits[:9]+fits[8:]))
+			t.WantAppendError(event.Rule("metadata"), t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, fits[:9]+fits[8:]))
 			t.WantEqual("metadata", fits, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Metadata))
 		},
 	},

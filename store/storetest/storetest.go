@@ -28,7 +28,9 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
 )
 
@@ -55,16 +57,55 @@ func groups() []group {
 
 // Run tests every promise of a store as a subtest of t. open is called for each
 // subtest.
-func Run(t *testing.T, open Opener) { suite.RunGroups(t, open, groups(), newEnv) }
+func Run(t *testing.T, open Opener) {
+	suite.RunGroups(t, func(t testing.TB) suite.Harness { return suite.Harness(open(t)) }, groups(), newEnv)
+}
 
 // Harness describes one empty store under test. Each promise gets a new one.
-type Harness = suite.Harness
+type Harness struct {
+	// Open opens the store's data for reading and writing. The suite calls Open again
+	// after Close and expects the same data.
+	Open func() (eventlog.Store, error)
+	// OneHandle means that the data allows only one open handle at a time.
+	OneHandle bool
+	// OpenReadOnly opens the same data for reading while no other handle is open, also
+	// before the first write. It is nil if the store has no read-only mode.
+	OpenReadOnly func() (eventlog.Store, error)
+	// Path is the file or folder with the data. The names of other files of the store
+	// must be in the same folder and begin with the name of Path. The folder must have
+	// no other files. Path is empty if the store has no files.
+	Path string
+	// Holds returns the place in the data that contains text, or an empty string. It is
+	// for stores without files. No handle is open. If Holds is nil, the suite checks
+	// erasures through the log only.
+	Holds func(text string) (where string)
+	// Network breaks the connections of the stores that Open opens. It is nil if the store
+	// has no server.
+	Network Network
+	// OpenBeside opens the data of Open through connections that Network does not break. It
+	// is set if Network is.
+	OpenBeside func() (eventlog.Store, error)
+	// Latency is the time of a round trip to the server of the store. If it is not 0, tests
+	// with large numbers use smaller ones in every form, and waits are longer.
+	Latency time.Duration
+	// Parallel tests the promises in parallel, which saves time if they mostly wait for a
+	// distant server.
+	Parallel bool
+	// Sample n makes the usual form check one promise in n, and the short form one in 4n. It is 0
+	// unless another test checks all promises of this store, or of another store that has the
+	// same code above it.
+	Sample int
+	// Damage edits the stored lines of a session, like a failing disk: edit receives the
+	// raw lines, including newlines, and returns the lines to store. No handle is open.
+	// Damage is nil if a test cannot edit the stored lines.
+	Damage func(session string, edit func(lines []string) []string) error
+}
 
 // Network is a connection to a server that the promises of group network break.
 type Network = suite.Network
 
 // Opener returns the harness of a new, empty store. t ends with the promise's subtest.
-type Opener = suite.Opener
+type Opener func(t testing.TB) Harness
 
 type (
 	testCase = suite.Case[*env]

@@ -22,7 +22,7 @@ var ErrUnfinished = errors.New("the erased bytes may still be in the files")
 // bytes, for example with an open read of the database, the error is ErrUnfinished.
 // Without an interrupted erasure, Finish reads a record and takes no lock.
 func Finish(ctx context.Context, log *eventlog.Log) error {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return err
 	}
 	unfinished, err := erasing(ctx, log)

@@ -16,7 +16,7 @@ import (
 // that log has damaged or redacted already.
 func From(ctx context.Context, log, from *eventlog.Log, opts ...RedactOptions) (Redaction, error) {
 	for _, l := range []*eventlog.Log{log, from} {
-		if err := engine.Of(l).Ready(ctx); err != nil {
+		if err := engine.Of(l).Usable(ctx); err != nil {
 			return Redaction{}, err
 		}
 	}

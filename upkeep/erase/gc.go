@@ -32,7 +32,7 @@ type Garbage struct {
 	// Blobs are the bodies that no event needs, ordered by digest.
 	Blobs []eventlog.BlobInfo
 	// Leftovers are files or rows of interrupted writes.
-	Leftovers []eventlog.Leftover
+	Leftovers []eventlog.FilePlace
 }
 
 // Bytes is how much was freed.
@@ -141,7 +141,11 @@ func (c *collection) oldBlobs(ctx context.Context) (map[event.Digest]eventlog.Bl
 	if grace == 0 {
 		grace = defaultGrace
 	}
-	youngest := c.engine.Now().Add(-grace)
+	settings, err := c.engine.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	youngest := settings.Now().Add(-grace)
 	blobs := map[event.Digest]eventlog.BlobInfo{}
 	for info, err := range store.ListBlobs(ctx) {
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/searchtext"
 	"github.com/convlog/convlog/search"
 )
 
@@ -21,7 +22,7 @@ import (
 // Match erases nothing if a session cannot be read: repair or remove it, or name the
 // other sessions.
 func Match(ctx context.Context, log *eventlog.Log, p search.Pattern, sessions []string, opts ...RedactOptions) (Redaction, error) {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return Redaction{}, err
 	}
 	r, err := newRedaction(log, opts)
@@ -60,12 +61,12 @@ func (m *matching) findBytes(ctx context.Context) error {
 	var needles [][]byte
 	for _, text := range m.pattern.Texts() {
 		for _, cased := range []string{text, strings.ToLower(text), strings.ToUpper(text)} {
-			needles = append(needles, search.Forms(cased)...)
+			needles = append(needles, searchtext.Forms(cased)...)
 		}
 	}
 	for _, place := range append(slices.Clone(m.report.Places), m.report.Left...) {
 		for _, text := range place.Matches {
-			needles = append(needles, search.Forms(text)...)
+			needles = append(needles, searchtext.Forms(text)...)
 		}
 	}
 	slices.SortFunc(needles, bytes.Compare)

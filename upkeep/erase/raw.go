@@ -15,7 +15,7 @@ import (
 // No other event goes along: the steps, their usage, and the snapshots stay. Raw erases
 // nothing if a session cannot be read.
 func Raw(ctx context.Context, log *eventlog.Log, before time.Time, sessions []string, opts ...RedactOptions) (Redaction, error) {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return Redaction{}, err
 	}
 	r, err := newRedaction(log, opts)

@@ -26,7 +26,7 @@ type RemoveOptions struct {
 
 // Remove removes a session with all its events, even if it is damaged. If a fork needs
 // the session, Remove fails with eventlog.ErrInUse, and the error names the forks. If a
-// damaged session may be a fork of it, Remove fails with eventlog.ErrLineage. Blobs stay
+// damaged session may be a fork of it, Remove fails with eventlog.ErrInUse too. Blobs stay
 // until Collect. Watchers of the session end with eventlog.ErrNotFound. Remove uses the
 // first RemoveOptions only.
 func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...RemoveOptions) error {
@@ -88,7 +88,7 @@ func removeSession(ctx context.Context, log *eventlog.Log, session string, opts 
 		head, err := log.Head(ctx, session)
 		switch {
 		case errors.Is(err, eventlog.ErrNotFound):
-			return cmp.Or(e.Sync(ctx, session), err) // a removal may have been interrupted
+			return cmp.Or(log.Sync(ctx, session), err) // a removal may have been interrupted
 		case errors.Is(err, eventlog.ErrCorrupt):
 			head = event.Head{}
 		case err != nil:
@@ -126,7 +126,7 @@ func removable(forks *eventlog.ForkMap, gone map[string]bool, session string, op
 	}
 	unread := slices.DeleteFunc(slices.Clone(forks.Unreadable), func(id string) bool { return id == session || gone[id] })
 	if len(unread) > 0 {
-		return fmt.Errorf("%w: %s may be forks of it", eventlog.ErrLineage, quoted(unread))
+		return fmt.Errorf("%w: %w: %s may be forks of it", eventlog.ErrInUse, engine.ErrLineage, quoted(unread))
 	}
 	return nil
 }

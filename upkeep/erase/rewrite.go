@@ -35,7 +35,7 @@ func (r *redaction) run(ctx context.Context) error {
 			return fmt.Errorf("redact in session %q: %w", holder, err)
 		}
 	}
-	if err := r.each(ctx, slices.Sorted(maps.Keys(r.plan.earlier)), r.engine.Sync); err != nil {
+	if err := r.each(ctx, slices.Sorted(maps.Keys(r.plan.earlier)), r.log.Sync); err != nil {
 		return err
 	}
 	return erased(ctx, r.log, r.plan.erasedBlobs())
@@ -108,7 +108,7 @@ func (r *redaction) rewrite(ctx context.Context, session string) error {
 	note := event.RedactionNote{
 		Seqs: slices.Concat(r.plan.shared[session], own), Reason: r.opts.Reason, Kept: kept.Digest(),
 	}
-	return r.engine.Rewrite(ctx, session, r.engine.Mint(note), lines)
+	return r.engine.Rewrite(ctx, session, note, lines)
 }
 
 // redactedLine is an event without its content: header, hash, commit, and its

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
@@ -98,7 +99,7 @@ func (r *repairer) sibling(session string) (*repairer, error) {
 	seen := map[string]bool{r.session: true}
 	maps.Copy(seen, r.seen)
 	if seen[session] {
-		return nil, &eventlog.CorruptError{Session: session, Offset: -1, Cause: eventlog.ErrCycle}
+		return nil, &eventlog.CorruptError{Session: session, Offset: -1, Cause: engine.ErrCycle}
 	}
 	p := newRepairer(r.log, Options{Into: r.into, DryRun: r.opts.DryRun})
 	p.seen = seen

@@ -38,7 +38,7 @@ func Export(ctx context.Context, log *eventlog.Log, w io.Writer, sessions ...str
 }
 
 func newExporter(ctx context.Context, log *eventlog.Log, w io.Writer) (*exporter, error) {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return nil, err
 	}
 	if w == nil {

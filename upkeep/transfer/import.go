@@ -33,7 +33,7 @@ import (
 // export only is a *RedactionError, unless ImportOptions.ApplyRedactions is true: nobody
 // can erase with a forged export. Import uses the first ImportOptions only.
 func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportOptions) ([]Result, error) {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return nil, err
 	}
 	if r == nil {

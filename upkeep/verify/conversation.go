@@ -70,11 +70,11 @@ func (t *conversation) result(ctx context.Context, c *checker, e *event.Event, n
 			return err
 		}
 		if !lossy {
-			c.defect(e.Seq, event.OrphanResult, fmt.Sprintf("no call %q is pending", line.Clip(id)))
+			c.defect(e.Seq, string(event.OrphanResult), fmt.Sprintf("no call %q is pending", line.Clip(id)))
 			return nil
 		}
 	}
-	c.note(e.Seq, event.OrphanResult, fmt.Sprintf("no call %q is pending; it may be among the events that were lost", line.Clip(id)))
+	c.note(e.Seq, string(event.OrphanResult), fmt.Sprintf("no call %q is pending; it may be among the events that were lost", line.Clip(id)))
 	return nil
 }
 

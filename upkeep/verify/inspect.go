@@ -21,7 +21,7 @@ import (
 type inspection struct {
 	link   line.Link
 	faults []fault
-	broken []string // rules that an import broke
+	broken []event.Rule // rules that an import broke
 	erased bool
 	kept   jsontext.Value // of an erased event
 	// Of the payload:
@@ -108,13 +108,24 @@ func (i *inspector) needs(ctx context.Context, e *event.Event, n *inspection) (r
 		case bad == nil:
 		case ctx.Err() != nil || errors.Is(bad, eventlog.ErrClosed):
 			return false, bad
-		case errors.Is(bad, eventlog.ErrBlobNotFound) && i.engine.ErasedSince(ctx, e):
+		case errors.Is(bad, eventlog.ErrBlobNotFound) && i.erasedSince(ctx, e):
 			return false, nil
 		default:
 			n.faults = append(n.faults, fault{ruleBlob, bad.Error(), d})
 		}
 	}
 	return readable, nil
+}
+
+// erasedSince reports whether e was redacted after it was read, so that its blob is missing.
+// Then e becomes the redacted event.
+func (i *inspector) erasedSince(ctx context.Context, e *event.Event) bool {
+	now, err := i.log.Event(ctx, e.SessionID, e.Seq)
+	if err != nil || !now.Redacted() || now.Hash() != e.Hash() {
+		return false
+	}
+	*e = now
+	return true
 }
 
 var errBlobSize = errors.New("the size of the blob differs from the size on the line")
@@ -170,11 +181,11 @@ func ruleOf(err error) string {
 		return ruleBlob
 	case errors.Is(err, event.ErrInvalidTree):
 		return ruleTree
-	case errors.Is(err, event.ErrInvalidRole):
+	case errors.Is(err, event.Rule("unknown_role")):
 		return ruleRole
 	}
-	if name, ok := event.ConversationRule(err); ok {
-		return name
+	if rule, ok := errors.AsType[event.Rule](err); ok && rule.Conversation() {
+		return string(rule)
 	}
 	return rulePayload
 }

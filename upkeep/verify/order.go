@@ -171,7 +171,7 @@ func (c *checker) addForeign(e *event.Event) {
 // faults reports the faults of an inspection. It reports each bad blob once.
 func (c *checker) faults(e *event.Event, n *inspection) {
 	for _, name := range n.broken {
-		c.note(e.Seq, name, "broken by an import")
+		c.note(e.Seq, string(name), "broken by an import")
 	}
 	for _, f := range n.faults {
 		if f.blob == "" || !c.missing[f.blob] {

@@ -25,7 +25,7 @@ import (
 
 // Rules of defects that a caller treats in its own way. Defect.Rule of another defect is
 // one of the words in rules.go, or the name of a rule of conversation
-// (event.ConversationRule).
+// (event.Rule).
 const (
 	RuleFork     = "fork"     // the parent does not have the forked event
 	RuleVersion  = "version"  // a newer version wrote it
@@ -225,7 +225,7 @@ func (v *Verifier) Events(ctx context.Context, session string, events iter.Seq2[
 // RuleErasing is an interrupted erasure, which erase.Finish completes; Store waits for a
 // running one.
 func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, error] {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return errorSequence[eventlog.Defect](err)
 	}
 	return func(yield func(eventlog.Defect, error) bool) {
@@ -269,7 +269,7 @@ func TornTails(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.TornTa
 }
 
 func tornTails(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.TornTail, error] {
-	if err := engine.Of(log).Ready(ctx); err != nil {
+	if err := engine.Of(log).Usable(ctx); err != nil {
 		return errorSequence[eventlog.TornTail](err)
 	}
 	tails, ok := eventlog.As[eventlog.TailKeeper](log.Store())

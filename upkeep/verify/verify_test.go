@@ -124,7 +124,7 @@ func TestVerifyOfMuchDamage(t *testing.T) {
 func talked(t *testing.T) (log *eventlog.Log, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	store := jsonl.New(dir, jsonl.Options{Sync: jsonl.Never})
+	store := jsonl.New(dir, jsonl.Options{NoSync: true})
 	log = eventlog.Open(suite.OverwritingSalvager{Overwriting: suite.Overwriting{Store: store}})
 	t.Cleanup(func() { _ = log.Close() })
 	add := func(session string, events ...event.Event) {

@@ -22,9 +22,9 @@ import (
 // its path, until a compaction. Rewinds, forks and snapshots do not change this.
 func TestARequestStaysABeginningUntilACompaction(t *testing.T) {
 	for name, open := range map[string]func(dir string) eventlog.Store{
-		"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: true}) },
 		"sqlite": func(dir string) eventlog.Store {
-			return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
+			return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{NoSync: true})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

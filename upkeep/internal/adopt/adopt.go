@@ -190,7 +190,7 @@ func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Eve
 	if err := a.engine.CheckFork(ctx, a.session, &f); err != nil {
 		return err
 	}
-	return a.engine.Sync(ctx, f.Parent)
+	return a.log.Sync(ctx, f.Parent)
 }
 
 // checkContent checks the JSON of the line, the blobs, and the rules of payloads.
@@ -242,7 +242,7 @@ func (a *adoption) store(ctx context.Context) error {
 	case len(a.redacted) > 0:
 		return a.redact(ctx)
 	case a.head.Seq <= a.existing.Seq:
-		return a.engine.Sync(ctx, a.session)
+		return a.log.Sync(ctx, a.session)
 	}
 	return a.append(ctx)
 }
@@ -250,11 +250,11 @@ func (a *adoption) store(ctx context.Context) error {
 // append writes the new events. The first write replaces the redacted ones too.
 func (a *adoption) append(ctx context.Context) error {
 	return a.engine.Exclusively(ctx, a.session, func(ctx context.Context) error {
-		limit, err := a.engine.MaxAppend(ctx)
+		settings, err := a.engine.Settings(ctx)
 		if err != nil {
 			return err
 		}
-		b := batcher{adoption: a, head: a.existing, limit: limit}
+		b := batcher{adoption: a, head: a.existing, settings: settings}
 		for e, err := range a.events {
 			if err != nil {
 				return err

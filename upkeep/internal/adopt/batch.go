@@ -16,15 +16,15 @@ import (
 // batcher gathers whole appends into writes within the bound of one append.
 type batcher struct {
 	*adoption
-	head  event.Head
-	ready []event.Event // whole appends
-	open  []event.Event // the append that is not complete yet
-	size  int           // bytes of the lines of ready
-	limit int           // the largest append of the store, in bytes
+	head     event.Head
+	ready    []event.Event // whole appends
+	open     []event.Event // the append that is not complete yet
+	size     int           // bytes of the lines of ready
+	settings engine.Settings
 }
 
 func (b *batcher) add(ctx context.Context, e event.Event) error {
-	if b.engine.Spills(&e) {
+	if b.settings.Spills(&e) {
 		if err := b.spill(ctx, &e); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (b *batcher) add(ctx context.Context, e event.Event) error {
 	if err != nil {
 		return err
 	}
-	if b.size+size > b.limit {
+	if b.size+size > b.settings.MaxAppend {
 		if err := b.flush(ctx); err != nil {
 			return err
 		}
@@ -52,10 +52,10 @@ func (b *batcher) fit(ctx context.Context) (size int, err error) {
 	for i := range b.open {
 		size += len(b.open[i].Line()) + 1
 	}
-	for size > b.limit {
+	for size > b.settings.MaxAppend {
 		largest := b.largestOpen()
 		if largest == nil {
-			return 0, fmt.Errorf("%w: the append's lines take %d bytes, at most %d", event.ErrInvalidSize, size, b.limit)
+			return 0, fmt.Errorf("%w: the append's lines take %d bytes, at most %d", event.ErrInvalidSize, size, b.settings.MaxAppend)
 		}
 		size -= len(largest.Line())
 		if err := b.spill(ctx, largest); err != nil {

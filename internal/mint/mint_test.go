@@ -1,4 +1,4 @@
-package event_test
+package mint_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/mint"
 )
 
 // Every clock gives ids that differ and increase, and a failing source of randomness is
@@ -21,7 +21,7 @@ func TestIDsOfAnyClock(t *testing.T) {
 		"year 10890":  time.Date(10890, 1, 1, 0, 0, 0, 0, time.UTC),
 		"latest":      time.UnixMilli(1<<63 - 1),
 	} {
-		for _, m := range []*event.Minter{{Now: func() time.Time { return at }}, {Now: func() time.Time { return at }, Random: iotest.ErrReader(errors.New("no randomness"))}} {
+		for _, m := range []*mint.Minter{{Now: func() time.Time { return at }}, {Now: func() time.Time { return at }, Random: iotest.ErrReader(errors.New("no randomness"))}} {
 			var last ulid.ULID
 			for range 3 {
 				id := m.NewID()
