@@ -50,9 +50,9 @@ type Options struct {
 	// RetryError that is not permanent and after a time-out of the network. Tools and other
 	// effects have their own.
 	Retry Retry
-	// Compact says when Chat compacts the history; projection.MaxTokens(100,000) if nil.
+	// Compact is the size above which Chat compacts the history; 100,000 tokens if zero.
 	// KeepTurns is the number of last turns that stay, 2 if 0.
-	Compact   projection.CompactionPolicy
+	Compact   projection.HistorySize
 	KeepTurns int
 	// InProcess is the longest wait without a hibernation; 1 min if 0. If negative, every
 	// wait hibernates.
@@ -192,8 +192,8 @@ func (o Options) withDefaults() Options {
 			o.Retry.If = isTransient
 		}
 	}
-	if o.Compact == nil {
-		o.Compact = projection.MaxTokens(defaultCompactTokens)
+	if o.Compact == (projection.HistorySize{}) {
+		o.Compact.Tokens = defaultCompactTokens
 	}
 	if o.KeepTurns <= 0 {
 		o.KeepTurns = defaultKeepTurns

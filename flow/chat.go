@@ -38,7 +38,8 @@ func (t *turn) compactIfLong(ctx context.Context, m Model, r Request) error {
 		return err
 	}
 	for keep := t.r.options.KeepTurns; keep > 0; keep-- {
-		if err = t.compact(ctx, m, r, keep); !errors.Is(err, projection.ErrEmptyCompaction) {
+		refused := (*projection.CompactionError)(nil)
+		if err = t.compact(ctx, m, r, keep); !errors.As(err, &refused) || refused.Reason != "empty" {
 			return err
 		}
 	}

@@ -22,8 +22,8 @@ const compactionPrompt = "Summarize the conversation so far for your own use. Ke
 
 // Compact replaces the messages before the last keep turns by a summary that the model
 // writes. The log keeps the messages. The summary is an effect: if the turn is run again,
-// the model is not asked again. If there is nothing to replace, the error is
-// projection.ErrEmptyCompaction, and nothing happens.
+// the model is not asked again. If there is nothing to replace, the error is a
+// *projection.CompactionError with the reason "empty", and nothing happens.
 func (t *Turn[S]) Compact(ctx context.Context, m Model, r Request, keep int) error {
 	return t.t.compact(ctx, m, r, keep)
 }
@@ -109,5 +109,6 @@ func (t *turn) needsCompaction() (bool, error) {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
 	h, _ := projection.State(t.states(), projection.History())
-	return projection.NeedsCompaction(h, t.r.options.Compact)
+	size, err := h.Size()
+	return err == nil && size.Exceeds(t.r.options.Compact), err
 }

@@ -160,7 +160,7 @@ func TestAReplayWithACompaction(t *testing.T) {
 				time.Sleep(3 * time.Hour)
 				_, err = a.Run(t.Context(), flow.Session("s"))
 			}
-			if err != nil && !errors.Is(err, projection.ErrEmptyCompaction) {
+			if refused := (*projection.CompactionError)(nil); err != nil && !(errors.As(err, &refused) && refused.Reason == "empty") {
 				t.Fatal(err)
 			}
 		}

@@ -251,8 +251,8 @@ func (r *runner) move(ctx context.Context, from Start, o StartOptions) error {
 
 // moveTo moves the head to the place of a snapshot. A checkpoint there continues.
 func (r *runner) moveTo(ctx context.Context, to place) error {
-	_, err := fork.Rewind(ctx, r.log, r.session, to.point, fork.RewindOptions{Reason: "start from snapshot"})
-	if err != nil && !errors.Is(err, fork.ErrNoMove) {
+	_, err := fork.Rewind(ctx, r.log, r.session, to.point, fork.Options{Reason: "start from snapshot"})
+	if err != nil && !errors.Is(err, fork.Error("no_move")) {
 		return fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	if err := r.live.Follow(ctx); err != nil {

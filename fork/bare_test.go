@@ -34,7 +34,7 @@ func TestMissingBody(t *testing.T) {
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(9), fork.Options{ID: "b", Force: true})
 		t.must(err)
 		t.rewind("a", fork.AtTurn(0))
-		branches, err := fork.Branches(t.ctx, t.log, "a")
+		branches, err := fork.Branches(t.ctx, t.log, "a", false)
 		t.must(err)
 		if len(branches) != 2 || branches[1].Tip != 13 {
 			t.Errorf("the branches are %+v", branches)

@@ -37,40 +37,46 @@ func (b *Branch) Orphaned(seq int64) bool { return !b.Active && b.Own.Has(seq) }
 // Branches lists the branches of a session's lineage: the active path first, then
 // the others, the one that was left last first. Branches without orphaned events,
 // for example recovered ones, are not listed. It reads the lineage once.
-func Branches(ctx context.Context, log *eventlog.Log, session string) (branches []Branch, err error) {
+//
+// With own it lists only the branches that the session's own rewinds orphaned: not the
+// active path, and not the branches that rewinds of a fork's ancestors orphaned. It then
+// reads the session's own events once, and the lineage too if a fork was rewound to an
+// event that it shares.
+func Branches(ctx context.Context, log *eventlog.Log, session string, own bool) (branches []Branch, err error) {
 	head, err := log.Head(ctx, session)
-	var s *scan
-	if err == nil {
-		s, err = scanTo(ctx, log, session, head.Seq)
+	if err == nil && own {
+		branches, err = ownBranches(ctx, log, session, head.Seq)
+	} else if err == nil {
+		branches, err = allBranches(ctx, log, session, head.Seq)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("branches of session %q: %w", session, err)
 	}
-	own, counted, _ := s.visit(head.Seq)
-	return append([]Branch{{Active: true, Tip: head.Seq, Own: own, Counted: counted}}, s.orphaned(1)...), nil
+	return branches, nil
 }
 
-// OwnBranches lists the branches that the session's own rewinds orphaned, the one that
-// was left last first. It leaves out the active path and the branches that rewinds of
-// a fork's ancestors orphaned. It reads the session's own events once. If a fork was
-// rewound to an event that it shares, it reads the lineage too.
-func OwnBranches(ctx context.Context, log *eventlog.Log, session string) (branches []Branch, err error) {
-	head, err := log.Head(ctx, session)
-	var first event.Event
-	if err == nil {
-		first, err = firstOwn(ctx, log, session)
+func allBranches(ctx context.Context, log *eventlog.Log, session string, head int64) ([]Branch, error) {
+	s, err := scanTo(ctx, log, session, head)
+	if err != nil {
+		return nil, err
 	}
-	var s *scan
-	if err == nil {
-		s, err = scanFrom(ctx, log, session, first.Seq, head.Seq)
+	own, counted, _ := s.visit(head)
+	return append([]Branch{{Active: true, Tip: head, Own: own, Counted: counted}}, s.orphaned(1)...), nil
+}
+
+func ownBranches(ctx context.Context, log *eventlog.Log, session string, head int64) ([]Branch, error) {
+	first, err := firstOwn(ctx, log, session)
+	if err != nil {
+		return nil, err
 	}
+	s, err := scanFrom(ctx, log, session, first.Seq, head)
 	if err == nil && slices.ContainsFunc(s.moves, func(m move) bool { return m.To < s.shared }) { // else every path has the shared events
-		s, err = scanTo(ctx, log, session, head.Seq)
+		s, err = scanTo(ctx, log, session, head)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("branches of session %q: %w", session, err)
+		return nil, err
 	}
-	s.visit(head.Seq)
+	s.visit(head)
 	return s.orphaned(first.Seq), nil
 }
 
@@ -102,7 +108,7 @@ func newestOrphaned(ctx context.Context, log *eventlog.Log, session string, head
 			return m.Seq - 1, nil
 		}
 	}
-	return 0, ErrNothingOrphaned
+	return 0, errNothingOrphaned
 }
 
 // scan is the part of a lineage that the list of branches needs: its tree, its moves, and

@@ -25,16 +25,6 @@ type CopyOptions struct {
 	To *eventlog.Log
 }
 
-// Copied is a finished copy.
-type Copied struct {
-	ID   string
-	Head event.Head
-	// Source is the copied session. The copy holds its lineage up to event Head.Seq.
-	Source string
-	// Erased are the seqs of redacted events. The copy has lost events there.
-	Erased []int64
-}
-
 // Copy makes a session that needs no other one. It has all events of the source's
 // lineage at the same seqs, with their types, times, costs and data, orphaned events
 // too, in the same appends; an append that becomes too large is split. Event ids are
@@ -51,16 +41,16 @@ type Copied struct {
 // copy that fails is removed. If the process ends before that, the copy's first
 // event tells how many events are missing (event.Event.CopyOrigin), and Tree shows
 // it as partial. A taken id is eventlog.ErrExists.
-func Copy(ctx context.Context, log *eventlog.Log, source string, opts ...CopyOptions) (Copied, error) {
+func Copy(ctx context.Context, log *eventlog.Log, source string, opts ...CopyOptions) (Session, error) {
 	o := one(opts)
 	c := &copier{from: log, to: o.To, source: source, id: sessionID(o.ID, o.NewID), renaming: newRenaming(), blobs: map[event.Digest]bool{}}
 	if c.to == nil {
 		c.to = log
 	}
 	if err := log.Hold(ctx, c.run); err != nil {
-		return Copied{}, fmt.Errorf("copy session %q to %q: %w", source, c.id, errors.Join(err, c.undo(ctx, err)))
+		return Session{}, fmt.Errorf("copy session %q to %q: %w", source, c.id, errors.Join(err, c.undo(ctx, err)))
 	}
-	return Copied{ID: c.id, Head: c.head, Source: source, Erased: c.erased}, nil
+	return Session{ID: c.id, Head: c.head, Parent: source, Seq: c.head.Seq, Erased: c.erased}, nil
 }
 
 // The limits of a batch of appends.

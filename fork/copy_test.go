@@ -107,7 +107,7 @@ func TestCopy(t *testing.T) {
 		t.must(err)
 		source, copied := all(t, t.log, session), all(t, t.log, "copy")
 		t.same(source, copied, session)
-		if c.Head != copied[len(copied)-1].Head() || c.Source != session || c.ID != "copy" || c.Erased != nil {
+		if c.Head != copied[len(copied)-1].Head() || c.Parent != session || c.Seq != c.Head.Seq || c.ID != "copy" || c.Erased != nil {
 			t.Errorf("the copy is %+v", c)
 		}
 		if diff := cmp.Diff(t.path(session), t.path("copy")); diff != "" {
@@ -292,7 +292,7 @@ func TestCopyThatFails(t *testing.T) {
 				}
 				forest, err := fork.Tree(t.ctx, t.log)
 				t.must(err)
-				if n := forest.Node("b"); !n.Partial || n.Info.Last.Seq == 0 || n.Parent != "a" || n.Seq != count {
+				if n := forest.Node("b"); !n.Partial || n.Last.Seq == 0 || n.Parent != "a" || n.Seq != count {
 					t.Errorf("what is left is %+v", n)
 				}
 				t.must(erase.Remove(t.ctx, t.log, "b"))
@@ -346,7 +346,7 @@ func TestCopyReadsOnce(t *testing.T) {
 		for i := range count {
 			t.add("a", user(fmt.Sprint(i)))
 		}
-		var c fork.Copied
+		var c fork.Session
 		reads, events := t.store.count(func() {
 			var err error
 			c, err = fork.Copy(t.ctx, t.log, "a")

@@ -51,7 +51,7 @@ func (s *Side) Events(ctx context.Context) iter.Seq2[event.Event, error] {
 }
 
 // Diff compares the paths to two tips: of two forks, of a fork and its parent, or
-// of one session. Sessions that descend from no common session are ErrUnrelated; a
+// of one session. Sessions that descend from no common session are "unrelated"; a
 // copy does not descend from its original. Diff reads both paths, and keeps no
 // events in memory.
 func Diff(ctx context.Context, log *eventlog.Log, a, b Tip) (Difference, error) {
@@ -61,7 +61,7 @@ func Diff(ctx context.Context, log *eventlog.Log, a, b Tip) (Difference, error) 
 		right, err = routeTo(ctx, log, b)
 	}
 	if err == nil && left.root != right.root {
-		err = ErrUnrelated
+		err = errUnrelated
 	}
 	if err != nil {
 		return Difference{}, fmt.Errorf("compare sessions %q and %q: %w", a.Session, b.Session, err)
@@ -94,7 +94,7 @@ func routeTo(ctx context.Context, log *eventlog.Log, tip Tip) (route, error) {
 		tip.Seq = head.Seq
 	}
 	if tip.Seq < 0 || tip.Seq > head.Seq {
-		return route{}, fmt.Errorf("event %d of session %q: %w: %w", tip.Seq, tip.Session, ErrPastHead, eventlog.ErrEventNotFound)
+		return route{}, fmt.Errorf("event %d of session %q: %w: %w", tip.Seq, tip.Session, errPastHead, eventlog.ErrEventNotFound)
 	}
 	held, err := holders(ctx, log, tip.Session, head.Seq)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestDiff(t *testing.T) {
 			}
 		}
 		t.add("z", user("1"))
-		if _, err := fork.Diff(t.ctx, t.log, fork.Tip{Session: "a"}, fork.Tip{Session: "z"}); !errors.Is(err, fork.ErrUnrelated) {
+		if _, err := fork.Diff(t.ctx, t.log, fork.Tip{Session: "a"}, fork.Tip{Session: "z"}); !errors.Is(err, fork.Error("unrelated")) {
 			t.Errorf("a and z: %v", err)
 		}
 		if _, err := fork.Diff(t.ctx, t.log, fork.Tip{Session: "a", Seq: 9}, fork.Tip{Session: "a"}); !errors.Is(err, eventlog.ErrEventNotFound) {
@@ -78,7 +78,7 @@ func TestMerge(t *testing.T) {
 		t.fork("c", "b", fork.Head())
 		point, err := t.log.Event(t.ctx, "a", 6)
 		t.must(err)
-		head, err := fork.Merge(t.ctx, t.log, "a", "c", fork.Outcome{Summary: "found it", ArtifactIDs: []string{"x"}, Note: "n", ChildID: "k"})
+		head, err := fork.Merge(t.ctx, t.log, "a", "c", event.Child{Summary: "found it", ArtifactIDs: []string{"x"}, Note: "n", ChildID: "k"})
 		t.must(err)
 		e, err := t.log.Event(t.ctx, "a", head.Seq)
 		t.must(err)
@@ -91,7 +91,7 @@ func TestMerge(t *testing.T) {
 		}
 		run := event.Session{Parent: event.SessionParent{SessionID: "a", Seq: 6, EventID: point.ID, CallID: "c0"}}
 		t.add("run", event.New(run))
-		head, err = fork.Merge(t.ctx, t.log, "a", "run", fork.Outcome{Summary: "ran"})
+		head, err = fork.Merge(t.ctx, t.log, "a", "run", event.Child{Summary: "ran"})
 		t.must(err)
 		e, err = t.log.Event(t.ctx, "a", head.Seq)
 		t.must(err)
@@ -99,7 +99,7 @@ func TestMerge(t *testing.T) {
 			t.Errorf("the run's outcome is %+v, %v", got, err)
 		}
 		for _, other := range []string{"a", "run"} {
-			if _, err := fork.Merge(t.ctx, t.log, "b", other, fork.Outcome{}); !errors.Is(err, fork.ErrUnrelated) {
+			if _, err := fork.Merge(t.ctx, t.log, "b", other, event.Child{}); !errors.Is(err, fork.Error("unrelated")) {
 				t.Errorf("merged %q into b: %v", other, err)
 			}
 		}

@@ -1,33 +1,53 @@
 package fork
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/convlog/convlog/event"
 )
 
-// Errors of this package. Each means that nothing was written. A missing session is
-// eventlog.ErrNotFound, a taken session id eventlog.ErrExists, damage a
+// Error is a reason to refuse a call. Nothing was written. Errors of this package match it:
+// errors.Is(err, fork.Error("no_move")).
+//
+//   - "past_head": the session has fewer events. The error is also
+//     eventlog.ErrEventNotFound.
+//   - "no_turn": the active path has no turn of that index.
+//   - "no_snapshot": no snapshot of the session has that id.
+//   - "inside_append": the point is between two events of one append. The error is also
+//     event.ErrInvalidTree.
+//   - "open_turn": a turn is open at the point, or a tool call has no result there.
+//   - "no_move": the move would change nothing.
+//   - "nothing_orphaned": no branch is left to recover.
+//   - "unrelated": the sessions descend from no common session, or one is not the child of
+//     the other.
+//
+// A missing session is eventlog.ErrNotFound, a taken session id eventlog.ErrExists, damage a
 // *eventlog.CorruptError.
-var (
-	// ErrPastHead means that the session has fewer events. It comes with
-	// eventlog.ErrEventNotFound.
-	ErrPastHead = errors.New("past the head")
-	// ErrNoTurn means that the active path has no turn of that index.
-	ErrNoTurn = errors.New("no such turn")
-	// ErrNoSnapshot means that no snapshot of the session has that id.
-	ErrNoSnapshot = errors.New("no such snapshot")
-	// ErrInsideAppend means that the point is between two events of one append.
-	ErrInsideAppend = fmt.Errorf("inside an atomic append: %w", event.ErrInvalidTree)
-	// ErrOpenTurn means that a turn is open at the point, or that a tool call has no
-	// result there.
-	ErrOpenTurn = errors.New("inside an open turn")
-	// ErrNoMove means that the move would change nothing.
-	ErrNoMove = errors.New("the head is there already")
-	// ErrNothingOrphaned means that no branch is left to recover.
-	ErrNothingOrphaned = errors.New("nothing is orphaned")
-	// ErrUnrelated means that the sessions descend from no common session, or that
-	// one is not the child of the other.
-	ErrUnrelated = errors.New("sessions are not related")
+type Error string
+
+const (
+	errPastHead        Error = "past_head"
+	errNoTurn          Error = "no_turn"
+	errNoSnapshot      Error = "no_snapshot"
+	errInsideAppend    Error = "inside_append"
+	errOpenTurn        Error = "open_turn"
+	errNoMove          Error = "no_move"
+	errNothingOrphaned Error = "nothing_orphaned"
+	errUnrelated       Error = "unrelated"
 )
+
+var reasons = map[Error]string{
+	errPastHead:        "past the head",
+	errNoTurn:          "no such turn",
+	errNoSnapshot:      "no such snapshot",
+	errInsideAppend:    fmt.Sprintf("inside an atomic append: %v", event.ErrInvalidTree),
+	errOpenTurn:        "inside an open turn",
+	errNoMove:          "the head is there already",
+	errNothingOrphaned: "nothing is orphaned",
+	errUnrelated:       "sessions are not related",
+}
+
+func (e Error) Error() string { return reasons[e] }
+
+// Is reports whether a target is the general error of e.
+func (e Error) Is(target error) bool { return e == errInsideAppend && target == event.ErrInvalidTree }

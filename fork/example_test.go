@@ -65,7 +65,7 @@ func ExampleRewind() {
 	log, done := conversation()
 	defer done()
 	ctx := context.Background()
-	if _, err := fork.Rewind(ctx, log, "order-42", fork.AtTurn(0), fork.RewindOptions{Reason: "wrong answer"}); err != nil {
+	if _, err := fork.Rewind(ctx, log, "order-42", fork.AtTurn(0), fork.Options{Reason: "wrong answer"}); err != nil {
 		panic(err)
 	}
 	print(log, "order-42")

@@ -13,28 +13,34 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// Kind is how a session began.
-type Kind string
-
 // The kinds of sessions.
 const (
 	// KindRoot is a session without a parent.
-	KindRoot Kind = "root"
+	KindRoot = "root"
 	// KindFork is a session that begins with session_forked.
-	KindFork Kind = "fork"
+	KindFork = "fork"
 	// KindRun is the session of a run that another session started.
-	KindRun Kind = "run"
+	KindRun = "run"
 	// KindCopy is a copy of another session; it does not need that session.
-	KindCopy Kind = "copy"
+	KindCopy = "copy"
 )
 
-// Node is a session in the forest.
+// Node is a session in the forest, without its events, so that a forest of many sessions is
+// small.
 type Node struct {
 	ID string
 	// Origin is never nil. All sessions of KindRoot share one: do not change it.
 	*Origin
-	// Info is the session's row of the listing, without the events.
-	Info Info
+	// First is the seq of the session's own first event, and Last identifies its last one.
+	// They are zero if the session cannot be read.
+	First int64
+	Last  event.Head
+	// Active is the time of the last event.
+	Active time.Time
+	// Bytes is the size of the session's lines.
+	Bytes int64
+	// Err is set if the session cannot be read.
+	Err error
 	// Up is the parent's node; nil at the root of a tree.
 	Up *Node
 	// Down are the forks, runs and copies, ordered by Seq and ID.
@@ -46,7 +52,8 @@ type Node struct {
 // Origin describes how a session began. It is apart from Node, so that a forest of many
 // roots is small.
 type Origin struct {
-	Kind Kind
+	// Kind is KindRoot, KindFork, KindRun or KindCopy.
+	Kind string
 	// Parent is the session that was forked or copied, or that started the run. Seq
 	// is the parent's event after which the session begins; 0 if it is unknown.
 	Parent string
@@ -64,31 +71,12 @@ type Origin struct {
 // rootOrigin is the origin of each session of KindRoot.
 var rootOrigin = Origin{Kind: KindRoot}
 
-// Info is an eventlog.SessionInfo without the events, so that a forest of many sessions
-// is small.
-type Info struct {
-	// First is the seq of the session's own first event, and Last identifies its last one.
-	// They are zero if the session cannot be read.
-	First int64
-	Last  event.Head
-	// Active is the time of the last event.
-	Active time.Time
-	// Bytes is the size of the session's lines.
-	Bytes int64
-	// Err is set if the session cannot be read.
-	Err error
-}
-
 // Events is the number of the session's own events.
-func (i Info) Events() int64 {
-	if i.Last.Seq == 0 {
+func (n *Node) Events() int64 {
+	if n.Last.Seq == 0 {
 		return 0
 	}
-	return i.Last.Seq - i.First + 1
-}
-
-func infoOf(i *eventlog.SessionInfo) Info {
-	return Info{First: i.First.Seq, Last: i.Last.Head(), Active: i.Last.Timestamp, Bytes: i.Bytes, Err: i.Err}
+	return n.Last.Seq - n.First + 1
 }
 
 // Forks are the sessions forked from n. They need n: it cannot be removed before
@@ -139,7 +127,7 @@ type Forest struct {
 
 // Tree lists all sessions of a log with their parents, forks, runs and copies. It
 // reads the first and last event of each session. A session that cannot be read is
-// a root, with the error in its Info. A session that is its own ancestor is a root
+// a root, with its error. A session that is its own ancestor is a root
 // too, with a *eventlog.CorruptError that matches engine.ErrCycle.
 func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 	f := &Forest{}
@@ -162,14 +150,15 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 // NodeOf is the node of one row of a listing, without links to other nodes. Tree
 // links them. It reads nothing but the row.
 func NodeOf(info eventlog.SessionInfo) *Node {
-	n := &Node{ID: info.ID, Origin: &rootOrigin, Info: infoOf(&info)}
+	n := &Node{ID: info.ID, Origin: &rootOrigin,
+		First: info.First.Seq, Last: info.Last.Head(), Active: info.Last.Timestamp, Bytes: info.Bytes, Err: info.Err}
 	first := &info.First
 	if info.Err != nil || first.Seq == 0 {
 		return n
 	}
 	if first.Type.Name() == event.SessionForked && first.Seq > 0 {
 		f, _, err := event.Decode[event.Fork](first)
-		n.Info.Err = err
+		n.Err = err
 		n.Origin = &Origin{Kind: KindFork, Parent: f.Parent, Seq: f.Seq, Label: f.Label, Reason: f.Reason, ChildID: f.Child.ChildID}
 		return n
 	}
@@ -221,7 +210,7 @@ func (f *Forest) cutCycles() {
 		n = onCycle(n)
 		n.Up.Down = slices.DeleteFunc(n.Up.Down, func(d *Node) bool { return d == n })
 		n.Up = nil
-		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First, Cause: engine.ErrCycle}
+		n.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.First, Cause: engine.ErrCycle}
 		f.Roots = append(f.Roots, n)
 		reach(n)
 	}

@@ -13,19 +13,20 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Options configure At. The zero Options make a fork with a new id.
+// Options configure At, and Rewind and Recover, which use Label, Reason, Force and Metadata
+// only. The zero Options make a fork with a new id.
 type Options struct {
 	// ID is the new session's id. If it is empty, NewID makes one; a nil NewID makes
 	// ULIDs in lower case.
 	ID    string
 	NewID func() string
-	// Label names the branch, Reason says why it was made.
+	// Label names the branch that At makes or Rewind leaves, Reason says why.
 	Label, Reason string
-	// Force allows a fork inside an open turn.
+	// Force allows a fork inside an open turn, and a rewind into an atomic append.
 	Force bool
 	// Child says that the fork is the session of a child run, not a branch.
 	Child event.ForkChild
-	// Metadata is merged into the metadata of the session_forked event.
+	// Metadata is merged into the metadata of the session_forked or head_moved event.
 	Metadata map[string]any
 	// EventID and Time are the session_forked event's; the log sets them if they are
 	// zero. Imports set them.
@@ -52,14 +53,17 @@ func sessionID(id string, newID func() string) string {
 	return strings.ToLower(event.NewID().String())
 }
 
-// Child is a new fork.
-type Child struct {
+// Session is a new fork or copy.
+type Session struct {
 	ID string
-	// Head is the fork's head: its session_forked event.
+	// Head is the head. Of a fork it is the session_forked event.
 	Head event.Head
-	// Parent is the forked session, Seq the newest event that the fork shares.
+	// Parent is the forked or copied session, Seq the newest event that the fork shares or
+	// the copy has.
 	Parent string
 	Seq    int64
+	// Erased are the seqs of redacted events, of a copy. The copy has lost events there.
+	Erased []int64
 }
 
 // At forks parent at p: it makes a session that begins with session_forked and
@@ -71,17 +75,17 @@ type Child struct {
 //
 // Errors: a missing parent is eventlog.ErrNotFound, a missing point an error of
 // Resolve, a taken id eventlog.ErrExists, a point inside an atomic append
-// ErrInsideAppend. A point inside an open turn is ErrOpenTurn unless Options.Force
+// "inside_append". A point inside an open turn is "open_turn" unless Options.Force
 // is set; a call without a result opens a turn too, a hibernating turn is not open.
 // In a forced fork, calls without a result count as interrupted.
-func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts ...Options) (Child, error) {
+func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts ...Options) (Session, error) {
 	o := one(opts)
 	at, err := Resolve(ctx, log, parent, p)
 	if err == nil {
 		err = checkPoint(ctx, log, parent, &at, o.Force)
 	}
 	if err != nil {
-		return Child{}, fmt.Errorf("fork: %w", err)
+		return Session{}, fmt.Errorf("fork: %w", err)
 	}
 	e := event.New(event.Fork{Parent: parent, Seq: at.Seq, EventID: at.ID, Hash: at.Hash(),
 		Label: o.Label, Reason: o.Reason, Child: o.Child})
@@ -92,9 +96,9 @@ func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts ...
 		err = fmt.Errorf("%q: %w", id, eventlog.ErrExists)
 	}
 	if err != nil {
-		return Child{}, fmt.Errorf("fork session %q: %w", parent, err)
+		return Session{}, fmt.Errorf("fork session %q: %w", parent, err)
 	}
-	return Child{ID: id, Head: head, Parent: parent, Seq: at.Seq}, nil
+	return Session{ID: id, Head: head, Parent: parent, Seq: at.Seq}, nil
 }
 
 // appendUntilKnown appends events, again if the outcome is unknown.

@@ -22,7 +22,7 @@ func (t *bench) where(session string, p fork.Point) int64 {
 	return e.Seq
 }
 
-func (t *bench) fork(id, parent string, p fork.Point) fork.Child {
+func (t *bench) fork(id, parent string, p fork.Point) fork.Session {
 	t.Helper()
 	child, err := fork.At(t.ctx, t.log, parent, p, fork.Options{ID: id, Force: true})
 	t.must(err)
@@ -60,9 +60,9 @@ func TestPointsOfTurns(t *testing.T) {
 			p    fork.Point
 			want error
 		}{
-			{fork.AtTurn(3), fork.ErrNoTurn}, {fork.BeforeTurn(-1), fork.ErrNoTurn}, {fork.AtSeq(19), fork.ErrPastHead},
+			{fork.AtTurn(3), fork.Error("no_turn")}, {fork.BeforeTurn(-1), fork.Error("no_turn")}, {fork.AtSeq(19), fork.Error("past_head")},
 			{fork.AtSeq(-1), eventlog.ErrEventNotFound}, {fork.AtEvent(event.NewID()), eventlog.ErrEventNotFound},
-			{fork.AtSnapshot("none"), fork.ErrNoSnapshot},
+			{fork.AtSnapshot("none"), fork.Error("no_snapshot")},
 		} {
 			if _, err := fork.Resolve(t.ctx, t.log, "a", c.p); !errors.Is(err, c.want) {
 				t.Errorf("%v: %v, want %v", c.p, err, c.want)
@@ -107,9 +107,9 @@ func TestPointsOfImports(t *testing.T) {
 			}
 		}
 		_, err := fork.Resolve(t.ctx, t.log, "a", fork.AtTurn(3))
-		t.nothing("b", fork.ErrNoTurn, err)
+		t.nothing("b", fork.Error("no_turn"), err)
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(3), fork.Options{ID: "b"})
-		t.nothing("b", fork.ErrOpenTurn, err)
+		t.nothing("b", fork.Error("open_turn"), err)
 		for _, seq := range []int64{2, 4, 5, 6, 8} {
 			_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(seq))
 			t.must(err)
@@ -178,12 +178,12 @@ func TestForkRefused(t *testing.T) {
 			_, err := fork.At(t.ctx, t.log, "a", p, fork.Options{ID: "b"})
 			return err
 		}
-		for seq, want := range map[int64]error{1: fork.ErrInsideAppend, 5: fork.ErrInsideAppend, 7: event.ErrInvalidTree,
-			2: fork.ErrOpenTurn, 3: fork.ErrOpenTurn, 4: fork.ErrOpenTurn, 8: fork.ErrOpenTurn, 9: fork.ErrOpenTurn,
-			10: fork.ErrPastHead, -1: eventlog.ErrEventNotFound} {
+		for seq, want := range map[int64]error{1: fork.Error("inside_append"), 5: fork.Error("inside_append"), 7: event.ErrInvalidTree,
+			2: fork.Error("open_turn"), 3: fork.Error("open_turn"), 4: fork.Error("open_turn"), 8: fork.Error("open_turn"), 9: fork.Error("open_turn"),
+			10: fork.Error("past_head"), -1: eventlog.ErrEventNotFound} {
 			t.nothing("b", want, at(fork.AtSeq(seq)))
 		}
-		t.nothing("b", fork.ErrOpenTurn, at(fork.Head()))
+		t.nothing("b", fork.Error("open_turn"), at(fork.Head()))
 		_, err := fork.At(t.ctx, t.log, "none", fork.Head(), fork.Options{ID: "b"})
 		t.nothing("b", eventlog.ErrNotFound, err)
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(6), fork.Options{ID: "a"})
@@ -202,7 +202,7 @@ func TestForkRefused(t *testing.T) {
 		t.fork("forced", "a", fork.AtSeq(9))
 		t.add("forced", result("x"))
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(1), fork.Options{ID: "d", Force: true})
-		t.nothing("d", fork.ErrInsideAppend, err)
+		t.nothing("d", fork.Error("inside_append"), err)
 	})
 }
 
@@ -219,9 +219,9 @@ func TestForkOfAHibernatedTurn(t *testing.T) {
 		_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(4), fork.Options{ID: "b"})
 		t.must(err)
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(5), fork.Options{ID: "c"})
-		t.nothing("c", fork.ErrOpenTurn, err)
+		t.nothing("c", fork.Error("open_turn"), err)
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(3), fork.Options{ID: "c"})
-		t.nothing("c", fork.ErrOpenTurn, err)
+		t.nothing("c", fork.Error("open_turn"), err)
 		_, err = fork.At(t.ctx, t.log, "f", fork.Head(), fork.Options{ID: "g"})
 		t.must(err)
 	})
@@ -241,7 +241,7 @@ func TestForkOfALongTurn(t *testing.T) {
 			}
 		}
 		_, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
-		t.nothing("b", fork.ErrOpenTurn, err)
+		t.nothing("b", fork.Error("open_turn"), err)
 	})
 }
 
@@ -366,7 +366,7 @@ func TestForkOfAnAbortedTurn(t *testing.T) {
 		turn := started(0)
 		t.add("a", turn, event.New(event.Abort{TurnID: turn.ID}))
 		_, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
-		t.nothing("b", fork.ErrOpenTurn, err)
+		t.nothing("b", fork.Error("open_turn"), err)
 		t.add("a", event.New(event.TurnCompletion{TurnID: turn.ID, Status: event.TurnStatusAborted}))
 		_, err = fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
 		t.must(err)
@@ -413,7 +413,7 @@ func TestACallBeforeManyUserMessagesIsInterrupted(t *testing.T) {
 			t.add("a", user("and"))
 		}
 		_, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
-		t.nothing("b", fork.ErrOpenTurn, err)
+		t.nothing("b", fork.Error("open_turn"), err)
 		t.add("a", user("and"))
 		_, err = fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
 		t.must(err)

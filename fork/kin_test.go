@@ -89,27 +89,26 @@ run stray at 3, of gone which is gone
 		if len(line) != 2 || line[0].Session != "b" || line[0].Through.Seq != 6 || line[1].Session != "a" || line[1].Through.Seq != 6 || line[1].Fork.Seq != 12 {
 			t.Errorf("lineage of d is %+v", line)
 		}
-		parent, ok, err := fork.Parent(t.ctx, t.log, "e")
-		if err != nil || !ok || parent.Session != "b" || parent.Through.Seq != 13 {
-			t.Errorf("parent of e is %+v, %v, %v", parent, ok, err)
+		line, err = lineage(t.ctx, t.log, "e")
+		if err != nil || len(line) == 0 || line[0].Session != "b" || line[0].Through.Seq != 13 {
+			t.Errorf("parent of e is in %+v, %v", line, err)
 		}
-		if _, ok, err := fork.Parent(t.ctx, t.log, "a"); ok || err != nil {
-			t.Errorf("a has a parent: %v, %v", ok, err)
+		if line, err := lineage(t.ctx, t.log, "a"); len(line) > 0 || err != nil {
+			t.Errorf("a has a parent: %v, %v", line, err)
 		}
 	})
 }
 
 func TestKinOfAMissingSession(t *testing.T) {
 	everywhere(t, func(t *bench) {
-		_, _, parent := fork.Parent(t.ctx, t.log, "x")
 		_, lineage := lineage(t.ctx, t.log, "x")
-		_, branches := fork.Branches(t.ctx, t.log, "x")
+		_, branches := fork.Branches(t.ctx, t.log, "x", false)
 		_, diff := fork.Diff(t.ctx, t.log, fork.Tip{Session: "x"}, fork.Tip{Session: "x"})
 		_, rewind := fork.Rewind(t.ctx, t.log, "x", fork.Head())
 		_, recover := fork.Recover(t.ctx, t.log, "x")
 		_, copied := fork.Copy(t.ctx, t.log, "x", fork.CopyOptions{ID: "y"})
-		_, merged := fork.Merge(t.ctx, t.log, "x", "y", fork.Outcome{})
-		for i, err := range []error{parent, lineage, branches, diff, rewind, recover, copied, merged,
+		_, merged := fork.Merge(t.ctx, t.log, "x", "y", event.Child{})
+		for i, err := range []error{lineage, branches, diff, rewind, recover, copied, merged,
 			erase.Remove(t.ctx, t.log, "x")} {
 			if !errors.Is(err, eventlog.ErrNotFound) {
 				t.Errorf("%d: %v", i, err)
@@ -264,7 +263,7 @@ func asked(b *bench, log *eventlog.Log) map[string]error {
 	_, lineage := lineage(b.ctx, log, "b")
 	_, forked := fork.At(b.ctx, log, "b", fork.AtSeq(3), fork.Options{ID: "c"})
 	_, diff := fork.Diff(b.ctx, log, fork.Tip{Session: "b"}, fork.Tip{Session: "a"})
-	_, branches := fork.Branches(b.ctx, log, "b")
+	_, branches := fork.Branches(b.ctx, log, "b", false)
 	_, copied := fork.Copy(b.ctx, log, "b", fork.CopyOptions{ID: "c"})
 	b.nothingIn(log, "c")
 	return map[string]error{"lineage": lineage, "fork": forked, "diff": diff, "branches": branches, "copy": copied}
@@ -304,7 +303,7 @@ func TestCycle(t *testing.T) {
 	}
 	b.nothingIn(log, "c")
 	forest, err := fork.Tree(b.ctx, log)
-	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Info.Err, engine.ErrCycle) {
+	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Err, engine.ErrCycle) {
 		t.Errorf("tree: %v\n%s", err, drawn(forest))
 	}
 	if n := strings.Count(drawn(forest), "fork "); n != 3 {

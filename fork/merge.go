@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,41 +10,24 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Outcome is the result of a child session, for its parent.
-type Outcome struct {
-	// ChildID is the run's id in the parent; the child's session id if empty.
-	ChildID string
-	// CallID is the tool call of the parent that the child answers.
-	CallID string
-	Agent  string
-	// Summary is for the parent's model, Note for people.
-	Summary, Note string
-	// ArtifactIDs name the child's artifacts.
-	ArtifactIDs []string
-	EpisodeID   string
-	Usage       event.Usage
-	// Metadata is merged into the metadata of the child_merged event.
-	Metadata map[string]any
-}
-
-// Merge appends a child_merged event to parent, with the outcome of child. The child
-// is a fork of the parent, at any depth, or the session of a run that the parent
-// started; any other session is ErrUnrelated. Merge does not change the child.
-func Merge(ctx context.Context, log *eventlog.Log, parent, child string, o Outcome) (event.Head, error) {
+// Merge appends a child_merged event to parent, with the outcome of child: the Agent, the
+// Summary for the parent's model, the Note for people, the ArtifactIDs, the EpisodeID and
+// the Usage. The ChildID is the run's id in the parent; the child's session id if empty.
+// The CallID is the tool call of the parent that the child answers. Merge sets the other
+// members.
+//
+// The child is a fork of the parent, at any depth, or the session of a run that the parent
+// started; any other session is "unrelated". Merge does not change the child.
+func Merge(ctx context.Context, log *eventlog.Log, parent, child string, outcome event.Child) (event.Head, error) {
 	c, err := relation(ctx, log, parent, child)
 	if err != nil {
 		return event.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)
 	}
-	c.ChildSessionID, c.ChildID = child, child
-	if o.ChildID != "" {
-		c.ChildID = o.ChildID
-	}
-	if o.CallID != "" {
-		c.CallID = o.CallID
-	}
+	o := &outcome
+	c.ChildSessionID, c.ChildID, c.CallID = child, cmp.Or(o.ChildID, child), cmp.Or(o.CallID, c.CallID)
 	c.Agent, c.Summary, c.Note, c.ArtifactIDs, c.EpisodeID, c.Usage = o.Agent, o.Summary, o.Note, o.ArtifactIDs, o.EpisodeID, o.Usage
 	c.State = event.ChildMerged
-	head, err := appendUntilKnown(eventlog.WithMetadata(ctx, o.Metadata), log, parent, eventlog.Any(), event.New(c))
+	head, err := appendUntilKnown(ctx, log, parent, eventlog.Any(), event.New(c))
 	if err != nil {
 		return event.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)
 	}
@@ -71,7 +55,7 @@ func relation(ctx context.Context, log *eventlog.Log, parent, child string) (c e
 			return c, nil
 		}
 	}
-	return c, ErrUnrelated
+	return c, errUnrelated
 }
 
 // runOf is the relation of the session of a run, which begins with first.
@@ -82,7 +66,7 @@ func runOf(ctx context.Context, log *eventlog.Log, parent string, first *event.E
 	}
 	s, err := event.DecodeKept[event.Session](&e)
 	if err != nil || s.Parent.SessionID != parent {
-		return c, errors.Join(err, ErrUnrelated)
+		return c, errors.Join(err, errUnrelated)
 	}
 	c.Mode, c.ParentEventID, c.CallID = event.ChildFresh, s.Parent.EventID, s.Parent.CallID
 	return c, nil

@@ -13,7 +13,7 @@ import (
 // turn.
 func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event.Event, force bool) error {
 	if e.More() > 0 {
-		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, ErrInsideAppend)
+		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, errInsideAppend)
 	}
 	if force {
 		return nil
@@ -23,7 +23,7 @@ func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event
 		return fmt.Errorf("find an open turn of session %q at event %d: %w", session, e.Seq, err)
 	}
 	if found.isOpen() {
-		return fmt.Errorf("event %d of session %q: %w%s", e.Seq, session, ErrOpenTurn, found)
+		return fmt.Errorf("event %d of session %q: %w%s", e.Seq, session, errOpenTurn, found)
 	}
 	return nil
 }

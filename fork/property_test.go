@@ -75,7 +75,7 @@ func (m *model) rewind() {
 	session := m.pick()
 	seq := m.at(session)
 	_, err := fork.Rewind(m.ctx, m.log, session, fork.AtSeq(seq))
-	if errors.Is(err, fork.ErrNoMove) {
+	if errors.Is(err, fork.Error("no_move")) {
 		if diff := cmp.Diff(m.tip(session), m.paths[session][seq]); diff != "" {
 			m.r.Errorf("a rewind of %q to %d changes something:\n%s", session, seq, diff)
 		}
@@ -91,14 +91,14 @@ func (m *model) rewindAndRecover() {
 	seq := m.at(session)
 	before := m.tip(session)
 	_, err := fork.Rewind(m.ctx, m.log, session, fork.AtSeq(seq))
-	if errors.Is(err, fork.ErrNoMove) {
+	if errors.Is(err, fork.Error("no_move")) {
 		return
 	}
 	m.must(err)
 	m.grow(session, m.paths[session][seq])
 	_, err = fork.Recover(m.ctx, m.log, session)
 	left := len(before) > len(m.tip(session)) || !slices.Equal(before, m.tip(session)[:len(before)])
-	if !left && errors.Is(err, fork.ErrNothingOrphaned) {
+	if !left && errors.Is(err, fork.Error("nothing_orphaned")) {
 		return // it went on to what had been left before
 	}
 	m.must(err)
@@ -159,7 +159,7 @@ func (m *model) compare() {
 func (m *model) differ() {
 	a, b := m.pick(), m.pick()
 	d, err := fork.Diff(m.ctx, m.log, fork.Tip{Session: a}, fork.Tip{Session: b})
-	if errors.Is(err, fork.ErrUnrelated) {
+	if errors.Is(err, fork.Error("unrelated")) {
 		return
 	}
 	m.must(err)

@@ -48,15 +48,3 @@ func one[O any](opts []O) (o O) {
 	}
 	return o
 }
-
-// Parent is the session that session was forked from; ok is false if session is no
-// fork.
-func Parent(ctx context.Context, log *eventlog.Log, session string) (a eventlog.Ancestor, ok bool, err error) {
-	for a, err := range log.Ancestors(ctx, session) {
-		if err != nil {
-			return a, false, fmt.Errorf("parent of session %q: %w", session, err)
-		}
-		return a, true, nil
-	}
-	return a, false, nil
-}

@@ -11,7 +11,7 @@ import (
 
 // Resolve finds the event at a point: the newest one that a fork at the point
 // shares. The zero Event, with seq 0, is the empty start. A point that the session
-// does not have is ErrPastHead, ErrNoTurn, ErrNoSnapshot or
+// does not have is "past_head", "no_turn", "no_snapshot" or
 // eventlog.ErrEventNotFound. A missing session is eventlog.ErrNotFound.
 //
 // It reads backward and stops at the point: the head and events near it cost the
@@ -55,7 +55,7 @@ func eventAt(ctx context.Context, log *eventlog.Log, session string, seq int64) 
 	}
 	e, err := log.Event(ctx, session, seq)
 	if errors.Is(err, eventlog.ErrEventNotFound) && seq > 0 {
-		return event.Event{}, fmt.Errorf("%w: %w", ErrPastHead, eventlog.ErrEventNotFound)
+		return event.Event{}, fmt.Errorf("%w: %w", errPastHead, eventlog.ErrEventNotFound)
 	}
 	return e, err
 }
@@ -91,7 +91,7 @@ func snapshotEnd(ctx context.Context, log *eventlog.Log, session, id string) (ev
 			return appendEnd(ctx, log, session, e)
 		}
 	}
-	return event.Event{}, ErrNoSnapshot
+	return event.Event{}, errNoSnapshot
 }
 
 // appendEnd is the last event of the append that holds e.

@@ -9,14 +9,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// RewindOptions configure Rewind, Recover and RecoverTo.
-type RewindOptions struct {
-	// Label names the branch that the move leaves, Reason says why.
-	Label, Reason string
-	// Metadata is merged into the metadata of the head_moved event.
-	Metadata map[string]any
-}
-
 // Moved is a rewind or a recovery.
 type Moved struct {
 	Session string
@@ -33,42 +25,34 @@ type Moved struct {
 // events of the path after p are orphaned; they stay in the log. If another writer
 // appends meanwhile, Rewind resolves p again.
 //
-// Errors: ErrNoMove if p is the head or no event of path scope comes after it,
-// ErrInsideAppend, and the errors of Resolve. Unlike a fork, a rewind may go to a point
-// inside a turn.
-func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opts ...RewindOptions) (Moved, error) {
-	return moveHead(ctx, log, session, one(opts), "rewind", func(event.Head) (int64, error) {
+// Errors: "no_move" if p is the head or no event of path scope comes after it,
+// "inside_append" without Options.Force, and the errors of Resolve. Unlike a fork, a rewind
+// may go to a point inside a turn.
+func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opts ...Options) (Moved, error) {
+	o := one(opts)
+	return moveHead(ctx, log, session, o, "rewind", func(event.Head) (int64, error) {
 		e, err := Resolve(ctx, log, session, p)
 		if err != nil {
 			return 0, err
 		}
-		if e.More() > 0 {
-			return 0, fmt.Errorf("event %d: %w", e.Seq, ErrInsideAppend)
+		if e.More() > 0 && !o.Force {
+			return 0, fmt.Errorf("event %d: %w", e.Seq, errInsideAppend)
 		}
 		return e.Seq, nil
 	})
 }
 
 // Recover moves the head to the end of the branch that was left last and is still
-// orphaned. Without such a branch it is ErrNothingOrphaned.
-func Recover(ctx context.Context, log *eventlog.Log, session string, opts ...RewindOptions) (Moved, error) {
+// orphaned. Without such a branch it is "nothing_orphaned".
+func Recover(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Moved, error) {
 	return moveHead(ctx, log, session, one(opts), "recover", func(head event.Head) (int64, error) {
 		return newestOrphaned(ctx, log, session, head.Seq)
 	})
 }
 
-// RecoverTo moves the head to the event at a seq, orphaned or not, even inside an
-// atomic append. ErrNoMove is as for Rewind.
-func RecoverTo(ctx context.Context, log *eventlog.Log, session string, seq int64, opts ...RewindOptions) (Moved, error) {
-	return moveHead(ctx, log, session, one(opts), "recover", func(event.Head) (int64, error) {
-		e, err := Resolve(ctx, log, session, AtSeq(seq))
-		return e.Seq, err
-	})
-}
-
 // moveHead appends a head_moved to the seq that target gives. If the head moved
 // meanwhile, it asks target again.
-func moveHead(ctx context.Context, log *eventlog.Log, session string, o RewindOptions, verb string,
+func moveHead(ctx context.Context, log *eventlog.Log, session string, o Options, verb string,
 	target func(event.Head) (int64, error)) (Moved, error) {
 	ctx = eventlog.WithMetadata(ctx, o.Metadata)
 	for {
@@ -83,7 +67,7 @@ func moveHead(ctx context.Context, log *eventlog.Log, session string, o RewindOp
 	}
 }
 
-func tryMove(ctx context.Context, log *eventlog.Log, session string, o RewindOptions, target func(event.Head) (int64, error)) (Moved, error) {
+func tryMove(ctx context.Context, log *eventlog.Log, session string, o Options, target func(event.Head) (int64, error)) (Moved, error) {
 	head, err := log.Head(ctx, session)
 	if err != nil {
 		return Moved{}, err
@@ -111,13 +95,13 @@ func checkMove(ctx context.Context, log *eventlog.Log, session string, head, to 
 		}
 		switch {
 		case e.Seq == to:
-			return ErrNoMove
+			return errNoMove
 		case e.Seq < to || e.Type.Scope() == event.PathScope:
 			return nil
 		}
 	}
 	if to == 0 {
-		return ErrNoMove
+		return errNoMove
 	}
 	return nil
 }

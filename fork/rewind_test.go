@@ -15,7 +15,7 @@ import (
 
 func (t *bench) rewind(session string, p fork.Point) fork.Moved {
 	t.Helper()
-	moved, err := fork.Rewind(t.ctx, t.log, session, p, fork.RewindOptions{Label: p.String(), Reason: "test"})
+	moved, err := fork.Rewind(t.ctx, t.log, session, p, fork.Options{Label: p.String(), Reason: "test"})
 	t.must(err)
 	return moved
 }
@@ -64,7 +64,7 @@ func TestRewindAndRecover(t *testing.T) {
 		t.tells("a", 1, 5, 6)
 		t.rewind("a", fork.AtSeq(0)) // 9
 		t.tells("a")
-		_, err := fork.RecoverTo(t.ctx, t.log, "a", 2)
+		_, err := fork.Rewind(t.ctx, t.log, "a", fork.AtSeq(2), fork.Options{Force: true})
 		t.must(err)
 		t.tells("a", 1, 2)
 		t.sound("a")
@@ -82,7 +82,7 @@ func TestRewindOfAFork(t *testing.T) {
 		_, err := fork.Recover(t.ctx, t.log, "b")
 		t.must(err)
 		t.tells("b", 1, 2, 3, 4, 5)
-		if _, err := fork.Recover(t.ctx, t.log, "a"); !errors.Is(err, fork.ErrNothingOrphaned) {
+		if _, err := fork.Recover(t.ctx, t.log, "a"); !errors.Is(err, fork.Error("nothing_orphaned")) {
 			t.Errorf("recovered a: %v", err)
 		}
 	})
@@ -106,26 +106,26 @@ func TestMovesRefused(t *testing.T) {
 			_, err := fork.Recover(t.ctx, t.log, "a")
 			return err
 		}
-		refused(fork.ErrNoMove, rewind(fork.Head()))
-		refused(fork.ErrNoMove, rewind(fork.AtSeq(4)))
-		refused(fork.ErrInsideAppend, rewind(fork.AtSeq(3)))
-		refused(fork.ErrPastHead, rewind(fork.AtSeq(5)))
-		refused(fork.ErrNothingOrphaned, recover())
+		refused(fork.Error("no_move"), rewind(fork.Head()))
+		refused(fork.Error("no_move"), rewind(fork.AtSeq(4)))
+		refused(fork.Error("inside_append"), rewind(fork.AtSeq(3)))
+		refused(fork.Error("past_head"), rewind(fork.AtSeq(5)))
+		refused(fork.Error("nothing_orphaned"), recover())
 		if head, err := t.log.Head(t.ctx, "a"); err != nil || head.Seq != 4 {
 			t.Errorf("a is at %v, %v", head, err)
 		}
 		t.must(rewind(fork.AtSeq(2))) // 5
-		refused(fork.ErrNoMove, rewind(fork.AtSeq(2)))
-		refused(fork.ErrNoMove, rewind(fork.Head()))
+		refused(fork.Error("no_move"), rewind(fork.AtSeq(2)))
+		refused(fork.Error("no_move"), rewind(fork.Head()))
 		t.must(recover()) // 6
-		refused(fork.ErrNothingOrphaned, recover())
-		refused(fork.ErrNoMove, rewind(fork.AtSeq(4)))
+		refused(fork.Error("nothing_orphaned"), recover())
+		refused(fork.Error("no_move"), rewind(fork.AtSeq(4)))
 		t.must(rewind(fork.AtSeq(0))) // 7
-		refused(fork.ErrNoMove, rewind(fork.AtSeq(0)))
+		refused(fork.Error("no_move"), rewind(fork.AtSeq(0)))
 		// A rewind needs an event that a rewind can undo.
 		t.must(rewind(fork.AtSeq(4))) // 8
 		t.add("a", event.New(event.Session{Updated: true, Title: "t"}))
-		refused(fork.ErrNoMove, rewind(fork.AtSeq(4)))
+		refused(fork.Error("no_move"), rewind(fork.AtSeq(4)))
 	})
 }
 
@@ -165,7 +165,7 @@ func TestRewindWhileOthersAppend(t *testing.T) {
 		moves := 0
 		for range 10 {
 			moved, err := fork.Rewind(t.ctx, t.log, "a", fork.AtSeq(1))
-			if errors.Is(err, fork.ErrNoMove) {
+			if errors.Is(err, fork.Error("no_move")) {
 				continue
 			}
 			t.must(err)
@@ -201,7 +201,7 @@ func TestBranches(t *testing.T) {
 		t.must(err)
 		branches := func(session string) (got []fork.Branch) {
 			t.Helper()
-			got, err := fork.Branches(t.ctx, t.log, session)
+			got, err := fork.Branches(t.ctx, t.log, session, false)
 			t.must(err)
 			for i := range got {
 				if got[i].Active == got[i].Time.IsZero() {
@@ -230,10 +230,10 @@ func TestBranches(t *testing.T) {
 			t.Errorf("branches of b:\n%s", diff)
 		}
 		for session, inherited := range map[string]int{"a": 0, "b": 2} {
-			all, err := fork.Branches(t.ctx, t.log, session)
+			all, err := fork.Branches(t.ctx, t.log, session, false)
 			t.must(err)
 			all = all[1:]
-			own, err := fork.OwnBranches(t.ctx, t.log, session)
+			own, err := fork.Branches(t.ctx, t.log, session, true)
 			t.must(err)
 			if diff := cmp.Diff(all[:len(all)-inherited], own); diff != "" {
 				t.Errorf("own branches of %s:\n%s", session, diff)
@@ -261,10 +261,10 @@ func TestOwnBranchesOfAFork(t *testing.T) {
 		own := func() (branches []fork.Branch, events int64) {
 			_, events = t.store.count(func() {
 				var err error
-				branches, err = fork.OwnBranches(t.ctx, t.log, "b")
+				branches, err = fork.Branches(t.ctx, t.log, "b", true)
 				t.must(err)
 			})
-			all, err := fork.Branches(t.ctx, t.log, "b")
+			all, err := fork.Branches(t.ctx, t.log, "b", false)
 			t.must(err)
 			if diff := cmp.Diff(all[1:len(all)-1], branches); diff != "" {
 				t.Errorf("own branches:\n%s", diff)

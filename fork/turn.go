@@ -78,7 +78,7 @@ func findTurn(ctx context.Context, log *eventlog.Log, session string, n int64) (
 		}
 	}
 	if s.started {
-		return turn{}, ErrNoTurn
+		return turn{}, errNoTurn
 	}
 	return s.exchanges.turn(n)
 }
@@ -156,7 +156,7 @@ func (x *exchanges) addOlder(e *event.Event) error {
 func (x *exchanges) turn(n int64) (t turn, err error) {
 	i := int64(len(x.starts)) - 1 - n
 	if n < 0 || i < 0 {
-		return turn{}, ErrNoTurn
+		return turn{}, errNoTurn
 	}
 	if i > 0 {
 		t.next = x.starts[i-1]

@@ -44,7 +44,7 @@ func (h *HistoryState) compact(c *compaction) error {
 	h.chain, h.usage, h.since = chain{}, nil, c.seq
 	h.thaw()
 	h.clear(c)
-	entries, err := c.literals()
+	entries, err := c.insertions()
 	if err != nil || !c.replaces() {
 		return err
 	}
@@ -95,9 +95,15 @@ func (c *compaction) covers(it *item) bool {
 	return c.Covers.From > 0 && c.Covers.From <= from && to <= c.Covers.To
 }
 
-// literals returns the entries of c as items. An entry that refers to an event
-// becomes an item with a seq only.
-func (c *compaction) literals() (entries []item, err error) {
+// insertion is an item in the place of the items that a compaction covers.
+type insertion struct {
+	item
+	// moved reports that the entry refers to event seq: its item moves here.
+	moved bool
+}
+
+// insertions returns the entries of c.
+func (c *compaction) insertions() (entries []insertion, err error) {
 	covered := c.Covers
 	switch {
 	case c.Replace:
@@ -105,25 +111,25 @@ func (c *compaction) literals() (entries []item, err error) {
 	case covered == (event.Stretch{}):
 		covered = event.Stretch{From: c.seq, To: c.seq}
 	}
-	literal := func(kind itemKind, data jsontext.Value) {
-		entries = append(entries, item{kind: kind, seq: c.seq, data: data, covers: covered})
+	literal := func(data jsontext.Value, redacted bool) {
+		entries = append(entries, insertion{item: item{kind: literalItem, redacted: redacted, seq: c.seq, data: data, covers: covered}})
 	}
 	if c.redacted {
-		literal(literalItem.redacted(), jsontext.Value(`{"role":"user"}`))
+		literal(jsontext.Value(`{"role":"user"}`), true)
 	}
 	for _, entry := range c.Entries {
 		if entry.Message == nil {
-			entries = append(entries, item{seq: entry.Seq})
+			entries = append(entries, insertion{item: item{seq: entry.Seq}, moved: true})
 			continue
 		}
-		literal(literalItem, entry.Message)
+		literal(entry.Message, false)
 	}
 	if len(c.Entries) == 0 && c.Summary != "" {
 		data, err := json.Marshal(event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}})
 		if err != nil {
 			return nil, err
 		}
-		literal(literalItem, data)
+		literal(data, false)
 	}
 	return entries, nil
 }
@@ -131,15 +137,15 @@ func (c *compaction) literals() (entries []item, err error) {
 // replaceCovered removes the items that c covers and inserts the entries at the place
 // of the first one. An event that an entry refers to moves there. An entry is ignored
 // if its event is not in the history.
-func (h *HistoryState) replaceCovered(c *compaction, entries []item) {
-	entries = h.resolve(entries)
+func (h *HistoryState) replaceCovered(c *compaction, entries []insertion) {
+	inserted := h.resolve(entries)
 	moved := map[int64]bool{}
-	for _, it := range entries {
+	for _, it := range inserted {
 		if it.event() {
 			moved[it.seq] = true
 		}
 	}
-	items := make([]item, 0, h.items.len()+len(entries))
+	items := make([]item, 0, h.items.len()+len(inserted))
 	at := -1
 	for it := range h.items.each() {
 		covered := c.covers(it)
@@ -153,21 +159,21 @@ func (h *HistoryState) replaceCovered(c *compaction, entries []item) {
 	if at < 0 {
 		at = len(items)
 	}
-	h.items = listOf(slices.Insert(items, at, entries...))
+	h.items = listOf(slices.Insert(items, at, inserted...))
 }
 
 // resolve replaces the entries that refer to events by the items of these events,
 // each once.
-func (h *HistoryState) resolve(entries []item) (resolved []item) {
+func (h *HistoryState) resolve(entries []insertion) (resolved []item) {
 	events := h.referredItems(entries)
-	for _, it := range entries {
-		if it.kind == 0 {
-			seq := it.seq
+	for _, r := range entries {
+		it := r.item
+		if r.moved {
 			var known bool
-			if it, known = events[seq]; !known {
+			if it, known = events[r.seq]; !known {
 				continue
 			}
-			delete(events, seq)
+			delete(events, r.seq)
 		}
 		resolved = append(resolved, it)
 	}
@@ -175,11 +181,11 @@ func (h *HistoryState) resolve(entries []item) (resolved []item) {
 }
 
 // referredItems returns the items of the events that entries refer to, by seq.
-func (h *HistoryState) referredItems(entries []item) map[int64]item {
+func (h *HistoryState) referredItems(entries []insertion) map[int64]item {
 	wanted := map[int64]bool{}
-	for _, it := range entries {
-		if it.kind == 0 {
-			wanted[it.seq] = true
+	for _, r := range entries {
+		if r.moved {
+			wanted[r.seq] = true
 		}
 	}
 	events := make(map[int64]item, len(wanted))

@@ -10,31 +10,34 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Reasons to refuse a compaction. A *CompactionError matches one of them.
-var (
-	// ErrEmptyCompaction means that the compaction has neither entries nor a summary
-	// for the events it covers, or that it covers and clears nothing.
-	ErrEmptyCompaction = errors.New("nothing replaces the compacted events")
-	// ErrSplitPair means that a call would stay without its result, or a result
-	// without its call.
-	ErrSplitPair = errors.New("a call and its result are split")
-	// ErrNotInHistory means that the compaction names an event or a result that is
-	// not in the history.
-	ErrNotInHistory = errors.New("not in the history")
+// Reasons of a CompactionError.
+const (
+	reasonEmpty  = "empty"
+	reasonSplit  = "split"
+	reasonAbsent = "absent"
 )
 
-// CompactionError is the reason to refuse a compaction.
+var compactionReasons = map[string]string{
+	reasonEmpty:  "nothing replaces the compacted events",
+	reasonSplit:  "a call and its result are split",
+	reasonAbsent: "not in the history",
+}
+
+// CompactionError refuses a compaction.
 type CompactionError struct {
+	// Reason is "empty" if the compaction has neither entries nor a summary for the events
+	// it covers, or covers and clears nothing; "split" if a call would stay without its
+	// result, or a result without its call; and "absent" if the compaction names an event
+	// or a result that is not in the history.
+	Reason  string
 	Session string
 	// Seq is the event with the problem, CallID the call; either may be zero.
 	Seq    int64
 	CallID string
-	// Err is ErrEmptyCompaction, ErrSplitPair or ErrNotInHistory.
-	Err error
 }
 
 func (e *CompactionError) Error() string {
-	text := fmt.Sprintf("compact session %q: %v", e.Session, e.Err)
+	text := fmt.Sprintf("compact session %q: %s", e.Session, compactionReasons[e.Reason])
 	if e.Seq > 0 {
 		text += fmt.Sprintf(": event %d", e.Seq)
 	}
@@ -44,18 +47,12 @@ func (e *CompactionError) Error() string {
 	return text
 }
 
-func (e *CompactionError) Unwrap() error { return e.Err }
-
-// CheckCompaction checks c against the history at the session's head. It returns a
-// *CompactionError if c covers a pending call or a call without its result, if the
+// Compact checks c against the history at the session's head and appends it. It returns
+// a *CompactionError if c covers a pending call or a call without its result, if the
 // entries contain one without the other, if c names an event that is not in the
 // history, or if c has nothing to replace the events it covers.
-func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) error {
-	_, _, err := checkCompaction(ctx, log, session, c)
-	return err
-}
-
-// Compact checks c and appends it. If another writer appends meanwhile, Compact
+//
+// If another writer appends meanwhile, Compact
 // checks c again and appends it after the new events. If c replaces the whole
 // history, the error is eventlog.ErrConflict instead.
 func Compact(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) (event.Head, error) {
@@ -94,13 +91,13 @@ func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c e
 func (h *HistoryState) check(c *event.Compaction, e event.Event, head int64) error {
 	switch {
 	case len(c.Entries) == 0 && c.Summary == "" && (len(c.Cleared) == 0 || c.Replace || c.Covers != (event.Stretch{})):
-		return &CompactionError{Err: ErrEmptyCompaction}
+		return &CompactionError{Reason: reasonEmpty}
 	case c.Covers.To > head:
-		return &CompactionError{Err: ErrNotInHistory, Seq: c.Covers.To}
+		return &CompactionError{Reason: reasonAbsent, Seq: c.Covers.To}
 	}
 	for _, entry := range c.Entries {
 		if entry.Seq > 0 && !h.has(entry.Seq) {
-			return &CompactionError{Err: ErrNotInHistory, Seq: entry.Seq}
+			return &CompactionError{Reason: reasonAbsent, Seq: entry.Seq}
 		}
 	}
 	before, err := pairsOf(&h.items)
@@ -109,7 +106,7 @@ func (h *HistoryState) check(c *event.Compaction, e event.Event, head int64) err
 	}
 	for _, id := range c.Cleared {
 		if !before.results[id] {
-			return &CompactionError{Err: ErrNotInHistory, CallID: id}
+			return &CompactionError{Reason: reasonAbsent, CallID: id}
 		}
 	}
 	compacted := *h
@@ -151,7 +148,7 @@ type half struct {
 func pairsOf(items *itemList) (p pairs, err error) {
 	p.results = map[string]bool{}
 	for it := range items.each() {
-		if it.kind == freezeItem || it.kind.plain() == contextItem {
+		if it.kind == freezeItem || it.kind == contextItem {
 			continue
 		}
 		o, err := it.outline()
@@ -183,7 +180,7 @@ func (p *pairs) result(r half) {
 // compare refuses a compaction that splits a pair, or that covers a pending call: its
 // result can still come.
 func (p *pairs) compare(after pairs, h *HistoryState) error {
-	split := func(x half) error { return &CompactionError{Err: ErrSplitPair, Seq: x.seq, CallID: x.callID} }
+	split := func(x half) error { return &CompactionError{Reason: reasonSplit, Seq: x.seq, CallID: x.callID} }
 	for _, c := range p.pending {
 		if !slices.Contains(after.pending, c) {
 			return split(c)

@@ -9,8 +9,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Pressure is the size of a history.
-type Pressure struct {
+// HistorySize is the size of a history.
+type HistorySize struct {
 	// Tokens is the tokens of the newest model call since the last compaction, as its
 	// provider counted them: input, cached input and output. 0 if there was no call.
 	Tokens int64
@@ -20,42 +20,26 @@ type Pressure struct {
 	Messages int
 }
 
-// CompactionPolicy reports whether to compact a history of this size.
-type CompactionPolicy func(Pressure) bool
-
-// MaxTokens accepts a history whose last model call had more than n tokens.
-func MaxTokens(n int64) CompactionPolicy { return func(p Pressure) bool { return p.Tokens > n } }
-
-// MaxBytes accepts a history with more than n bytes of payloads.
-func MaxBytes(n int64) CompactionPolicy { return func(p Pressure) bool { return p.Bytes > n } }
-
-// MaxMessages accepts a history with more than n messages and contexts.
-func MaxMessages(n int) CompactionPolicy { return func(p Pressure) bool { return p.Messages > n } }
-
-// NeedsCompaction reports whether one of the policies accepts the history.
-func NeedsCompaction(h *HistoryState, policies ...CompactionPolicy) (bool, error) {
-	p, err := h.Pressure()
-	for _, needs := range policies {
-		if err == nil && needs != nil && needs(p) {
-			return true, nil
-		}
-	}
-	return false, err
+// Exceeds reports whether the history is larger than one of the limits. A limit of 0 is no
+// limit.
+func (s HistorySize) Exceeds(limit HistorySize) bool {
+	return limit.Tokens > 0 && s.Tokens > limit.Tokens || limit.Bytes > 0 && s.Bytes > limit.Bytes ||
+		limit.Messages > 0 && s.Messages > limit.Messages
 }
 
-// Pressure measures the history. The tokens are the usage of the newest
+// Size measures the history. The tokens are the usage of the newest
 // step_completed or, without one, of the newest message with a usage. The error is a
 // payload that cannot be decoded.
-func (h *HistoryState) Pressure() (p Pressure, err error) {
+func (h *HistoryState) Size() (s HistorySize, err error) {
 	for it := range h.items.each() {
 		if it.kind != freezeItem {
-			p.Bytes += int64(len(it.data))
-			p.Messages++
+			s.Bytes += int64(len(it.data))
+			s.Messages++
 		}
 	}
 	u, err := h.lastUsage()
-	p.Tokens = u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens + u.OutputTokens
-	return p, err
+	s.Tokens = u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens + u.OutputTokens
+	return s, err
 }
 
 // lastUsage is the usage of the newest model call since the compaction.
@@ -67,7 +51,7 @@ func (h *HistoryState) lastUsage() (event.Usage, error) {
 		if it.seq <= h.since {
 			break
 		}
-		if it.kind.plain() != messageItem {
+		if it.kind != messageItem {
 			continue
 		}
 		if u, err := usageOf(it.data); err != nil || !u.IsZero() {
@@ -89,11 +73,11 @@ func usageOf(data jsontext.Value) (event.Usage, error) {
 
 // KeepTurns returns a compaction that replaces all messages before the last n turns
 // by a summary. A turn begins with a user message that has more than tool results.
-// Contexts and the messages of the system and the developer stay. The error is
-// ErrEmptyCompaction if there is no message before those turns, or no summary.
+// Contexts and the messages of the system and the developer stay. The error is a
+// *CompactionError with the reason "empty" if there is no message before those turns, or no
+// summary.
 //
-// Compact appends the compaction. It returns ErrSplitPair if one of the covered calls
-// is pending.
+// Compact appends the compaction. It refuses it if one of the covered calls is pending.
 func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error) {
 	start, err := h.turnStart(n)
 	if err != nil {
@@ -116,7 +100,7 @@ func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error
 		}
 	}
 	if covered == 0 || summary == "" {
-		return event.Compaction{}, &CompactionError{Err: ErrEmptyCompaction}
+		return event.Compaction{}, &CompactionError{Reason: reasonEmpty}
 	}
 	m := event.Message{Role: event.User, Parts: []event.Part{event.Text(summary)}}
 	c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
@@ -126,7 +110,7 @@ func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error
 // instructs reports whether the item is a context or a message of the system or the
 // developer.
 func (it *item) instructs() (bool, error) {
-	if it.kind.plain() == contextItem {
+	if it.kind == contextItem {
 		return true, nil
 	}
 	o, err := it.outline()
@@ -140,7 +124,7 @@ func (h *HistoryState) turnStart(n int) (start int64, err error) {
 		return last.seq + 1, nil
 	}
 	for it := range h.items.backward() {
-		if it.kind.plain() != messageItem {
+		if it.kind != messageItem {
 			continue
 		}
 		o, err := it.outline()

@@ -124,31 +124,40 @@ func TestSnapshotsBetweenCallsAndOverCompactions(t *testing.T) {
 	})
 }
 
+// reasonOf returns the reason to refuse a compaction; empty for another error.
+func reasonOf(err error) string {
+	var refused *projection.CompactionError
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	return refused.Reason
+}
+
 func TestRefusedCompactions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		c    event.Compaction
-		want error
+		want string
 		seq  int64
 		call string
 	}{
-		{"a call without its result", event.Compaction{Covers: covers(1, 2), Summary: "s"}, projection.ErrSplitPair, 3, "a"},
-		{"a result without its call", event.Compaction{Covers: covers(3, 4), Summary: "s"}, projection.ErrSplitPair, 2, "a"},
-		{"a pending call", event.Compaction{Covers: covers(1, 5), Summary: "s"}, projection.ErrSplitPair, 5, "p"},
-		{"everything, with a pending call", event.Compaction{Replace: true, Summary: "s"}, projection.ErrSplitPair, 5, "p"},
+		{"a call without its result", event.Compaction{Covers: covers(1, 2), Summary: "s"}, "split", 3, "a"},
+		{"a result without its call", event.Compaction{Covers: covers(3, 4), Summary: "s"}, "split", 2, "a"},
+		{"a pending call", event.Compaction{Covers: covers(1, 5), Summary: "s"}, "split", 5, "p"},
+		{"everything, with a pending call", event.Compaction{Replace: true, Summary: "s"}, "split", 5, "p"},
 		{"an entry that calls and gets no result", event.Compaction{Covers: covers(1, 4), Entries: []event.CompactionEntry{literal(says(calls("x")))}},
-			projection.ErrSplitPair, 7, "x"},
+			"split", 7, "x"},
 		{"an entry that answers nothing", event.Compaction{Covers: covers(1, 4), Entries: []event.CompactionEntry{literal(gives("x", "X"))}},
-			projection.ErrSplitPair, 7, "x"},
-		{"a result moved before its call", event.Compaction{Covers: covers(1, 1), Entries: []event.CompactionEntry{ref(3)}}, projection.ErrSplitPair, 2, "a"},
-		{"what is no message", event.Compaction{Entries: []event.CompactionEntry{ref(6)}}, projection.ErrNotInHistory, 6, ""},
-		{"what is not there", event.Compaction{Entries: []event.CompactionEntry{ref(60)}}, projection.ErrNotInHistory, 60, ""},
-		{"past the head", event.Compaction{Covers: covers(1, 70), Summary: "s"}, projection.ErrNotInHistory, 70, ""},
-		{"a result that is not there", event.Compaction{Cleared: []string{"p"}}, projection.ErrNotInHistory, 0, "p"},
-		{"nothing", event.Compaction{Strategy: "none"}, projection.ErrEmptyCompaction, 0, ""},
-		{"nothing in the place of events", event.Compaction{Covers: covers(1, 4)}, projection.ErrEmptyCompaction, 0, ""},
-		{"nothing in the place of all", event.Compaction{Replace: true}, projection.ErrEmptyCompaction, 0, ""},
-		{"a cleared result, and nothing in the place of events", event.Compaction{Cleared: []string{"a"}, Covers: covers(1, 4)}, projection.ErrEmptyCompaction, 0, ""},
+			"split", 7, "x"},
+		{"a result moved before its call", event.Compaction{Covers: covers(1, 1), Entries: []event.CompactionEntry{ref(3)}}, "split", 2, "a"},
+		{"what is no message", event.Compaction{Entries: []event.CompactionEntry{ref(6)}}, "absent", 6, ""},
+		{"what is not there", event.Compaction{Entries: []event.CompactionEntry{ref(60)}}, "absent", 60, ""},
+		{"past the head", event.Compaction{Covers: covers(1, 70), Summary: "s"}, "absent", 70, ""},
+		{"a result that is not there", event.Compaction{Cleared: []string{"p"}}, "absent", 0, "p"},
+		{"nothing", event.Compaction{Strategy: "none"}, "empty", 0, ""},
+		{"nothing in the place of events", event.Compaction{Covers: covers(1, 4)}, "empty", 0, ""},
+		{"nothing in the place of all", event.Compaction{Replace: true}, "empty", 0, ""},
+		{"a cleared result, and nothing in the place of events", event.Compaction{Cleared: []string{"a"}, Covers: covers(1, 4)}, "empty", 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
@@ -158,10 +167,10 @@ func TestRefusedCompactions(t *testing.T) {
 				s.add(says(calls("p")), stepped)
 				_, err := projection.Compact(ctx, log, "s", tt.c)
 				var refused *projection.CompactionError
-				if !errors.As(err, &refused) || !errors.Is(err, tt.want) || refused.Seq != tt.seq || refused.CallID != tt.call || refused.Session != "s" {
-					t.Fatalf("refused with %v; want %v, event %d, call %q", err, tt.want, tt.seq, tt.call)
+				if !errors.As(err, &refused) || refused.Reason != tt.want || refused.Seq != tt.seq || refused.CallID != tt.call || refused.Session != "s" {
+					t.Fatalf("refused with %v; want %s, event %d, call %q", err, tt.want, tt.seq, tt.call)
 				}
-				if err := projection.CheckCompaction(ctx, log, "s", tt.c); !errors.Is(err, tt.want) {
+				if err := projection.CheckCompaction(ctx, log, "s", tt.c); reasonOf(err) != tt.want {
 					t.Fatalf("checked with %v", err)
 				}
 				if head, err := log.Head(ctx, "s"); err != nil || head.Seq != 6 {
@@ -186,7 +195,7 @@ func TestKeepTurns(t *testing.T) {
 		}
 		refused := func(n int, summary string) {
 			t.Helper()
-			if err := keep(n, summary); !errors.Is(err, projection.ErrEmptyCompaction) {
+			if err := keep(n, summary); reasonOf(err) != "empty" {
 				t.Errorf("keep %d turns with summary %q: %v", n, summary, err)
 			}
 		}
@@ -207,7 +216,7 @@ func TestKeepTurns(t *testing.T) {
 		garden.Same(t, "one turn is kept", nil, keep(1, "about a and b")) // 16
 		s.sees(append([]string{"1 user {rules} rules", "2 system be brief", "0 user about a and b"}, rest[4:]...)...)
 		s.add(asks("d"), says(calls("d")))
-		if err := keep(0, "a call is pending"); !errors.Is(err, projection.ErrSplitPair) {
+		if err := keep(0, "a call is pending"); reasonOf(err) != "split" {
 			t.Errorf("kept a call without its result: %v", err)
 		}
 		s.add(gives("d", "D"))
@@ -271,36 +280,34 @@ func TestForksAndRewindsAroundACompaction(t *testing.T) {
 	})
 }
 
-func TestPressure(t *testing.T) {
+func TestSizeOfAHistory(t *testing.T) {
 	s := newStory(t, plainLog(t), "s")
-	needs := func(want bool, p projection.CompactionPolicy) {
+	exceeds := func(want bool, limit projection.HistorySize) {
 		t.Helper()
-		if got, err := projection.NeedsCompaction(s.history(), p); err != nil || got != want {
-			p, _ := s.history().Pressure()
-			t.Fatalf("needs compaction: %v, %v; want %v at %+v", got, err, want, p)
+		if size, err := s.history().Size(); err != nil || size.Exceeds(limit) != want {
+			t.Fatalf("%+v exceeds %+v: %v, %v", size, limit, !want, err)
 		}
 	}
 	answer := says(event.Text("yes"))
 	answer.Usage = event.Usage{InputTokens: 50, CacheReadTokens: 30, CacheWriteTokens: 15, OutputTokens: 6}
 	s.add(asks("hello"), answer, asks("and then?"))
-	needs(true, projection.MaxTokens(100))
-	needs(false, projection.MaxTokens(101))
+	exceeds(true, projection.HistorySize{Tokens: 100})
+	exceeds(false, projection.HistorySize{Tokens: 101})
 	s.add(event.StepCompletion{Step: 1, Usage: event.Usage{InputTokens: 150, OutputTokens: 50}})
-	needs(true, projection.MaxTokens(199))
-	needs(false, projection.MaxTokens(200))
-	needs(true, projection.MaxMessages(2))
-	needs(false, projection.MaxMessages(3))
-	p, err := s.history().Pressure()
+	exceeds(true, projection.HistorySize{Tokens: 199})
+	exceeds(false, projection.HistorySize{Tokens: 200})
+	exceeds(true, projection.HistorySize{Messages: 2})
+	exceeds(false, projection.HistorySize{Messages: 3})
+	exceeds(true, projection.HistorySize{Tokens: 200, Messages: 2})
+	size, err := s.history().Size()
 	if err != nil {
 		t.Fatal(err)
 	}
-	needs(true, projection.MaxBytes(p.Bytes-1))
-	needs(false, projection.MaxBytes(p.Bytes))
+	exceeds(true, projection.HistorySize{Bytes: size.Bytes - 1})
+	exceeds(false, projection.HistorySize{Bytes: size.Bytes})
 	s.add(event.Compaction{Covers: covers(1, 1), Summary: "hi"}) // the answer stays, its tokens do not count again
-	needs(false, projection.MaxTokens(0))
-	if got, err := projection.NeedsCompaction(s.history()); got || err != nil {
-		t.Fatalf("no policy needs one: %v, %v", got, err)
-	}
+	exceeds(false, projection.HistorySize{Tokens: 1})
+	exceeds(false, projection.HistorySize{})
 }
 
 // The digest of a Live equals the digest of a load.

@@ -32,21 +32,9 @@ type CustomState struct {
 	// Refused are the newest 32 of them, oldest first. A patch that replaces the
 	// whole document makes the state complete again and clears both.
 	Skipped int
-	Refused []RefusedPatch
+	Refused []PatchError
 
 	doc *document
-}
-
-// RefusedPatch is a patch in the log that does not apply.
-type RefusedPatch struct {
-	Seq int64 `json:"seq"`
-	// Index, Op and Path name the operation, as in a PatchError.
-	Index int    `json:"index"`
-	Op    string `json:"op,omitzero"`
-	Path  string `json:"path,omitzero"`
-	// Reason is the text of the error in the PatchError. Snapshots contain it, so the
-	// texts do not change.
-	Reason string `json:"reason"`
 }
 
 // Custom is the custom states on the active path: custom_patched events applied in
@@ -75,16 +63,15 @@ func (s *CustomStates) Get(name string) CustomState { return s.states[name] }
 // Names returns the names of all states, sorted.
 func (s *CustomStates) Names() []string { return slices.Sorted(maps.Keys(s.states)) }
 
-// ErrStateShape means that a custom state does not decode into the requested type.
-var ErrStateShape = errors.New("custom state has another type")
+var errStateShape = errors.New("custom state has another type")
 
 // Migrations convert a state of one version to the next version: the function at key
 // n returns version n+1. A state without a version has version 0.
 type Migrations map[int]func(jsontext.Value) (jsontext.Value, error)
 
 // Typed decodes a custom state into a T. It first migrates an older state, in memory.
-// The error is a *event.VersionError for a newer state. It is ErrStateShape for a
-// missing migration, for members that T lacks, and for another type. The document
+// The error is a *event.VersionError for a newer state. A
+// missing migration, members that T lacks and another type are errors too. The document
 // null is the zero T.
 func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) {
 	var state T
@@ -98,7 +85,7 @@ func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) 
 	for v := c.Version; v < version; v++ {
 		migrate, ok := migrations[v]
 		if !ok {
-			return state, fmt.Errorf("%w: it has version %d, and there is no migration from it", ErrStateShape, v)
+			return state, fmt.Errorf("%w: it has version %d, and there is no migration from it", errStateShape, v)
 		}
 		var err error
 		if raw, err = migrate(raw); err != nil {
@@ -107,7 +94,7 @@ func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) 
 	}
 	if err := json.Unmarshal(raw, &state, json.RejectUnknownMembers(true)); err != nil {
 		var zero T
-		return zero, fmt.Errorf("%w: %w", ErrStateShape, err)
+		return zero, fmt.Errorf("%w: %w", errStateShape, err)
 	}
 	return state, nil
 }
@@ -199,20 +186,13 @@ func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	return c, nil
 }
 
-// refusedPatch describes a patch that does not apply. The text does not depend on the
-// state.
-func refusedPatch(seq int64, err error) RefusedPatch {
-	r := RefusedPatch{Seq: seq, Index: -1, Reason: ErrInvalidPatch.Error()}
+// refusedPatch describes a patch that does not apply. It does not depend on the state.
+func refusedPatch(seq int64, err error) PatchError {
 	var where *PatchError
-	if errors.As(err, &where) {
-		r.Index, r.Op, r.Path = where.Index, where.Op, where.Path
+	if !errors.As(err, &where) {
+		where = newPatchError(-1, err)
 	}
-	for _, reason := range []error{ErrNoTarget, ErrTestFailed, ErrDocumentTooLarge} {
-		if errors.Is(err, reason) {
-			r.Reason = reason.Error()
-		}
-	}
-	return r
+	return PatchError{Seq: seq, Index: where.Index, Op: where.Op, Path: where.Path, Reason: where.Reason}
 }
 
 // replacesAll reports whether a patch that applies sets the whole document.
@@ -229,7 +209,7 @@ type customBody struct {
 	Version    int            `json:"version,omitzero"`
 	Incomplete bool           `json:"incomplete,omitzero"`
 	Skipped    int            `json:"skipped,omitzero"`
-	Refused    []RefusedPatch `json:"refused,omitzero"`
+	Refused    []PatchError   `json:"refused,omitzero"`
 	State      jsontext.Value `json:"state"`
 }
 

@@ -25,7 +25,7 @@ import (
 type damaged struct {
 	name string
 	do   func(g *garden.Garden) int64
-	why  error
+	why  string
 }
 
 var damages = []damaged{
@@ -34,45 +34,45 @@ var damages = []damaged{
 		_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{seq}, erase.RedactOptions{Reason: "test"})
 		g.Allow(err)
 		return seq
-	}, projection.ErrRedactedBody},
+	}, "redacted"},
 	{"of another version", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = body(g, 2, `{"seen":["no"]}`) })
-	}, projection.ErrOtherVersion},
+	}, "other_version"},
 	{"digest of another body", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.BodyDigest = event.DigestOf([]byte("other")) })
-	}, projection.ErrBadDigest},
+	}, "bad_digest"},
 	{"no object", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = []byte(`[1,2]`) })
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 	{"parts of another form", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"test:path":"x","test:session":"y"}`) })
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 	{"part without a state", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"test:path":{"version":1},"test:session":{"version":1}}`) })
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 	{"state of another shape", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = body(g, 1, `{"seen":7}`) })
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 	{"state with a member that nobody knows", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = body(g, 1, `{"seen":[],"unseen":1}`) })
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 	{"covers the future", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.Seq += 2 })
-	}, projection.ErrOffPath},
+	}, "off_path"},
 	{"covers itself", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.Seq++ })
-	}, projection.ErrOffPath},
+	}, "off_path"},
 	{"body is gone", func(g *garden.Garden) int64 {
 		seq := good(g)
 		removeBlobs(g, seq)
 		return seq
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 	{"many parts, whose body is gone", func(g *garden.Garden) int64 {
 		seq := g.Head("s").Seq + 1
 		g.Snapshot("s", manyParts(100), true)
 		removeBlobs(g, seq)
 		return seq
-	}, projection.ErrUnreadableBody},
+	}, "unreadable"},
 }
 
 // padded is the number of messages that make a state a blob.
@@ -194,7 +194,7 @@ func TestABodyWithChangedBytesIsSkipped(t *testing.T) {
 			view, err := projection.Load(garden.Bg, log, "s", garden.PathTrace)
 			g.Allow(err)
 			garden.Same(t, "state", g.Expected(seq, g.Lineage("s")).Path, view.State.Seen)
-			garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, projection.ErrBadDigest))
+			garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, "bad_digest"))
 		})
 	}
 }
@@ -260,7 +260,7 @@ func TestABodyThatFailsAtItsEndIsSkipped(t *testing.T) {
 	view, err := projection.Load(garden.Bg, log, "s", garden.PathTrace)
 	g.Allow(err)
 	garden.Same(t, "state", g.Expected(seq, g.Lineage("s")).Path, view.State.Seen)
-	garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, projection.ErrUnreadableBody))
+	garden.Same(t, "skipped", []int64{seq}, skipped(view.Explain, "unreadable"))
 }
 
 // A load skips a snapshot that covers another path and uses the newest usable one,
@@ -278,7 +278,7 @@ func TestASnapshotOffThePathIsSkipped(t *testing.T) {
 		got, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace)
 		g.Allow(err)
 		garden.Same(t, "state", g.Expected(21, g.Lineage("s")).Path, got.State.Seen)
-		garden.Same(t, "skipped", []int64{off}, skipped(got.Explain, projection.ErrOffPath))
+		garden.Same(t, "skipped", []int64{off}, skipped(got.Explain, "off_path"))
 		if from := got.Explain.Parts[0].From.Seq; from != 17 {
 			t.Errorf("begins from %d", from)
 		}
@@ -294,7 +294,7 @@ func TestBodiesOfACopyAreNotUsed(t *testing.T) {
 		g.Allow(err)
 		got, err := projection.Load(garden.Bg, g.Log, "c", garden.PathTrace)
 		g.Allow(err)
-		garden.Same(t, "skipped", []int64{seq}, skipped(got.Explain, projection.ErrCopiedBody))
+		garden.Same(t, "skipped", []int64{seq}, skipped(got.Explain, "copied"))
 		if s := g.Snapshot("c", garden.Traces[3], true); s.Index != 1 || s.ParentSnapshotID == "" {
 			t.Errorf("the copy's snapshot has index %d and parent %q", s.Index, s.ParentSnapshotID)
 		}

@@ -100,7 +100,7 @@ func (c *chain) extend(items []item) error {
 		if err != nil {
 			return err
 		}
-		c.link, c.frozen = event.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
+		c.link, c.frozen = event.DigestOf(append(append(text, it.letter()), canonical...)), false
 		c.length++
 	}
 	return nil

@@ -161,10 +161,10 @@ func (c *document) resize(n, old, value *document) *document {
 	return c
 }
 
-// check returns ErrDocumentTooLarge for a document over the limits.
+// check returns errDocumentTooLarge for a document over the limits.
 func (n *document) check() error {
 	if n.size > maxDocument || n.depth > maxDepth {
-		return fmt.Errorf("%w: %d bytes in %d levels", ErrDocumentTooLarge, n.size, n.depth)
+		return fmt.Errorf("%w: %d bytes in %d levels", errDocumentTooLarge, n.size, n.depth)
 	}
 	return nil
 }

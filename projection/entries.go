@@ -76,10 +76,7 @@ type room struct{ left int }
 // itemOf returns the item of an event. It leaves the payload in the log if the room has no
 // space for it.
 func (r *room) itemOf(kind itemKind, e *event.Event) item {
-	it := item{kind: kind, seq: e.Seq, data: e.Data}
-	if e.Redacted() {
-		it = item{kind: kind.redacted(), seq: e.Seq, data: e.Kept()}
-	}
+	it := item{kind: kind, redacted: e.Redacted(), seq: e.Seq, data: payloadOf(e)}
 	r.hold(&it)
 	it.data = own(it.data)
 	return it
@@ -91,7 +88,7 @@ func (r *room) itemOf(kind itemKind, e *event.Event) item {
 // which are rendered before all other items.
 func (r *room) hold(it *item) {
 	switch {
-	case r == nil || it.kind != messageItem && it.kind != contextItem || it.isPrefix():
+	case r == nil || it.redacted || it.kind != messageItem && it.kind != contextItem || it.isPrefix():
 	case len(it.data) <= r.left:
 		r.left -= len(it.data)
 	default:

@@ -10,7 +10,7 @@ type Explain struct {
 	// Parts is one entry for each projection of the set.
 	Parts []PartExplain
 	// Skipped lists the snapshots that could not be used, newest first.
-	Skipped []SkippedSnapshot
+	Skipped []SnapshotProblem
 	// Events counts the events that the load read, except those in small gaps of a path, and
 	// Bytes the length of their lines and of payloads in blobs. An event that is read twice counts twice.
 	Events int64
@@ -40,18 +40,13 @@ type SnapshotRef struct {
 	Projection string
 }
 
+// refTo refers to the snapshot of an event.
+func refTo(e *event.Event, s *event.Snapshot) SnapshotRef {
+	return SnapshotRef{Seq: e.Seq, ID: s.SnapshotID, Projection: s.Projection, Covers: s.Seq}
+}
+
 // IsZero reports whether r refers to no snapshot.
 func (r SnapshotRef) IsZero() bool { return r == SnapshotRef{} }
-
-// SkippedSnapshot is a snapshot that could not be used.
-type SkippedSnapshot struct {
-	Seq        int64
-	ID         string
-	Projection string
-	// Err matches ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody,
-	// ErrCopiedBody, ErrOffPath or ErrOtherEvents.
-	Err error
-}
 
 func (x *Explain) read(e *event.Event) {
 	x.Events++

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -64,3 +65,22 @@ func MessagesInWindows(h *HistoryState, window int, o ...RenderOptions) ([]Entry
 	err := r.all()
 	return r.frozen.entries, err
 }
+
+// CheckCompaction is Compact without the append.
+func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) error {
+	_, _, err := checkCompaction(ctx, log, session, c)
+	return err
+}
+
+// Reasons of a PatchError, and errors of a wrong use of the package.
+var (
+	ErrNoTarget         = errNoTarget
+	ErrTestFailed       = errTestFailed
+	ErrInvalidPatch     = errInvalidPatch
+	ErrDocumentTooLarge = errDocumentTooLarge
+	ErrStateShape       = errStateShape
+
+	ErrInvalidSet   = errInvalidSet
+	ErrInvalidState = errInvalidState
+	ErrNotNext      = errNotNext
+)

@@ -47,8 +47,7 @@ type HistoryState struct {
 	chain chain
 }
 
-// itemKind is the kind of an item, as in a snapshot. A redacted item has the
-// upper-case letter.
+// itemKind is the kind of an item, as in a snapshot.
 type itemKind byte
 
 const (
@@ -57,17 +56,13 @@ const (
 	literalItem   itemKind = 'l' // a message in a compaction
 	freezeItem    itemKind = 'f' // a step_started: a request was rendered from the items before it
 	executionItem itemKind = 'x' // a tool_completed
-
-	redactedBit = 'm' - 'M'
 )
-
-func (k itemKind) redacted() itemKind { return k &^ redactedBit }
-func (k itemKind) plain() itemKind    { return k | redactedBit }
-func (k itemKind) isRedacted() bool   { return k&redactedBit == 0 }
 
 // item is the payload of an event, or the members of it that redaction keeps.
 type item struct {
 	kind itemKind
+	// redacted reports that data has the members that redaction keeps.
+	redacted bool
 	// size and sum are the size and a hash of a payload that is in the log and not in data.
 	size uint32
 	sum  uint64
@@ -76,6 +71,14 @@ type item struct {
 	data jsontext.Value
 	// covers is the range of events that a literal replaces.
 	covers event.Stretch
+}
+
+// payloadOf returns the payload of an event, or the members of it that redaction keeps.
+func payloadOf(e *event.Event) jsontext.Value {
+	if e.Redacted() {
+		return e.Kept()
+	}
+	return e.Data
 }
 
 // itemOf returns the item of an event, with the payload.
@@ -129,7 +132,7 @@ func (h *HistoryState) apply(e *event.Event) error {
 	case event.StepStarted:
 		h.freeze(e.Seq)
 	case event.StepCompleted:
-		h.usage = itemOf(0, e).data
+		h.usage = own(payloadOf(e))
 	case event.CompactionTriggered:
 		return h.compacted(e)
 	}
@@ -164,4 +167,4 @@ func mayHaveResults(e *event.Event) bool {
 }
 
 // event reports whether the item is the payload of an event, not a literal message.
-func (it *item) event() bool { return it.kind.plain() != literalItem }
+func (it *item) event() bool { return it.kind != literalItem }

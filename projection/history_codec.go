@@ -60,14 +60,14 @@ func decodeHistory(body jsontext.Value) (HistoryState, error) {
 // state returns the state that b encodes.
 func (b *historyBody) state() (HistoryState, error) {
 	for _, x := range b.Executions {
-		if x.kind.plain() != executionItem {
-			return HistoryState{}, fmt.Errorf("%w: a %q among the executions", errBadState, x.kind)
+		if x.kind != executionItem {
+			return HistoryState{}, fmt.Errorf("%w: a %q among the executions", errBadState, x.letter())
 		}
 	}
 	freezes, frozen := 0, int64(0)
 	for _, it := range b.Items {
 		switch {
-		case it.kind.plain() == executionItem:
+		case it.kind == executionItem:
 			return HistoryState{}, fmt.Errorf("%w: an execution among the items", errBadState)
 		case it.kind == freezeItem:
 			freezes++
@@ -101,10 +101,9 @@ func (it *item) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(dec, &kind); err != nil {
 		return err
 	}
-	if len(kind) != 1 || !itemKind(kind[0]).known() {
+	if *it = (item{}); len(kind) != 1 || !it.setLetter(kind[0]) {
 		return fmt.Errorf("%w: an item of kind %q", errBadState, kind)
 	}
-	*it = item{kind: itemKind(kind[0])}
 	if err := json.UnmarshalDecode(dec, &it.seq); err != nil {
 		return err
 	}
@@ -139,13 +138,26 @@ func (it *item) readRest(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &it.covers.To)
 }
 
-func (k itemKind) known() bool {
-	switch k.plain() {
+// letter is the kind in a snapshot: of a redacted item in upper case.
+func (it *item) letter() byte {
+	if it.redacted {
+		return byte(it.kind) - 'a' + 'A'
+	}
+	return byte(it.kind)
+}
+
+// setLetter sets the kind. It reports false for an unknown letter.
+func (it *item) setLetter(letter byte) bool {
+	if it.redacted = 'A' <= letter && letter <= 'Z'; it.redacted {
+		letter += 'a' - 'A'
+	}
+	switch it.kind = itemKind(letter); it.kind {
 	case messageItem, contextItem, literalItem, executionItem:
 		return true
-	default:
-		return k == freezeItem
+	case freezeItem:
+		return !it.redacted
 	}
+	return false
 }
 
 // bodyWriter writes the members of an object. It copies payloads without parsing
@@ -196,7 +208,7 @@ func (b *bodyWriter) items(name string, items []item) {
 }
 
 func (b *bodyWriter) item(it *item) {
-	b.text = append(b.text, '[', '"', byte(it.kind), '"', ',')
+	b.text = append(b.text, '[', '"', it.letter(), '"', ',')
 	b.text = strconv.AppendInt(b.text, it.seq, 10)
 	if it.kind != freezeItem {
 		b.text = append(append(b.text, ','), it.data...)

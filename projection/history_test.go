@@ -79,7 +79,7 @@ func brief(entries []projection.Entry) (lines []string) {
 			line += " " + briefPart(p)
 		}
 		if e.Made != "" {
-			line += " <" + string(e.Made) + ">"
+			line += " <" + e.Made + ">"
 		}
 		lines = append(lines, line)
 	}

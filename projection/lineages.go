@@ -44,7 +44,7 @@ func (s *Lineages) Load(ctx context.Context, session string) (*Loaded, error) {
 	}
 	for _, f := range s.set.begin() {
 		if f.scope() != event.SessionScope {
-			return nil, fmt.Errorf("%w: %q has the scope %q, and the lineages of forks need session scope", ErrInvalidSet, f.name(), f.scope())
+			return nil, fmt.Errorf("%w: %q has the scope %q, and the lineages of forks need session scope", errInvalidSet, f.name(), f.scope())
 		}
 	}
 	l, err := s.load(ctx, session, 0)

@@ -28,13 +28,14 @@ type Live struct {
 type anyBody struct{ size, since int64 }
 
 // LiveOptions configure a Live. The zero value appends a snapshot at each
-// opportunity, and a body when Growth(2) decides so.
+// opportunity, and a body when the log has grown by twice the last body.
 type LiveOptions struct {
-	// Policy decides whether Snapshot appends a snapshot; Always if nil.
-	Policy Policy
-	// Bodies decides whether a snapshot gets a body. A snapshot without a body is a
-	// mark. Growth(2) if nil.
-	Bodies Policy
+	// Policy decides whether Snapshot appends a snapshot; it always does if nil. Each call
+	// of Snapshot calls it once, unless Request.Force is set.
+	Policy func(*Opportunity) bool
+	// Bodies decides whether a snapshot gets a body; Opportunity.Grown(2) if nil. A snapshot
+	// without a body is a mark.
+	Bodies func(*Opportunity) bool
 	// Now is the clock; time.Now if nil. NewID makes snapshot ids; random UUIDs if
 	// nil.
 	Now   func() time.Time
@@ -48,7 +49,7 @@ type LiveOptions struct {
 
 // Request asks for a snapshot.
 type Request struct {
-	Trigger   Trigger
+	Trigger   string
 	Reason    string
 	TurnIndex int
 	// ID is a reserved snapshot id. If it is empty, NewID makes one.
@@ -75,10 +76,10 @@ func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opt
 		return nil, err
 	}
 	if v.opts.Policy == nil {
-		v.opts.Policy = Always()
+		v.opts.Policy = func(*Opportunity) bool { return true }
 	}
 	if v.opts.Bodies == nil {
-		v.opts.Bodies = Growth(2)
+		v.opts.Bodies = func(o *Opportunity) bool { return o.Grown(2) }
 	}
 	if v.opts.Now == nil {
 		v.opts.Now = time.Now
@@ -153,7 +154,7 @@ func (v *Live) TakeTail() []event.Event {
 func (v *Live) keepsTail() bool { return v.opts.KeepTail && !v.taken }
 
 // Fold folds stored events that directly follow v.Head. For other events it returns
-// ErrNotNext. After a head_moved or a redacted event it loads the states again, so no
+// an error. After a head_moved or a redacted event it loads the states again, so no
 // erased content stays in them; like Resume, it waits for an erasure to end. After
 // another error the states do not match Head until a later call succeeds.
 func (v *Live) Fold(ctx context.Context, events ...event.Event) error {
@@ -168,7 +169,7 @@ func (v *Live) Fold(ctx context.Context, events ...event.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Seq != next || e.SessionID != v.Session && v.opts.At == 0 {
-			return fmt.Errorf("%w: event %d of session %q after event %d of session %q", ErrNotNext, e.Seq, e.SessionID, next-1, v.Session)
+			return fmt.Errorf("%w: event %d of session %q after event %d of session %q", errNotNext, e.Seq, e.SessionID, next-1, v.Session)
 		}
 		if err := v.foldNext(ctx, e); err != nil {
 			return err
@@ -272,7 +273,7 @@ func (v *Live) foldSnapshot(ctx context.Context, e *event.Event) error {
 		l.body, l.bodyBytes, l.since = e.Seq, b.size(), 0
 		v.any = anyBody{l.bodyBytes, 0}
 	}
-	if err != nil && !skippable(err) {
+	if _, skip := problemOf(SnapshotRef{}, err); err != nil && !skip {
 		return err
 	}
 	return nil
@@ -326,7 +327,7 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 func (v *Live) mark(r *Request, o *Opportunity) event.Snapshot {
 	s := event.Snapshot{
 		Projection: v.set.name(), Version: v.set.version(), SnapshotID: r.ID, ParentSnapshotID: v.last.snapshot.SnapshotID,
-		StateDigest: o.Digest, Index: o.Index, TurnIndex: r.TurnIndex, Trigger: string(r.Trigger), Reason: r.Reason,
+		StateDigest: o.Digest, Index: o.Index, TurnIndex: r.TurnIndex, Trigger: r.Trigger, Reason: r.Reason,
 		Seq: v.Head.Seq, Hash: v.Head.Hash, Extra: r.Extra,
 	}
 	if s.SnapshotID == "" {

@@ -147,7 +147,7 @@ func (l *Loaded) load(ctx context.Context, log *eventlog.Log, o Options) error {
 	if err := s.run(ctx, l.Head.Seq); err != nil {
 		return fmt.Errorf("project session %q: %w", l.Session, err)
 	}
-	slices.SortStableFunc(l.Explain.Skipped, func(a, b SkippedSnapshot) int { return cmp.Compare(b.Seq, a.Seq) })
+	slices.SortStableFunc(l.Explain.Skipped, func(a, b SnapshotProblem) int { return cmp.Compare(b.Snapshot.Seq, a.Snapshot.Seq) })
 	l.Explain.Parts = nil
 	for _, f := range s.folds {
 		l.Explain.Parts = append(l.Explain.Parts, PartExplain{Projection: f.name(), Version: f.version(), Scope: f.scope(), From: f.from})

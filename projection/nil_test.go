@@ -50,8 +50,6 @@ func TestNilArguments(t *testing.T) {
 		}, eventlog.ErrClosed},
 		{"Snapshots", func() error { return snapshots(none) }, eventlog.ErrClosed},
 		{"Find", func() error { _, err := projection.Find(ctx, none, "s", "id"); return err }, eventlog.ErrClosed},
-		{"FindDigest", func() error { _, err := projection.FindDigest(ctx, none, "s", ""); return err }, eventlog.ErrClosed},
-		{"FindTool", func() error { _, err := projection.FindTool(ctx, none, "s", "k"); return err }, eventlog.ErrClosed},
 		{"VerifySnapshots", func() error { _, err := projection.VerifySnapshots(ctx, none, "s"); return err }, eventlog.ErrClosed},
 	} {
 		if err := tt.call(); !errors.Is(err, tt.want) {
@@ -60,17 +58,5 @@ func TestNilArguments(t *testing.T) {
 	}
 	if _, ok := projection.State(nil, projection.History()); ok {
 		t.Error("nil has a state")
-	}
-	for _, p := range []projection.Policy{projection.Any(nil), projection.All(nil, projection.Always())} {
-		v, err := projection.Resume(ctx, log, "s", history, projection.LiveOptions{Policy: p})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, taken, err := v.Snapshot(ctx, projection.Request{}); taken || err != nil {
-			t.Errorf("a nil policy: taken %v, %v", taken, err)
-		}
-	}
-	if needs, err := projection.NeedsCompaction(new(projection.HistoryState), nil); needs || err != nil {
-		t.Errorf("a nil compaction policy: %v, %v", needs, err)
 	}
 }

@@ -11,35 +11,56 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reasons why a patch does not apply. A *PatchError matches one of them. Snapshots
-// contain the texts (RefusedPatch.Reason): do not change a text.
+// Reasons why a patch does not apply. Snapshots contain the texts (PatchError.Reason): do
+// not change a text.
 var (
-	// ErrNoTarget means that the document has no value at the path.
-	ErrNoTarget = errors.New("nothing is there")
-	// ErrTestFailed means that a test found another value.
-	ErrTestFailed = errors.New("test failed")
-	// ErrInvalidPatch means that the patch does not follow RFC 6902.
-	ErrInvalidPatch = errors.New("invalid patch")
-	// ErrDocumentTooLarge means that the document would have more than 64 MiB or
-	// 1,000 levels, or that the patch would take seconds on a large document.
-	ErrDocumentTooLarge = errors.New("document too large")
+	errNoTarget         = errors.New("nothing is there")
+	errTestFailed       = errors.New("test failed")
+	errInvalidPatch     = errors.New("invalid patch")
+	errDocumentTooLarge = errors.New("document too large")
 )
 
 // PatchError is the operation that does not apply. No operation of the patch is
 // applied then.
 type PatchError struct {
+	// Seq is the event of a patch in the log, see CustomState.Refused; 0 for a patch that is
+	// not appended.
+	Seq int64 `json:"seq"`
 	// Index is the index of the operation from 0; -1 is the whole patch.
-	Index int
-	Op    string
-	Path  string
-	Err   error
+	Index int    `json:"index"`
+	Op    string `json:"op,omitzero"`
+	Path  string `json:"path,omitzero"`
+	// Reason is one of these texts, which do not change:
+	//
+	//   - "nothing is there": the document has no value at the path.
+	//   - "test failed": a test found another value.
+	//   - "invalid patch": the patch does not follow RFC 6902.
+	//   - "document too large": the document would have more than 64 MiB or 1,000 levels, or
+	//     the patch would take seconds on a large document.
+	Reason string `json:"reason"`
+	// Err has the details; nil for a patch in the log.
+	Err error `json:"-"`
+}
+
+func newPatchError(index int, err error) *PatchError {
+	e := &PatchError{Index: index, Reason: errInvalidPatch.Error(), Err: err}
+	for _, reason := range []error{errNoTarget, errTestFailed, errDocumentTooLarge} {
+		if errors.Is(err, reason) {
+			e.Reason = reason.Error()
+		}
+	}
+	return e
 }
 
 func (e *PatchError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("patch: %v", e.Err)
+	why := e.Reason
+	if e.Err != nil {
+		why = e.Err.Error()
 	}
-	return fmt.Sprintf("patch: operation %d (%s %q): %v", e.Index, e.Op, e.Path, e.Err)
+	if e.Index < 0 {
+		return "patch: " + why
+	}
+	return fmt.Sprintf("patch: operation %d (%s %q): %s", e.Index, e.Op, e.Path, why)
 }
 
 func (e *PatchError) Unwrap() error { return e.Err }
@@ -50,7 +71,7 @@ func (e *PatchError) Unwrap() error { return e.Err }
 func ApplyPatch(document, patch jsontext.Value) (jsontext.Value, error) {
 	n, err := parseDocument(document)
 	if err != nil {
-		return nil, &PatchError{Index: -1, Err: fmt.Errorf("document: %w", err)}
+		return nil, newPatchError(-1, fmt.Errorf("document: %w", err))
 	}
 	if n, err = n.patched(patch); err != nil {
 		return nil, err
@@ -69,7 +90,7 @@ type operation struct {
 func (n *document) patched(patch jsontext.Value) (*document, error) {
 	var ops []operation
 	if err := json.Unmarshal(patch, &ops); err != nil {
-		return nil, &PatchError{Index: -1, Err: fmt.Errorf("%w: %w", ErrInvalidPatch, err)}
+		return nil, newPatchError(-1, fmt.Errorf("%w: %w", errInvalidPatch, err))
 	}
 	steps := 0
 	for i := range ops {
@@ -82,7 +103,8 @@ func (n *document) patched(patch jsontext.Value) (*document, error) {
 			err = next.check()
 		}
 		if err != nil {
-			e := &PatchError{Index: i, Op: ops[i].Op, Err: err}
+			e := newPatchError(i, err)
+			e.Op = ops[i].Op
 			if ops[i].Path != nil {
 				e.Path = *ops[i].Path
 			}
@@ -115,7 +137,7 @@ func (o *operation) addSteps(n *document, steps *int) error {
 		}
 	}
 	if *steps > maxSteps {
-		return fmt.Errorf("%w: the patch takes more than %d steps", ErrDocumentTooLarge, maxSteps)
+		return fmt.Errorf("%w: the patch takes more than %d steps", errDocumentTooLarge, maxSteps)
 	}
 	return nil
 }
@@ -132,7 +154,7 @@ func (o *operation) apply(n *document) (*document, error) {
 		return o.transfer(n, path)
 	}
 	if len(o.Value) == 0 {
-		return nil, fmt.Errorf("%w: value is missing, or the operation is unknown", ErrInvalidPatch)
+		return nil, fmt.Errorf("%w: value is missing, or the operation is unknown", errInvalidPatch)
 	}
 	value, err := parseDocument(o.Value)
 	if err != nil {
@@ -146,11 +168,11 @@ func (o *operation) apply(n *document) (*document, error) {
 	case "test":
 		at, err := n.at(path)
 		if err == nil && !at.equal(value) {
-			err = ErrTestFailed
+			err = errTestFailed
 		}
 		return n, err
 	}
-	return nil, fmt.Errorf("%w: the operation is unknown", ErrInvalidPatch)
+	return nil, fmt.Errorf("%w: the operation is unknown", errInvalidPatch)
 }
 
 // transfer moves or copies a value.
@@ -167,7 +189,7 @@ func (o *operation) transfer(n *document, path []string) (*document, error) {
 		return n, nil
 	}
 	if len(path) > len(from) && slices.Equal(path[:len(from)], from) {
-		return nil, fmt.Errorf("%w: a value cannot be moved into itself", ErrInvalidPatch)
+		return nil, fmt.Errorf("%w: a value cannot be moved into itself", errInvalidPatch)
 	}
 	n, err = n.edit(from, nil, removing)
 	return n.editIf(err, path, value)
@@ -184,18 +206,18 @@ func (n *document) editIf(err error, path []string, value *document) (*document,
 // member with the pointer.
 func pointer(text *string, member string) ([]string, error) {
 	if text == nil {
-		return nil, fmt.Errorf("%w: %s is missing", ErrInvalidPatch, member)
+		return nil, fmt.Errorf("%w: %s is missing", errInvalidPatch, member)
 	}
 	if *text == "" {
 		return nil, nil
 	}
 	names := strings.Split(*text, "/")
 	if names[0] != "" {
-		return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", ErrInvalidPatch, member, *text)
+		return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", errInvalidPatch, member, *text)
 	}
 	for i, name := range names {
 		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
-			return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", ErrInvalidPatch, member, *text)
+			return nil, fmt.Errorf("%w: %s %q is not a JSON pointer", errInvalidPatch, member, *text)
 		}
 		names[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 	}
@@ -231,7 +253,7 @@ func (n *document) place(name string, grow bool) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, ErrNoTarget
+	return 0, errNoTarget
 }
 
 // change is the operation of edit at the end of its path.

@@ -215,7 +215,7 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 			c := state.Get("")
 			garden.Same(t, "state", `{"n":1}`, string(c.Raw()))
 			if o.At == 7 {
-				garden.Same(t, "refused", []projection.RefusedPatch{
+				garden.Same(t, "refused", []projection.PatchError{
 					{Seq: 4, Index: 1, Op: "remove", Path: "/x", Reason: projection.ErrNoTarget.Error()},
 					{Seq: 6, Index: 0, Op: "test", Path: "/n", Reason: projection.ErrTestFailed.Error()},
 					{Seq: 7, Index: 1, Op: "add", Path: "/y/z", Reason: projection.ErrNoTarget.Error()},

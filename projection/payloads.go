@@ -29,7 +29,7 @@ func (it *item) bytes() int { return len(it.data) + int(it.size) }
 // isPrefix reports whether the item is a context of placement prefix, or a context that
 // cannot be read.
 func (it *item) isPrefix() bool {
-	if it.kind.plain() != contextItem {
+	if it.kind != contextItem {
 		return false
 	}
 	placement, ok, err := rawjson.Lookup(it.data, "placement")
@@ -129,7 +129,7 @@ func (it *item) take(e *event.Event) bool {
 	case it.kind == messageItem && e.Type.Name() != event.MessageAdded, it.kind == contextItem && e.Type.Name() != event.ContextAdded:
 		return false
 	case e.Redacted():
-		read.kind, read.data = it.kind.redacted(), e.Kept()
+		read.redacted, read.data = true, e.Kept()
 	case len(e.Data) != int(it.size) || sumOf(&read) != it.sum:
 		return false
 	}

@@ -84,7 +84,7 @@ func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ..
 	return PendingOf(ctx, log, l)
 }
 
-// PendingOf is LoadPending for loaded states. The error is ErrInvalidSet if the set
+// PendingOf is LoadPending for loaded states. It is an error if the set
 // lacks Calls or Control. It reads the messages with pending calls from the log. It also
 // reads the events since the start of the path's last turn if Control may have dropped
 // some of them: more than 32 turns or attempts ended since, or the head moved back into
@@ -96,7 +96,7 @@ func PendingOf(ctx context.Context, log *eventlog.Log, l States) (Pending, error
 	path, hasPath := State(l, Calls())
 	session, hasSession := State(l, Control())
 	if !hasPath || !hasSession {
-		return Pending{}, fmt.Errorf("%w: pending work needs the projections %s and %s", ErrInvalidSet, Calls().Name, Control().Name)
+		return Pending{}, fmt.Errorf("%w: pending work needs the projections %s and %s", errInvalidSet, Calls().Name, Control().Name)
 	}
 	p := Pending{Children: slices.Clone(session.Children), Inbox: slices.Clone(session.Inbox), Claim: clone(session.Claim)}
 	if path.Turn != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,69 +36,30 @@ var newest = projection.Projection[string]{Name: "test:newest", Version: 1, Appl
 	return err
 }}
 
-func TestEachOpportunityAsksEachPolicyOnce(t *testing.T) {
-	asked := []string{}
-	says := func(name string, answer bool) projection.Policy {
-		return func(*projection.Opportunity) bool {
-			asked = append(asked, name)
-			return answer
-		}
-	}
-	for _, c := range []struct {
-		policy projection.Policy
-		want   bool
-	}{
-		{projection.Any(says("a", true), says("b", false)), true},
-		{projection.Any(says("a", false), says("b", false)), false},
-		{projection.All(says("a", false), says("b", true)), false},
-		{projection.All(says("a", true), says("b", true)), true},
-	} {
-		asked = asked[:0]
-		if got := c.policy(&projection.Opportunity{}); got != c.want || !slices.Equal(asked, []string{"a", "b"}) {
-			t.Errorf("%v after asking %v, want %v after asking both", got, asked, c.want)
-		}
-	}
-	if projection.Any()(&projection.Opportunity{}) || projection.All()(&projection.Opportunity{}) {
-		t.Error("no policies take an opportunity")
-	}
-}
-
-func TestPoliciesDecideOnTheOpportunity(t *testing.T) {
-	o := projection.Opportunity{Trigger: projection.TurnEnd, Digest: "sha256:b", Previous: "sha256:a", Events: 5, Age: time.Minute,
-		Bytes: 200 << 10, BodyBytes: 90 << 10}
-	same, first, idle, grown := o, o, o, o
+func TestChangesAndGrowth(t *testing.T) {
+	o := projection.Opportunity{Digest: "sha256:b", Previous: "sha256:a", Bytes: 200 << 10, BodyBytes: 90 << 10}
+	same, first, grown := o, o, o
 	same.Previous = o.Digest
 	first.Previous = ""
-	idle.Events = 0
 	grown.BodyBytes = 100 << 10
+	twice := func(o *projection.Opportunity) bool { return o.Grown(2) }
 	for _, c := range []struct {
-		name   string
-		policy projection.Policy
-		o      projection.Opportunity
-		want   bool
+		name string
+		is   func(*projection.Opportunity) bool
+		o    projection.Opportunity
+		want bool
 	}{
-		{"never", projection.Never(), o, false},
-		{"always", projection.Always(), o, true},
-		{"on it", projection.On(projection.Final, projection.TurnEnd), o, true},
-		{"on another", projection.On(projection.Final), o, false},
-		{"changed", projection.OnChange(projection.TurnEnd), o, true},
-		{"changed, another trigger", projection.OnChange(projection.Final), o, false},
-		{"the same", projection.OnChange(), same, false},
-		{"the first", projection.OnChange(), first, true},
-		{"enough events", projection.EveryN(5), o, true},
-		{"too few events", projection.EveryN(6), o, false},
-		{"no events", projection.EveryN(0), idle, false},
-		{"old", projection.MaxAge(time.Minute), o, true},
-		{"young", projection.MaxAge(time.Minute + 1), o, false},
-		{"old and idle", projection.MaxAge(0), idle, false},
-		{"grown twice", projection.Growth(2), o, true},
-		{"not grown twice", projection.Growth(2), grown, false},
-		{"below the floor", projection.Growth(2), projection.Opportunity{Bytes: 128 << 10}, false},
-		{"above the floor", projection.Growth(2), projection.Opportunity{Bytes: 128<<10 + 1}, true},
-		{"a short branch", projection.Growth(2), projection.Opportunity{Bytes: 1 << 20, AnyBytes: 99 << 10, AnyBodyBytes: 100 << 10}, false},
-		{"a long branch", projection.Growth(2), projection.Opportunity{Bytes: 1 << 20, AnyBytes: 100 << 10, AnyBodyBytes: 100 << 10}, true},
+		{"changed", (*projection.Opportunity).Changed, o, true},
+		{"the same", (*projection.Opportunity).Changed, same, false},
+		{"the first", (*projection.Opportunity).Changed, first, true},
+		{"grown twice", twice, o, true},
+		{"not grown twice", twice, grown, false},
+		{"below the floor", twice, projection.Opportunity{Bytes: 128 << 10}, false},
+		{"above the floor", twice, projection.Opportunity{Bytes: 128<<10 + 1}, true},
+		{"a short branch", twice, projection.Opportunity{Bytes: 1 << 20, AnyBytes: 99 << 10, AnyBodyBytes: 100 << 10}, false},
+		{"a long branch", twice, projection.Opportunity{Bytes: 1 << 20, AnyBytes: 100 << 10, AnyBodyBytes: 100 << 10}, true},
 	} {
-		if got := c.policy(&c.o); got != c.want {
+		if got := c.is(&c.o); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -110,7 +70,7 @@ func TestRepeatedContentHasThreeSnapshots(t *testing.T) {
 		ctx := context.Background()
 		say := sayer(t, log)
 		say("A")
-		live, err := projection.Resume(ctx, log, "s", projection.Of("", newest), projection.LiveOptions{Policy: projection.OnChange()})
+		live, err := projection.Resume(ctx, log, "s", projection.Of("", newest), projection.LiveOptions{Policy: (*projection.Opportunity).Changed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,14 +101,14 @@ func TestRepeatedContentHasThreeSnapshots(t *testing.T) {
 			t.Errorf("found %+v, %v", found.Snapshot, err)
 		}
 		// The newest snapshot with the content, except orphaned ones.
-		latest, err := projection.FindDigest(ctx, log, "s", taken[0].StateDigest)
+		latest, err := projection.Find(ctx, log, "s", string(taken[0].StateDigest))
 		if err != nil || latest.Snapshot.SnapshotID != taken[2].SnapshotID {
 			t.Errorf("found %+v, %v", latest.Snapshot, err)
 		}
 		if _, err := fork.Rewind(ctx, log, "s", fork.AtSnapshot(taken[1].SnapshotID)); err != nil {
 			t.Fatal(err)
 		}
-		earlier, err := projection.FindDigest(ctx, log, "s", taken[0].StateDigest)
+		earlier, err := projection.Find(ctx, log, "s", string(taken[0].StateDigest))
 		if err != nil || earlier.Snapshot.SnapshotID != taken[0].SnapshotID || earlier.Orphaned {
 			t.Errorf("found %+v, %v, want the one on the path", earlier, err)
 		}
@@ -181,13 +141,14 @@ func TestAgeIsCountedFromTheSnapshotBefore(t *testing.T) {
 		}
 		now := first.Timestamp.Add(59 * time.Minute)
 		live, err := projection.Resume(ctx, log, "s", projection.Of("", newest),
-			projection.LiveOptions{Policy: projection.MaxAge(time.Hour), Now: func() time.Time { return now }})
+			projection.LiveOptions{Policy: func(o *projection.Opportunity) bool { return o.Events > 0 && o.Age >= time.Hour },
+				Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ask := func(want bool) {
 			t.Helper()
-			if _, taken, err := live.Snapshot(ctx, projection.Request{Trigger: projection.ByAge}); err != nil || taken != want {
+			if _, taken, err := live.Snapshot(ctx, projection.Request{Trigger: "age"}); err != nil || taken != want {
 				t.Fatalf("taken %v, %v; want %v", taken, err, want)
 			}
 		}

@@ -101,7 +101,7 @@ func (f *typedFold[S]) check() error {
 		return err
 	}
 	if f.Apply == nil {
-		return fmt.Errorf("%w: projection %q has no Apply", ErrInvalidSet, f.Name)
+		return fmt.Errorf("%w: projection %q has no Apply", errInvalidSet, f.Name)
 	}
 	return nil
 }

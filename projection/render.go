@@ -22,30 +22,28 @@ type Entry struct {
 	// Context is the kind of a context, "context" if the event has no kind, and empty
 	// for a message.
 	Context string
-	// Made is how the rendering changed or made the entry.
-	Made Made
+	// Made is how the rendering changed or made the entry; empty for a message or a context
+	// as it was appended:
+	//
+	//   - "interrupted": a result that the rendering added for a call without one.
+	//   - "execution": the result in a tool_completed, for a call whose result is in no
+	//     message.
+	//   - "late": a user message with a result that came after a request was rendered
+	//     without it.
+	//   - "redacted": a replacement of content that was redacted.
+	//   - "cleared": a result whose content a compaction cleared.
+	//   - "working_set": the list of the files in a compaction.
+	Made string
 }
 
-// Made is how the rendering changed or made an entry.
-type Made string
-
+// The values of Entry.Made.
 const (
-	// Unchanged is a message or a context as it was appended.
-	Unchanged Made = ""
-	// MadeInterrupted is a result that the rendering added for a call without one.
-	MadeInterrupted Made = "interrupted"
-	// MadeExecution is the result in a tool_completed, for a call whose result is in
-	// no message.
-	MadeExecution Made = "execution"
-	// MadeLate is a user message with a result that came after a request was rendered
-	// without it.
-	MadeLate Made = "late"
-	// MadeRedacted replaces content that was redacted.
-	MadeRedacted Made = "redacted"
-	// MadeCleared is a result whose content a compaction cleared.
-	MadeCleared Made = "cleared"
-	// MadeWorkingSet is the list of the files in a compaction.
-	MadeWorkingSet Made = "working_set"
+	madeInterrupted = "interrupted"
+	madeExecution   = "execution"
+	madeLate        = "late"
+	madeRedacted    = "redacted"
+	madeCleared     = "cleared"
+	madeWorkingSet  = "working_set"
 )
 
 // RenderOptions configure the rendering of a history. Use the same options for all
@@ -109,7 +107,7 @@ type piece struct {
 	message event.Message
 	context string
 	prefix  bool
-	made    Made
+	made    string
 }
 
 const (
@@ -156,7 +154,7 @@ func (it *item) decode(p *piece) error {
 }
 
 func (it *item) decodeInto(p *piece) error {
-	if it.kind.isRedacted() {
+	if it.redacted {
 		return it.decodeRedacted(p)
 	}
 	if it.kind != contextItem {
@@ -180,8 +178,8 @@ func (p *piece) fromContext(c event.ContextEntry) {
 // decodeRedacted makes a message from the members that redaction keeps: the role, and
 // the ids of calls and results.
 func (it *item) decodeRedacted(p *piece) error {
-	p.made = MadeRedacted
-	if it.kind.plain() == contextItem {
+	p.made = madeRedacted
+	if it.kind == contextItem {
 		var c event.ContextEntry
 		err := json.Unmarshal(it.data, &c)
 		c.Parts = []event.Part{event.Text(redactedText)}
@@ -216,7 +214,7 @@ func (it *item) executed() (callID string, result event.Part, err error) {
 		return "", result, fmt.Errorf("render event %d: %w: %w", it.seq, event.ErrInvalidPayload, err)
 	}
 	switch {
-	case it.kind.isRedacted():
+	case it.redacted:
 		t.Content = []event.Part{event.Text(redactedText)}
 	case len(t.Content) == 0 && t.Error != "":
 		t.Content = []event.Part{event.Text(t.Error)}

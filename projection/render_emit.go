@@ -51,7 +51,7 @@ func (b *block) showNode(n *node) {
 		if c.result == nil {
 			result := event.ToolResult(c.id, c.name, event.Text(interruptedText))
 			result.IsError, result.Interrupted = true, true
-			c.result = &Entry{Made: MadeInterrupted, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}}
+			c.result = &Entry{Made: madeInterrupted, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}}
 		}
 		b.answer(c.id, c.result.Made)
 		b.show(c.result)

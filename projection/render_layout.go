@@ -18,7 +18,7 @@ type layout struct {
 	yield func(Entry) bool
 	// answered maps the newest call of each id to the kind of its result, in the
 	// frozen blocks.
-	answered map[string]Made
+	answered map[string]string
 }
 
 // node is an entry of a block and the calls in it.
@@ -54,7 +54,7 @@ type block struct {
 	early map[string]*Entry
 	ahead lookahead
 	// changed are the entries of layout.answered that the block adds or changes.
-	changed map[string]Made
+	changed map[string]string
 }
 
 type groupKey struct {
@@ -71,7 +71,7 @@ type itemRange struct {
 
 // block lays out the items of a block. The first block has files; it begins with the
 // contexts of placement prefix and the working set. answered are the changes of l.answered.
-func (l *layout) block(r itemRange, executions []item, files *workingSet) (answered map[string]Made, err error) {
+func (l *layout) block(r itemRange, executions []item, files *workingSet) (answered map[string]string, err error) {
 	b := block{layout: l, nodes: make([]*node, 0, min(r.to-r.from, l.window))}
 	if files != nil {
 		if err := b.prefix(r, files); err != nil {
@@ -169,7 +169,7 @@ func (b *block) piece(p *piece, first bool) {
 // prefix begins the history with the prefix contexts and the working set.
 func (b *block) prefix(r itemRange, files *workingSet) error {
 	for it := range r.within(r.from, r.to) {
-		if it.kind.plain() != contextItem || it.size > 0 { // an item holds the payload of a prefix
+		if it.kind != contextItem || it.size > 0 { // an item holds the payload of a prefix
 			continue
 		}
 		var p piece
@@ -181,7 +181,7 @@ func (b *block) prefix(r itemRange, files *workingSet) error {
 		}
 	}
 	if !files.isZero() {
-		b.add(Entry{Message: files.message(), Context: workingSetKind, Made: MadeWorkingSet})
+		b.add(Entry{Message: files.message(), Context: workingSetKind, Made: madeWorkingSet})
 	}
 	return nil
 }
@@ -261,7 +261,7 @@ func (b *block) grouped(p *piece, m event.Message) (n *node, from int) {
 }
 
 // fold adds another piece of the same message.
-func (e *Entry) fold(seq int64, m event.Message, made Made) {
+func (e *Entry) fold(seq int64, m event.Message, made string) {
 	if len(e.Seqs) == 0 && e.Seq > 0 {
 		e.Seqs = []int64{e.Seq}
 	}
@@ -285,7 +285,7 @@ func (e *Entry) fold(seq int64, m event.Message, made Made) {
 	if m.Extra != nil {
 		first.Extra = m.Extra
 	}
-	if made != Unchanged {
+	if made != "" {
 		e.Made = made
 	}
 }

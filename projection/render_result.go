@@ -8,16 +8,16 @@ import (
 )
 
 // answer notes the kind of the result of a call.
-func (b *block) answer(id string, made Made) {
+func (b *block) answer(id string, made string) {
 	if b.changed == nil {
-		b.changed = map[string]Made{}
+		b.changed = map[string]string{}
 	}
 	b.changed[id] = made
 }
 
 // answerOf is the kind of the result of the newest call of an id; false if no call of the
 // id has one.
-func (b *block) answerOf(id string) (made Made, ok bool) {
+func (b *block) answerOf(id string) (made string, ok bool) {
 	if made, ok = b.changed[id]; !ok {
 		made, ok = b.answered[id]
 	}
@@ -47,13 +47,13 @@ func (b *block) result(p *piece, parts []event.Part, single bool) {
 		}
 		b.early[part.CallID] = e
 		return
-	} else if made != MadeInterrupted || part.Interrupted {
+	} else if made != madeInterrupted || part.Interrupted {
 		return
 	}
-	b.answer(part.CallID, MadeLate)
+	b.answer(part.CallID, madeLate)
 	note := event.Text(fmt.Sprintf("[late result of call %s]", part.CallID))
 	e.Message.Role, e.Message.Parts = event.User, append([]event.Part{note}, e.Message.Parts[0].Content...)
-	e.Made = MadeLate
+	e.Made = madeLate
 	b.add(*e)
 }
 
@@ -61,7 +61,7 @@ func (b *block) result(p *piece, parts []event.Part, single bool) {
 func (l *layout) clear(e *Entry, source int64) {
 	if source < l.cleared[e.Message.Parts[0].CallID] {
 		e.ownPart().Content = []event.Part{event.Text(clearedText)}
-		e.Made = MadeCleared
+		e.Made = madeCleared
 	}
 }
 
@@ -80,7 +80,7 @@ func (b *block) executed(executions []item) error {
 			return err
 		}
 		if c := b.open[id].unanswered(); c != nil {
-			c.result = &Entry{Seq: x.seq, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}, Made: MadeExecution}
+			c.result = &Entry{Seq: x.seq, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}, Made: madeExecution}
 			b.clear(c.result, x.seq)
 		}
 	}

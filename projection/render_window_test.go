@@ -46,7 +46,7 @@ func TestResultsFarFromTheirCalls(t *testing.T) {
 		}
 		for i := range x.calls {
 			result := messages[2*i+1]
-			if result.Made != projection.Unchanged || !strings.HasPrefix(result.Message.Parts[0].Content[0].Text, fmt.Sprint(i, "x")) {
+			if result.Made != "" || !strings.HasPrefix(result.Message.Parts[0].Content[0].Text, fmt.Sprint(i, "x")) {
 				t.Fatalf("%d calls: call %d has the result %.100v", x.calls, i, result)
 			}
 		}

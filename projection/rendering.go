@@ -42,7 +42,7 @@ func (r *Rendering) Messages(h *HistoryState, o ...RenderOptions) ([]Entry, erro
 
 func newRendering(h *HistoryState, o RenderOptions) *Rendering {
 	return &Rendering{history: h, since: h.since, options: o,
-		frozen: layout{options: o, window: decodeWindow, cleared: h.cleared, answered: map[string]Made{}}}
+		frozen: layout{options: o, window: decodeWindow, cleared: h.cleared, answered: map[string]string{}}}
 }
 
 // all lays out the whole history.

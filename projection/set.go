@@ -24,7 +24,7 @@ func Of(name string, parts ...Part) Set { return Set{Name: name, Parts: parts} }
 
 func (s Set) check() error {
 	if len(s.Parts) == 0 {
-		return fmt.Errorf("%w: %q has no parts", ErrInvalidSet, s.Name)
+		return fmt.Errorf("%w: %q has no parts", errInvalidSet, s.Name)
 	}
 	if s.Name != "" && !s.builtin {
 		if err := checkName(s.Name); err != nil {
@@ -32,19 +32,19 @@ func (s Set) check() error {
 		}
 	}
 	if s.name() == "" {
-		return fmt.Errorf("%w: a set of %d parts needs a name; set Name", ErrInvalidSet, len(s.Parts))
+		return fmt.Errorf("%w: a set of %d parts needs a name; set Name", errInvalidSet, len(s.Parts))
 	}
 	seen := map[string]bool{}
 	for _, p := range s.Parts {
 		if p == nil {
-			return fmt.Errorf("%w: a part of %q is nil", ErrInvalidSet, s.Name)
+			return fmt.Errorf("%w: a part of %q is nil", errInvalidSet, s.Name)
 		}
 		name := p.ProjectionName()
 		if err := p.begin().check(); err != nil {
 			return err
 		}
 		if seen[name] {
-			return fmt.Errorf("%w: %q has two parts named %q", ErrInvalidSet, s.Name, name)
+			return fmt.Errorf("%w: %q has two parts named %q", errInvalidSet, s.Name, name)
 		}
 		seen[name] = true
 	}
@@ -57,11 +57,11 @@ func (s Set) check() error {
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: a projection has no name; set Name", ErrInvalidSet)
+		return fmt.Errorf("%w: a projection has no name; set Name", errInvalidSet)
 	case !strings.Contains(name, ":"):
-		return fmt.Errorf("%w: the name %q has no colon; use a prefix, for example \"shop:%s\"", ErrInvalidSet, name, name)
+		return fmt.Errorf("%w: the name %q has no colon; use a prefix, for example \"shop:%s\"", errInvalidSet, name, name)
 	case strings.HasPrefix(name, "convlog:"):
-		return fmt.Errorf("%w: the name %q: the prefix \"convlog:\" is reserved; use another", ErrInvalidSet, name)
+		return fmt.Errorf("%w: the name %q: the prefix \"convlog:\" is reserved; use another", errInvalidSet, name)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func makeBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot, folds [
 func makePart(ctx context.Context, log *eventlog.Log, f fold) (p part, err error) {
 	state, err := f.encode()
 	if err == nil && !state.IsValid() {
-		err = fmt.Errorf("%w: %.40q is not one JSON value", ErrInvalidState, state)
+		err = fmt.Errorf("%w: %.40q is not one JSON value", errInvalidState, state)
 	}
 	if err != nil {
 		return p, fmt.Errorf("encode: %w", err)
@@ -103,15 +103,15 @@ func readBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot) (b body
 		read = int64(len(raw))
 	}
 	if s.BodyDigest != "" && event.DigestOf(raw) != s.BodyDigest {
-		return nil, read, ErrBadDigest
+		return nil, read, badDigest
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return nil, read, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+		return nil, read, fmt.Errorf("%w: %w", unreadable, err)
 	}
 	return b, read, nil
 }
 
-// checkCovered returns ErrOtherEvents if the snapshot was not made from the events
+// checkCovered returns otherEvents if the snapshot was not made from the events
 // that are stored before it. A snapshot of the event directly before it needs no
 // read: its own link in the hash chain proves it. In other cases it reads the last
 // covered event, and adds it to x.
@@ -120,14 +120,14 @@ func checkCovered(ctx context.Context, log *eventlog.Log, session string, e *eve
 		if e.Follows(s.Hash) {
 			return nil
 		}
-		return ErrOtherEvents
+		return otherEvents
 	}
 	hash, err := hashOf(ctx, log, session, s.Seq, x)
 	if errors.Is(err, eventlog.ErrCorrupt) && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", ErrOtherEvents, err)
+		return fmt.Errorf("%w: %w", otherEvents, err)
 	}
 	if err == nil && hash != s.Hash {
-		return ErrOtherEvents
+		return otherEvents
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 		return false, 0, nil
 	}
 	if p.Version != f.version() {
-		return false, 0, fmt.Errorf("%w: %s has version %d, want %d", ErrOtherVersion, f.name(), p.Version, f.version())
+		return false, 0, fmt.Errorf("%w: %s has version %d, want %d", otherVersion, f.name(), p.Version, f.version())
 	}
 	if !p.Body.IsZero() {
 		read, err = withBlob(ctx, log, p.Body.Blob, func(r io.Reader) error { return named(f, f.decodeFrom(r)) })
@@ -185,10 +185,10 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 		return err == nil, read, err
 	}
 	if len(p.State) == 0 {
-		return false, 0, fmt.Errorf("%w: %s: no state", ErrUnreadableBody, f.name())
+		return false, 0, fmt.Errorf("%w: %s: no state", unreadable, f.name())
 	}
 	if err := named(f, f.decode(p.State)); err != nil {
-		return false, 0, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+		return false, 0, fmt.Errorf("%w: %w", unreadable, err)
 	}
 	return true, 0, nil
 }
@@ -217,7 +217,7 @@ func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (v jsontex
 // not the masks in the events.
 func withBlob(ctx context.Context, log *eventlog.Log, d event.Digest, use func(r io.Reader) error) (read int64, err error) {
 	if _, ok := eventlog.As[engine.CheckedBlobs](log.Store()); ok {
-		return 0, fmt.Errorf("%w: the store may show other bytes", ErrUnreadableBody)
+		return 0, fmt.Errorf("%w: the store may show other bytes", unreadable)
 	}
 	r, err := log.OpenBlob(ctx, d)
 	if err == nil {
@@ -229,9 +229,9 @@ func withBlob(ctx context.Context, log *eventlog.Log, d event.Digest, use func(r
 	case err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrClosed):
 		return read, err
 	case errors.Is(err, eventlog.ErrCorrupt):
-		return read, fmt.Errorf("%w: %w", ErrBadDigest, err)
+		return read, fmt.Errorf("%w: %w", badDigest, err)
 	default:
-		return read, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+		return read, fmt.Errorf("%w: %w", unreadable, err)
 	}
 }
 
@@ -245,14 +245,4 @@ func (r *countedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.bytes += int64(n)
 	return n, err
-}
-
-// skippable reports whether err is a reason to skip a snapshot.
-func skippable(err error) bool {
-	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrCopiedBody, ErrOffPath, ErrOtherEvents} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
 }

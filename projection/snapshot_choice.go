@@ -133,7 +133,7 @@ func (s *snapshotChoice) visit(ctx context.Context, e *event.Event) error {
 func (s *snapshotChoice) visitSnapshot(ctx context.Context, e *event.Event, onPath bool) error {
 	snap, err := snapshotOf(e)
 	if err != nil {
-		return s.skip(e, snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err))
+		return s.skip(e, snap, fmt.Errorf("%w: %w", unreadable, err))
 	}
 	if onPath {
 		s.last.addSnapshot(e, snap, s.set)
@@ -151,7 +151,7 @@ func (s *snapshotChoice) visitSnapshot(ctx context.Context, e *event.Event, onPa
 // reason. A snapshot without a body (a mark) is ignored.
 func (s *snapshotChoice) tryRestore(ctx context.Context, e *event.Event, snap event.Snapshot, onPath bool) error {
 	if e.Redacted() {
-		return s.skip(e, snap, ErrRedactedBody)
+		return s.skip(e, snap, redactedSnapshot)
 	}
 	if snap.IsMark() {
 		return nil
@@ -171,10 +171,10 @@ func (s *snapshotChoice) tryRestore(ctx context.Context, e *event.Event, snap ev
 // snapshot, or a failed read.
 func (s *snapshotChoice) usableBody(ctx context.Context, e *event.Event, snap *event.Snapshot) (body, error) {
 	if snap.Seq < 0 || snap.Seq >= e.Seq {
-		return nil, fmt.Errorf("%w: event %d covers %d", ErrOffPath, e.Seq, snap.Seq)
+		return nil, fmt.Errorf("%w: event %d covers %d", offPath, e.Seq, snap.Seq)
 	}
 	if e.Copied() {
-		return nil, ErrCopiedBody
+		return nil, copiedSnapshot
 	}
 	if err := checkCovered(ctx, s.log, s.session, e, snap, s.explain); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *snapshotChoice) usableBody(ctx context.Context, e *event.Event, snap *e
 // restore sets the states of the folds that need a snapshot. complete is true if the
 // body has a usable part for each fold of path scope, and no part fails.
 func (s *snapshotChoice) restore(ctx context.Context, e *event.Event, snap event.Snapshot, b body, onPath bool) (complete bool, err error) {
-	ref := SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
+	ref := refTo(e, &snap)
 	complete = hasPathParts(b, s.folds)
 	for _, f := range s.folds {
 		if f.restored || f.scope() != event.SessionScope && !onPath {
@@ -238,7 +238,8 @@ func (s *snapshotChoice) reached(f *loadFold, end bool) bool {
 // snapshots that are older.
 func (s *snapshotChoice) replace(ctx context.Context, f *loadFold) error {
 	old := f.from
-	s.report(SkippedSnapshot{Seq: old.Seq, ID: old.ID, Projection: old.Projection, Err: ErrOffPath})
+	p, _ := problemOf(old, offPath)
+	s.report(p)
 	s.last.dropBody(old.Seq)
 	f.reset()
 	f.restored, f.covers, f.from = false, 0, SnapshotRef{}
@@ -265,16 +266,18 @@ func (s *snapshotChoice) replace(ctx context.Context, f *loadFold) error {
 // skip reports a snapshot that cannot be used. It returns an error that is no reason
 // to skip a snapshot, for example a failed read.
 func (s *snapshotChoice) skip(e *event.Event, snap event.Snapshot, err error) error {
-	if !skippable(err) {
+	p, ok := problemOf(refTo(e, &snap), err)
+	if !ok {
 		return fmt.Errorf("snapshot %d of session %q: %w", e.Seq, s.session, err)
 	}
-	s.report(SkippedSnapshot{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Err: err})
+	s.report(p)
 	return nil
 }
 
 // report adds a skipped snapshot to the explanation, once for each reason.
-func (s *snapshotChoice) report(p SkippedSnapshot) {
-	reason := skipReason{p.Seq, p.Err.Error()}
+func (s *snapshotChoice) report(p SnapshotProblem) {
+	p.Session = s.session
+	reason := skipReason{p.Snapshot.Seq, p.Err.Error()}
 	if !s.reported[reason] {
 		s.reported[reason] = true
 		s.explain.Skipped = append(s.explain.Skipped, p)

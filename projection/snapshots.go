@@ -63,25 +63,16 @@ func snapshotOf(e *event.Event) (s event.Snapshot, err error) {
 	return s, err
 }
 
-// Find returns the snapshot with the snapshot id, from any path of the session's
-// lineage. The error is ErrSnapshotNotFound if there is none.
+// Find returns the newest snapshot with the snapshot id or the state digest, from any path
+// of the session's lineage. It prefers the active path. The error is ErrSnapshotNotFound if
+// there is none.
 func Find(ctx context.Context, log *eventlog.Log, session, id string) (Snapshotted, error) {
-	return find(ctx, log, session, "with id "+id, func(s *event.Snapshot) bool { return s.SnapshotID == id })
-}
-
-// FindDigest returns the newest snapshot with the state digest. It prefers the active
-// path. The error is ErrSnapshotNotFound if there is none.
-func FindDigest(ctx context.Context, log *eventlog.Log, session string, d event.Digest) (Snapshotted, error) {
-	return find(ctx, log, session, "of "+string(d), func(s *event.Snapshot) bool { return s.StateDigest == d })
-}
-
-func find(ctx context.Context, log *eventlog.Log, session, description string, match func(*event.Snapshot) bool) (Snapshotted, error) {
 	var orphan Snapshotted
 	for s, err := range Snapshots(ctx, log, session, true) {
 		switch {
 		case err != nil:
 			return Snapshotted{}, err
-		case !match(&s.Snapshot):
+		case s.Snapshot.SnapshotID != id && string(s.Snapshot.StateDigest) != id:
 		case !s.Orphaned:
 			return s, nil
 		case orphan.Event.Seq == 0:
@@ -89,7 +80,7 @@ func find(ctx context.Context, log *eventlog.Log, session, description string, m
 		}
 	}
 	if orphan.Event.Seq == 0 {
-		return orphan, fmt.Errorf("%w: %s in session %q", ErrSnapshotNotFound, description, session)
+		return orphan, fmt.Errorf("%w: %q in session %q", ErrSnapshotNotFound, id, session)
 	}
 	return orphan, nil
 }

@@ -2,23 +2,13 @@ package projection
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog"
 )
 
-// ErrToolNotFound means that the path has no tool execution with the idempotency key
-// or call id.
-var ErrToolNotFound = errors.New("tool execution not found")
-
-// ToolRuns is the tool executions, in the order they started. FindTool also loads the
-// arguments and results from the log.
+// ToolRuns is the tool executions, in the order they started. The events Started and
+// Completed of a run have its arguments and its result.
 type ToolRuns struct {
 	Runs []ToolRun `json:"runs,omitzero"`
 
@@ -137,54 +127,4 @@ func (r *ToolRun) same(p *event.ToolCompletion) bool {
 		return r.IdempotencyKey == p.IdempotencyKey
 	}
 	return p.CallID != "" && r.CallID == p.CallID
-}
-
-// ToolExecution is an execution with its arguments and result.
-type ToolExecution struct {
-	ToolRun
-	Arguments jsontext.Value
-	// Content is the result and Error the error of the tool. Both are empty before
-	// the execution completes, and after a redaction.
-	Content []event.Part
-	Error   string
-}
-
-// FindTool returns the newest execution on the active path with the idempotency key
-// or, if there is none, with the call id. The error is ErrToolNotFound if there is
-// neither. Load lists the other errors.
-func FindTool(ctx context.Context, log *eventlog.Log, session, key string) (ToolExecution, error) {
-	v, err := Load(ctx, log, session, Tools())
-	if err != nil {
-		return ToolExecution{}, err
-	}
-	run, ok := v.State.Find(key)
-	if !ok {
-		return ToolExecution{}, fmt.Errorf("%w: %q in session %q", ErrToolNotFound, key, session)
-	}
-	x := ToolExecution{ToolRun: run}
-	return x, x.load(ctx, log, session)
-}
-
-func (x *ToolExecution) load(ctx context.Context, log *eventlog.Log, session string) error {
-	if x.Started > 0 {
-		e, err := log.Event(ctx, session, x.Started)
-		if err != nil {
-			return err
-		}
-		p, err := event.DecodeKept[event.ToolStart](&e)
-		if err != nil {
-			return err
-		}
-		x.Arguments = p.Arguments
-	}
-	if x.Completed == 0 {
-		return nil
-	}
-	e, err := log.Event(ctx, session, x.Completed)
-	if err != nil {
-		return err
-	}
-	p, err := event.DecodeKept[event.ToolCompletion](&e)
-	x.Content, x.Error = p.Content, p.Error
-	return err
 }

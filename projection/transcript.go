@@ -76,7 +76,7 @@ func decodeTranscript(body jsontext.Value) (TranscriptState, error) {
 		return TranscriptState{}, err
 	}
 	for _, it := range b.Items {
-		if it.kind.plain() != messageItem {
+		if it.kind != messageItem {
 			return TranscriptState{}, errBadState
 		}
 	}

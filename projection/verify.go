@@ -12,15 +12,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Reasons why a snapshot contradicts a replay. SnapshotFinding.Err matches one of
-// them.
-var (
-	// ErrOtherState means that the state of a projection differs from a replay.
-	ErrOtherState = errors.New("state differs from a replay")
-	// ErrOtherDigest means that the state digest differs from a replay.
-	ErrOtherDigest = errors.New("state digest differs from a replay")
-)
-
 // SnapshotReport is the result of VerifySnapshots for one session.
 type SnapshotReport struct {
 	// Snapshots counts the session's own snapshots. The snapshots in the prefix that
@@ -28,44 +19,14 @@ type SnapshotReport struct {
 	Snapshots int64
 	// Checked counts the states in bodies and the marks that were compared with a
 	// replay.
-	Checked  int64
-	Skipped  SkippedStates
-	Findings []SnapshotFinding
-}
-
-// SkippedStates counts the states in bodies and the marks that were not compared with
-// a replay. A body that was not opened counts once.
-type SkippedStates struct {
-	// Unknown counts states of projections that VerifySnapshots was not given, and
-	// OtherVersion states of another version.
-	Unknown, OtherVersion int64
-	// Redacted counts redacted bodies, and marks that cover events redacted since.
-	// Copied counts snapshots that were copied with their session.
-	Redacted, Copied int64
-	// OtherEvents counts snapshots that cover other events than the stored ones, for
-	// example after a repair, or that have no hash of them. Unfolded counts states
-	// that cover an event that cannot be folded.
-	OtherEvents, Unfolded int64
-}
-
-// Total returns the sum of all counts.
-func (s SkippedStates) Total() int64 {
-	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.OtherEvents + s.Unfolded
-}
-
-// SnapshotFinding is a snapshot that contradicts a replay, or that cannot be read.
-type SnapshotFinding struct {
-	Session  string
-	Snapshot SnapshotRef
-	// Part is the projection in the body; empty if Err is about the whole snapshot.
-	Part string
-	// Mark reports that the snapshot has no body, so no load uses it. Its set may
-	// also have had other versions of its projections: a mark does not contain their
-	// versions.
-	Mark bool
-	// Err matches ErrOtherState, ErrOtherDigest, ErrBadDigest, ErrUnreadableBody or
-	// ErrOffPath.
-	Err error
+	Checked int64
+	// Skipped counts the states in bodies and the marks that were not compared with a
+	// replay, by reason: the reasons "redacted", "copied", "other_version" and "other_events"
+	// of a SnapshotProblem; "unknown", a projection that VerifySnapshots was not given; and
+	// "unfolded", an event before it cannot be folded. A body that was not opened counts
+	// once. A mark that covers an event redacted since counts as redacted.
+	Skipped  map[string]int64
+	Findings []SnapshotProblem
 }
 
 // VerifySnapshots compares a session's own snapshots with a replay, also the
@@ -226,10 +187,10 @@ func (v *snapshotVerifier) snapshot(ctx context.Context, e *event.Event) error {
 	v.result.Snapshots++
 	switch {
 	case e.Redacted():
-		v.result.Skipped.Redacted++
+		v.skip(string(redactedSnapshot), 1)
 		return nil
 	case e.Copied():
-		v.result.Skipped.Copied++
+		v.skip(string(copiedSnapshot), 1)
 		return nil
 	}
 	s := candidate{ref: SnapshotRef{Seq: e.Seq}}
@@ -237,14 +198,14 @@ func (v *snapshotVerifier) snapshot(ctx context.Context, e *event.Event) error {
 	if err != nil {
 		return v.report(&s, "", err)
 	}
-	s.ref = SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
+	s.ref = refTo(e, &snap)
 	s.mark = snap.IsMark()
 	if snap.Seq < 0 || snap.Seq >= e.Seq {
-		return v.report(&s, "", ErrOffPath)
+		return v.report(&s, "", offPath)
 	}
 	switch err := checkCovered(ctx, v.log, v.session, e, &snap, &Explain{}); {
-	case errors.Is(err, ErrOtherEvents):
-		v.result.Skipped.OtherEvents++
+	case errors.Is(err, otherEvents):
+		v.skip(string(otherEvents), 1)
 		return nil
 	case err != nil:
 		return err
@@ -269,13 +230,13 @@ func (v *snapshotVerifier) payload(ctx context.Context, e *event.Event) (event.S
 			return event.Snapshot{}, err
 		}
 		if err != nil {
-			return event.Snapshot{}, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+			return event.Snapshot{}, fmt.Errorf("%w: %w", unreadable, err)
 		}
 		e = &whole
 	}
 	snap, err := snapshotOf(e)
 	if err != nil {
-		return snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+		return snap, fmt.Errorf("%w: %w", unreadable, err)
 	}
 	return snap, nil
 }
@@ -286,9 +247,9 @@ func (v *snapshotVerifier) addMark(s *candidate, snap *event.Snapshot) {
 	switch {
 	case snap.StateDigest == "": // nothing to compare
 	case !known:
-		v.result.Skipped.Unknown++
+		v.skip(unknownProjection, 1)
 	case set.version() != snap.Version:
-		v.result.Skipped.OtherVersion++
+		v.skip(string(otherVersion), 1)
 	default:
 		s.digest = snap.StateDigest
 		for _, p := range set.Parts {
@@ -308,10 +269,10 @@ func (v *snapshotVerifier) addBody(ctx context.Context, s *candidate, snap *even
 		p, known := v.parts[name]
 		switch {
 		case !known:
-			v.result.Skipped.Unknown++
+			v.skip(unknownProjection, 1)
 			whole = false
 		case p.begin().version() != b[name].Version:
-			v.result.Skipped.OtherVersion++
+			v.skip(string(otherVersion), 1)
 			whole = false
 		default:
 			s.parts = append(s.parts, name)
@@ -327,24 +288,41 @@ func (v *snapshotVerifier) addBody(ctx context.Context, s *candidate, snap *even
 // projection can have an unknown format.
 func (v *snapshotVerifier) unreadable(s *candidate, snap *event.Snapshot, err error) error {
 	set, known := v.sets[snap.Projection]
+	_, skip := problemOf(s.ref, err)
 	switch {
-	case errors.Is(err, ErrBadDigest) || errors.Is(err, eventlog.ErrBlobNotFound):
-	case skippable(err) && !known:
-		v.result.Skipped.Unknown++
+	case errors.Is(err, badDigest) || errors.Is(err, eventlog.ErrBlobNotFound):
+	case skip && !known:
+		v.skip(unknownProjection, 1)
 		return nil
-	case skippable(err) && set.version() != snap.Version:
-		v.result.Skipped.OtherVersion++
+	case skip && set.version() != snap.Version:
+		v.skip(string(otherVersion), 1)
 		return nil
 	}
 	return v.report(s, "", err)
 }
 
+// The reasons to skip a state that are no problem of the snapshot.
+const (
+	unknownProjection = "unknown"
+	unfolded          = "unfolded"
+)
+
+// skip counts states that are not compared.
+func (v *snapshotVerifier) skip(reason string, n int64) {
+	if v.result.Skipped == nil {
+		v.result.Skipped = map[string]int64{}
+	}
+	v.result.Skipped[reason] += n
+}
+
 // report adds a finding. It returns an error that is not about the snapshot.
 func (v *snapshotVerifier) report(s *candidate, part string, err error) error {
-	if !skippable(err) && !errors.Is(err, ErrOtherState) && !errors.Is(err, ErrOtherDigest) {
+	p, ok := problemOf(s.ref, err)
+	if !ok {
 		return err
 	}
-	v.result.Findings = append(v.result.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Part: part, Mark: s.mark, Err: err})
+	p.Session, p.Part, p.Mark = v.session, part, s.mark
+	v.result.Findings = append(v.result.Findings, p)
 	return nil
 }
 
@@ -362,9 +340,9 @@ func (v *snapshotVerifier) choose() {
 func (v *snapshotVerifier) replayable(s *candidate) bool {
 	switch {
 	case !v.branches.paths.tree.Leads(s.ref.Seq, s.ref.Covers):
-		v.result.Findings = append(v.result.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Mark: s.mark, Err: ErrOffPath})
+		_ = v.report(s, "", offPath) // a reason is no error of the verification
 	case s.mark && v.erased > 0 && v.erased <= s.ref.Covers:
-		v.result.Skipped.Redacted++
+		v.skip(string(redactedSnapshot), 1)
 	default:
 		return true
 	}

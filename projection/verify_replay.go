@@ -79,7 +79,7 @@ func (v *snapshotVerifier) body(ctx context.Context, s *candidate) error {
 	}
 	if e.Redacted() { // redacted during the verification
 		s.digest = ""
-		v.result.Skipped.Redacted += s.weight()
+		v.skip(string(redactedSnapshot), s.weight())
 		return nil
 	}
 	snap, err := v.payload(ctx, &e)
@@ -102,7 +102,7 @@ func (v *snapshotVerifier) body(ctx context.Context, s *candidate) error {
 func (v *snapshotVerifier) part(ctx context.Context, s *candidate, b body, name string) error {
 	want, ok := v.state(name).encodedAt(v.seq)
 	if !ok {
-		v.result.Skipped.Unfolded++
+		v.skip(unfolded, 1)
 		return nil
 	}
 	v.result.Checked++
@@ -114,7 +114,7 @@ func (v *snapshotVerifier) part(ctx context.Context, s *candidate, b body, name 
 	if err == nil && sameJSON(want, got) {
 		return nil
 	}
-	return v.report(s, name, ErrOtherState)
+	return v.report(s, name, otherState)
 }
 
 // digest compares the digest of the states.
@@ -124,7 +124,7 @@ func (v *snapshotVerifier) digest(s *candidate) error {
 		state := v.state(name)
 		if state.failed != nil {
 			if s.mark {
-				v.result.Skipped.Unfolded++
+				v.skip(unfolded, 1)
 			}
 			return nil
 		}
@@ -134,7 +134,7 @@ func (v *snapshotVerifier) digest(s *candidate) error {
 		v.result.Checked++
 	}
 	if d, err := l.Digest(); err != nil || d != s.digest {
-		return v.report(s, "", ErrOtherDigest)
+		return v.report(s, "", otherDigest)
 	}
 	return nil
 }

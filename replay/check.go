@@ -31,8 +31,7 @@ type Options struct {
 }
 
 // Check yields the events of a sequence and checks each one before it yields it. It
-// ends with an error at the first event that does not fit: an *OrderError that
-// matches ErrMixedSessions, ErrGap, ErrOrder, ErrCycle or ErrForkPoint, or a
+// ends with an error at the first event that does not fit: an *OrderError, or a
 // *event.VersionError for an unknown payload version. It also yields an error of the
 // sequence itself, and ends.
 func Check(events iter.Seq2[event.Event, error], opts ...Options) iter.Seq2[event.Event, error] {
@@ -142,11 +141,11 @@ func (c *checker) end() error {
 // before returns the seq of the event before e in the tree.
 func before(e *event.Event) (int64, error) {
 	if e.Seq < 1 {
-		return 0, orderError(e, ErrOrder, "it was not appended to a session")
+		return 0, orderError(e, ruleOrder, "it was not appended to a session")
 	}
 	after, err := e.Parent()
 	if errors.Is(err, event.ErrInvalidTree) {
-		return 0, orderError(e, ErrCycle, err.Error())
+		return 0, orderError(e, ruleCycle, err.Error())
 	}
 	return after, err
 }
@@ -176,9 +175,9 @@ func (c *checker) first(oldest *link) error {
 	}
 	switch previous := c.previousSeq(oldest, after); {
 	case previous > after:
-		return orderError(&oldest.Event, ErrGap, fmt.Sprintf("it follows event %d, and the sequence follows event %d", previous, after))
+		return orderError(&oldest.Event, ruleGap, fmt.Sprintf("it follows event %d, and the sequence follows event %d", previous, after))
 	case previous < after:
-		return orderError(&oldest.Event, ErrOrder, fmt.Sprintf("it follows event %d, and the sequence follows event %d", previous, after))
+		return orderError(&oldest.Event, ruleOrder, fmt.Sprintf("it follows event %d, and the sequence follows event %d", previous, after))
 	}
 	return nil
 }
@@ -187,9 +186,9 @@ func (c *checker) first(oldest *link) error {
 func (c *checker) follows(older, newer *link, e *event.Event) error {
 	switch previous := c.previousSeq(newer, older.Seq); {
 	case older.Seq > previous:
-		return orderError(e, ErrOrder, fmt.Sprintf("event %d follows event %d, not event %d", newer.Seq, previous, older.Seq))
+		return orderError(e, ruleOrder, fmt.Sprintf("event %d follows event %d, not event %d", newer.Seq, previous, older.Seq))
 	case older.Seq < previous:
-		return orderError(e, ErrGap, fmt.Sprintf("event %d follows event %d, not event %d", newer.Seq, previous, older.Seq))
+		return orderError(e, ruleGap, fmt.Sprintf("event %d follows event %d, not event %d", newer.Seq, previous, older.Seq))
 	}
 	if older.SessionID == newer.SessionID {
 		return nil
@@ -204,7 +203,7 @@ func (c *checker) forks(older, newer *link, e *event.Event) error {
 	}
 	c.finished[c.last.SessionID] = true
 	if c.finished[e.SessionID] || older.SessionID == c.opts.Session {
-		return orderError(e, ErrMixedSessions, fmt.Sprintf("it is next to event %d of session %q", c.last.Seq, c.last.SessionID))
+		return orderError(e, ruleMixedSessions, fmt.Sprintf("it is next to event %d of session %q", c.last.Seq, c.last.SessionID))
 	}
 	if c.form == path && newer.after < newer.Seq-1 {
 		return nil // the head_moved left the session_forked
@@ -216,15 +215,15 @@ func (c *checker) forks(older, newer *link, e *event.Event) error {
 	}
 	switch {
 	case !forked:
-		return orderError(e, ErrMixedSessions, fmt.Sprintf("it is next to event %d of session %q", c.last.Seq, c.last.SessionID))
+		return orderError(e, ruleMixedSessions, fmt.Sprintf("it is next to event %d of session %q", c.last.Seq, c.last.SessionID))
 	case f.Parent == newer.SessionID:
-		return orderError(e, ErrCycle, "its session is a fork of itself")
+		return orderError(e, ruleCycle, "its session is a fork of itself")
 	case f.Seq != older.Seq || f.EventID != older.ID || f.Hash != older.Hash():
-		return orderError(e, ErrForkPoint, fmt.Sprintf("session %q was forked at event %v, not %v", newer.SessionID, f.EventID, older.ID))
+		return orderError(e, ruleForkPoint, fmt.Sprintf("session %q was forked at event %v, not %v", newer.SessionID, f.EventID, older.ID))
 	}
 	return nil
 }
 
-func orderError(e *event.Event, rule error, detail string) *OrderError {
+func orderError(e *event.Event, rule, detail string) *OrderError {
 	return &OrderError{Session: e.SessionID, Seq: e.Seq, Rule: rule, Detail: detail}
 }

@@ -100,80 +100,80 @@ type families struct {
 var brokens = []broken{
 	{"another session between", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.p[:2], f.other[2:3], f.p[3:])
-	}, replay.ErrMixedSessions, 3, 2},
+	}, rule("mixed_sessions"), 3, 2},
 	{"another session behind", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.other[:4], f.p[4:])
-	}, replay.ErrMixedSessions, 5, 4},
+	}, rule("mixed_sessions"), 5, 4},
 	{"back in the parent", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.f[:5], f.p[5:])
-	}, replay.ErrMixedSessions, 6, 5},
+	}, rule("mixed_sessions"), 6, 5},
 	{"a fork of the session asked for", replay.Options{Session: "p"}, func(f *families) []event.Event {
 		return f.f
-	}, replay.ErrMixedSessions, 5, 4},
+	}, rule("mixed_sessions"), 5, 4},
 	{"a fork of the session asked for, backward", replay.Options{Session: "p", Backward: true}, func(f *families) []event.Event {
 		return reverse(f.f)
-	}, replay.ErrMixedSessions, 4, 4},
+	}, rule("mixed_sessions"), 4, 4},
 	{"another session, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(slices.Concat(f.other[:4], f.p[4:]))
-	}, replay.ErrMixedSessions, 4, 2},
+	}, rule("mixed_sessions"), 4, 2},
 	{"a fork of others", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.other[:4], f.f[4:])
-	}, replay.ErrForkPoint, 5, 4},
+	}, rule("fork_point"), 5, 4},
 	{"a fork of others, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(slices.Concat(f.other[:4], f.f[4:]))
-	}, replay.ErrForkPoint, 4, 4},
+	}, rule("fork_point"), 4, 4},
 	{"one is missing", replay.Options{}, func(f *families) []event.Event {
 		return slices.Delete(f.g, 2, 3)
-	}, replay.ErrGap, 4, 2},
+	}, rule("gap"), 4, 2},
 	{"one is missing, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(slices.Delete(f.g, 2, 3))
-	}, replay.ErrGap, 2, 7},
+	}, rule("gap"), 2, 7},
 	{"one is missing on the path", replay.Options{Path: true}, func(f *families) []event.Event {
 		return slices.Delete(f.path, 1, 2)
-	}, replay.ErrGap, 9, 1},
+	}, rule("gap"), 9, 1},
 	{"a path where all is wanted", replay.Options{All: true}, func(f *families) []event.Event {
 		return f.path
-	}, replay.ErrGap, 9, 2},
+	}, rule("gap"), 9, 2},
 	{"all where a path is wanted", replay.Options{Path: true}, func(f *families) []event.Event {
 		return f.g
-	}, replay.ErrOrder, 9, 8},
+	}, rule("order"), 9, 8},
 	{"a path and then all", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.twice[:1], f.twice[3:])
-	}, replay.ErrOrder, 7, 4},
+	}, rule("order"), 7, 4},
 	{"all and then a path", replay.Options{}, func(f *families) []event.Event {
 		return slices.Delete(f.twice, 5, 6)
-	}, replay.ErrGap, 7, 5},
-	{"a path of later than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.twice[3:4] }, replay.ErrGap, 4, 0},
+	}, rule("gap"), 7, 5},
+	{"a path of later than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.twice[3:4] }, rule("gap"), 4, 0},
 	{"the beginning is missing", replay.Options{Whole: true}, func(f *families) []event.Event {
 		return f.p[1:]
-	}, replay.ErrGap, 2, 0},
+	}, rule("gap"), 2, 0},
 	{"the beginning is missing, backward", replay.Options{Whole: true, Backward: true}, func(f *families) []event.Event {
 		return reverse(f.p[1:])
-	}, replay.ErrGap, 2, 5},
-	{"later than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.p[3:] }, replay.ErrGap, 4, 0},
-	{"earlier than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.p[1:] }, replay.ErrOrder, 2, 0},
+	}, rule("gap"), 2, 5},
+	{"later than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.p[3:] }, rule("gap"), 4, 0},
+	{"earlier than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.p[1:] }, rule("order"), 2, 0},
 	{"one comes twice", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.p[:2], f.p[1:])
-	}, replay.ErrOrder, 2, 2},
+	}, rule("order"), 2, 2},
 	{"backward where forward is wanted", replay.Options{}, func(f *families) []event.Event {
 		return reverse(f.p)
-	}, replay.ErrOrder, 5, 1},
+	}, rule("order"), 5, 1},
 	{"forward where backward is wanted", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return f.p
-	}, replay.ErrOrder, 2, 1},
+	}, rule("order"), 2, 1},
 	{"one that was never appended", replay.Options{}, func(f *families) []event.Event {
 		return []event.Event{{Type: event.MessageAdded, SessionID: "p"}}
-	}, replay.ErrOrder, 0, 0},
-	{"a move to itself", replay.Options{}, func(f *families) []event.Event { return moves(f.g, 9) }, replay.ErrCycle, 9, 8},
-	{"a move forwards", replay.Options{}, func(f *families) []event.Event { return moves(f.g, 10) }, replay.ErrCycle, 9, 8},
+	}, rule("order"), 0, 0},
+	{"a move to itself", replay.Options{}, func(f *families) []event.Event { return moves(f.g, 9) }, rule("cycle"), 9, 8},
+	{"a move forwards", replay.Options{}, func(f *families) []event.Event { return moves(f.g, 10) }, rule("cycle"), 9, 8},
 	{"a move forwards, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(moves(f.g, 10))
-	}, replay.ErrCycle, 9, 1},
-	{"a move to before everything", replay.Options{}, func(f *families) []event.Event { return moves(f.g, -1) }, replay.ErrCycle, 9, 8},
+	}, rule("cycle"), 9, 1},
+	{"a move to before everything", replay.Options{}, func(f *families) []event.Event { return moves(f.g, -1) }, rule("cycle"), 9, 8},
 	{"a fork of itself", replay.Options{}, func(f *families) []event.Event {
 		f.f[4].Data = jsontext.Value(`{"parent":"f","seq":4,"hash":"` + f.f[3].Hash().String() + `"}`)
 		return f.f
-	}, replay.ErrCycle, 5, 4},
+	}, rule("cycle"), 5, 4},
 	{"a move without a target", replay.Options{}, func(f *families) []event.Event {
 		f.g[8].Data = jsontext.Value(`{"to":"x"}`)
 		return f.g
@@ -194,7 +194,7 @@ func TestCheckRefuses(t *testing.T) {
 		for _, c := range brokens {
 			t.Run(c.name, func(t *testing.T) {
 				before, err := failure(replay.Check(replay.Of(c.events(read(t, log))...), c.opts))
-				if !errors.Is(err, c.want) {
+				if !fails(err, c.want) {
 					t.Fatalf("got error %v after %v, want %v", err, places(before), c.want)
 				}
 				if len(before) != c.before {

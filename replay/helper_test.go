@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/replay"
 )
 
 // onEach runs a test on each backend.
@@ -110,4 +112,19 @@ func family(t failer, log *eventlog.Log) {
 	appended(t, log, "g", said(t, "g8"))
 	appended(t, log, "g", moved(t, 2))
 	appended(t, log, "g", said(t, "g10"))
+}
+
+// rule is the rule of an expected OrderError.
+type rule string
+
+func (r rule) Error() string { return string(r) }
+
+// fails reports whether err is the wanted error, or an OrderError of the wanted rule.
+func fails(err, want error) bool {
+	broken, isRule := want.(rule)
+	if !isRule {
+		return errors.Is(err, want)
+	}
+	where := new(replay.OrderError)
+	return errors.As(err, &where) && where.Rule == string(broken)
 }

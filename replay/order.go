@@ -1,40 +1,40 @@
 package replay
 
-import (
-	"errors"
-	"fmt"
-)
-
-// Reasons why an event does not fit into its sequence. An *OrderError matches one of
-// them.
-var (
-	// ErrMixedSessions means that the event belongs to another lineage.
-	ErrMixedSessions = errors.New("sessions are mixed")
-	// ErrGap means that events before this one are missing.
-	ErrGap = errors.New("events are missing")
-	// ErrOrder means that the event is a repeat, or comes too late.
-	ErrOrder = errors.New("events are out of order")
-	// ErrCycle means that the event follows itself or a later event.
-	ErrCycle = errors.New("events form a cycle")
-	// ErrForkPoint means that the event before a fork is not the event it was forked
-	// at.
-	ErrForkPoint = errors.New("fork point does not match")
-)
+import "fmt"
 
 // OrderError is an event that does not fit into its sequence.
 type OrderError struct {
 	// Session and Seq identify the event.
 	Session string
 	Seq     int64
-	// Rule is ErrMixedSessions, ErrGap, ErrOrder, ErrCycle or ErrForkPoint.
-	Rule error
+	// Rule is the broken rule:
+	//
+	//   - "mixed_sessions": the event belongs to another lineage.
+	//   - "gap": events before this one are missing.
+	//   - "order": the event is a repeat, or comes too late.
+	//   - "cycle": the event follows itself or a later event.
+	//   - "fork_point": the event before a fork is not the event it was forked at.
+	Rule string
 	// Detail says how the event differs from the expected one.
 	Detail string
 }
 
-func (e *OrderError) Error() string {
-	return fmt.Sprintf("event %d of session %q: %v: %s", e.Seq, e.Session, e.Rule, e.Detail)
+const (
+	ruleMixedSessions = "mixed_sessions"
+	ruleGap           = "gap"
+	ruleOrder         = "order"
+	ruleCycle         = "cycle"
+	ruleForkPoint     = "fork_point"
+)
+
+var ruleTexts = map[string]string{
+	ruleMixedSessions: "sessions are mixed",
+	ruleGap:           "events are missing",
+	ruleOrder:         "events are out of order",
+	ruleCycle:         "events form a cycle",
+	ruleForkPoint:     "fork point does not match",
 }
 
-// Unwrap returns Rule.
-func (e *OrderError) Unwrap() error { return e.Rule }
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("event %d of session %q: %s: %s", e.Seq, e.Session, ruleTexts[e.Rule], e.Detail)
+}

@@ -115,15 +115,15 @@ func TestReplayerRefuses(t *testing.T) {
 			}, eventlog.ErrEventNotFound},
 			{"the path of a part", func() (replay.Replayer[int], []event.Event) {
 				return replay.Replayer[int]{ActiveOnly: true}, all(t, log.Read(ctx, "g", eventlog.All().Own()))
-			}, replay.ErrGap},
+			}, rule("gap")},
 		} {
 			with, events := c.events()
-			if _, err := with.Replay(replay.Of(events...), 0); !errors.Is(err, c.want) {
+			if _, err := with.Replay(replay.Of(events...), 0); !fails(err, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
 		}
 		_, err := failure(replay.ActivePath(log.Read(ctx, "g", eventlog.From(7))))
-		if !errors.Is(err, replay.ErrGap) {
+		if !fails(err, rule("gap")) {
 			t.Errorf("the active path of a part: %v", err)
 		}
 	})

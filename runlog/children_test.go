@@ -177,8 +177,8 @@ func TestTreesAddUp(t *testing.T) {
 			run := event.Child{State: event.ChildStarted, ChildID: fmt.Sprint("run", i), ChildSessionID: l.Names[child]}
 			l.Append(l.Names[parent], event.New(run))
 			if rapid.Bool().Draw(r, "merged") {
-				_, err := fork.Merge(garden.Bg, l.Log, l.Names[parent], l.Names[child], fork.Outcome{ChildID: run.ChildID, Usage: event.Usage{OutputTokens: 3}})
-				l.Allow(err, fork.ErrUnrelated)
+				_, err := fork.Merge(garden.Bg, l.Log, l.Names[parent], l.Names[child], event.Child{ChildID: run.ChildID, Usage: event.Usage{OutputTokens: 3}})
+				l.Allow(err, fork.Error("unrelated"))
 			}
 		}
 		for _, name := range l.Names {

@@ -85,7 +85,7 @@ func before(g *garden.Garden, seq int64) (before int64) {
 func resolved(g *garden.Garden, p fork.Point) int64 {
 	g.T.Helper()
 	e, err := fork.Resolve(garden.Bg, g.Log, "s", p)
-	if errors.Is(err, fork.ErrNoTurn) {
+	if errors.Is(err, fork.Error("no_turn")) {
 		return -1
 	}
 	g.Allow(err)

@@ -128,8 +128,8 @@ func (a *app) copy(ctx context.Context, log *eventlog.Log, source string, opts f
 	if err != nil {
 		return err
 	}
-	return a.answer(copyRow{newHeadRow(c.ID, c.Head, int(c.Head.Seq)), c.Source, c.Erased}, func(p *printer) {
-		note := "copy of " + clean(c.Source)
+	return a.answer(copyRow{newHeadRow(c.ID, c.Head, int(c.Head.Seq)), c.Parent, c.Erased}, func(p *printer) {
+		note := "copy of " + clean(c.Parent)
 		if n := len(c.Erased); n > 0 {
 			note += "; " + count(n, "redacted event") + " lost in it"
 		}
@@ -158,7 +158,7 @@ inside a turn, its calls without a result count as interrupted.`,
 			if to.count(cmd) == 0 {
 				return usagef("name the place to go back to: --to SEQ, --to-turn N or --to-snapshot ID")
 			}
-			opts := fork.RewindOptions{Label: branch.label, Reason: branch.reason}
+			opts := fork.Options{Label: branch.label, Reason: branch.reason}
 			return a.move(cmd.Context(), args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
 				return fork.Rewind(cmd.Context(), log, session, point, opts)
 			})
@@ -181,7 +181,7 @@ can be recovered in turn. logtool tree SESSION shows all branches.`,
 		Example: "  logtool recover order-42 --to 12",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, opts := cmd.Context(), fork.RewindOptions{Label: branch.label, Reason: branch.reason}
+			ctx, opts := cmd.Context(), fork.Options{Label: branch.label, Reason: branch.reason}
 			if err := to.check(); err != nil {
 				return err
 			}
@@ -190,12 +190,9 @@ can be recovered in turn. logtool tree SESSION shows all branches.`,
 					return fork.Recover(ctx, log, session, opts)
 				})
 			}
+			opts.Force = true // any event
 			return a.move(ctx, args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
-				e, err := fork.Resolve(ctx, log, session, to.point)
-				if err != nil {
-					return fork.Moved{}, fmt.Errorf("recover session %q: %w", session, err)
-				}
-				return fork.RecoverTo(ctx, log, session, e.Seq, opts)
+				return fork.Rewind(ctx, log, session, to.point, opts)
 			})
 		},
 	}, traits{section: secBranch, args: []argument{sessionArg}})

@@ -137,7 +137,7 @@ func (p *printer) history(entries history, full bool) error {
 		x := &transcript.Entry{Message: e.Message, IsMessage: true, Label: e.Context}
 		x.Event.Seq = e.Seq
 		if e.Made != "" {
-			x.Label = string(e.Made)
+			x.Label = e.Made
 		}
 		if err := j.Add(x); err != nil {
 			return err
@@ -165,9 +165,9 @@ func (p *printer) historyRows(entries history) error {
 
 // historyRow is a message of a history with --json.
 type historyRow struct {
-	Seq     int64           `json:"seq,omitzero"`
-	Seqs    []int64         `json:"seqs,omitzero"`
-	Context string          `json:"context,omitzero"`
-	Made    projection.Made `json:"made,omitzero"`
-	Message event.Message   `json:"message"`
+	Seq     int64         `json:"seq,omitzero"`
+	Seqs    []int64       `json:"seqs,omitzero"`
+	Context string        `json:"context,omitzero"`
+	Made    string        `json:"made,omitzero"`
+	Message event.Message `json:"message"`
 }

@@ -83,7 +83,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 }
 
 func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
-	events, bytes := n.Info.Events(), n.Info.Bytes
+	events, bytes := n.Events(), n.Bytes
 	if a.json {
 		return p.Value(removalRow{n.ID, events, bytes, dry})
 	}
@@ -92,7 +92,7 @@ func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 		verb = "would remove"
 	}
 	content := count(events, "event")
-	if n.Info.Err != nil {
+	if n.Err != nil {
 		content = "damaged"
 	}
 	p.Printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
@@ -111,7 +111,7 @@ func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Nod
 		switch {
 		case chosen[n.ID]:
 			order = append(order, n)
-		case n.Info.First == 0:
+		case n.First == 0:
 			unread = append(unread, n.ID)
 		}
 	}

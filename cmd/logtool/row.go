@@ -37,10 +37,10 @@ type sessionRow struct {
 }
 
 // kinds are the kinds of sessions.
-var kinds = []fork.Kind{fork.KindRoot, fork.KindFork, fork.KindRun, fork.KindCopy}
+var kinds = []string{fork.KindRoot, fork.KindFork, fork.KindRun, fork.KindCopy}
 
 // Kind is how the session began.
-func (row *sessionRow) Kind() fork.Kind { return kinds[row.kind] }
+func (row *sessionRow) Kind() string { return kinds[row.kind] }
 
 // moment is a small time.Time in UTC.
 type moment struct {
@@ -98,15 +98,15 @@ type program struct {
 
 // origin is the parent of a session, and the number of its children.
 type origin struct {
-	Kind    fork.Kind `json:"kind"`
-	Parent  string    `json:"parent,omitzero"`
-	At      int64     `json:"at,omitzero"`
-	Label   string    `json:"label,omitzero"`
-	Missing bool      `json:"missing,omitzero"` // the parent is not in the store
-	Partial bool      `json:"partial,omitzero"` // the session is an unfinished copy
-	Forks   int32     `json:"forks"`
-	Runs    int32     `json:"runs"`
-	Copies  int32     `json:"copies"`
+	Kind    string `json:"kind"`
+	Parent  string `json:"parent,omitzero"`
+	At      int64  `json:"at,omitzero"`
+	Label   string `json:"label,omitzero"`
+	Missing bool   `json:"missing,omitzero"` // the parent is not in the store
+	Partial bool   `json:"partial,omitzero"` // the session is an unfinished copy
+	Forks   int32  `json:"forks"`
+	Runs    int32  `json:"runs"`
+	Copies  int32  `json:"copies"`
 }
 
 // listedSession is a sessionRow with --json.
@@ -162,10 +162,10 @@ func newSessionRow(info eventlog.SessionInfo, all programs) *sessionRow {
 	row := &sessionRow{ID: info.ID, Bytes: info.Bytes, program: all.get(program{}), began: all.get(program{}),
 		kind: int8(slices.Index(kinds, n.Kind)), Parent: n.Parent, At: n.Seq, Partial: n.Partial,
 		first: momentOf(time.Time{}), last: momentOf(time.Time{})}
-	if n.Label != "" || n.Info.Err != nil {
-		row.rare = &rareParts{n.Label, n.Info.Err}
+	if n.Label != "" || n.Err != nil {
+		row.rare = &rareParts{n.Label, n.Err}
 	}
-	if n.Info.Err != nil {
+	if n.Err != nil {
 		return row
 	}
 	row.Events, row.Head = info.Events(), info.Last.Head()

@@ -154,7 +154,7 @@ func newExplainRow(x *projection.Explain, branches *projection.BranchList) expla
 			ID: part.From.ID, Of: part.From.Projection, Covers: part.From.Covers, Folded: part.Folded})
 	}
 	for _, passed := range x.Skipped {
-		out.Passed = append(out.Passed, skippedSnapshot{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
+		out.Passed = append(out.Passed, skippedSnapshot{passed.Snapshot.Seq, passed.Snapshot.ID, passed.Snapshot.Projection, passed.Err.Error()})
 	}
 	out.Branch.Tip = branches.Tip
 	for _, b := range branches.Orphaned {

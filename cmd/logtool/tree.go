@@ -153,7 +153,7 @@ func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.N
 	moved := map[string]bool{}
 	for i, n := range nodes {
 		all[n] = &description{}
-		rows[i] = &sessionRow{ID: n.ID, Head: n.Info.Last, program: &program{}, rare: &rareParts{err: n.Info.Err}}
+		rows[i] = &sessionRow{ID: n.ID, Head: n.Last, program: &program{}, rare: &rareParts{err: n.Err}}
 	}
 	if g.catalog != nil {
 		err := eachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *stats.Summary) {
@@ -180,7 +180,7 @@ func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.N
 
 // read reads what the row of a session does not have.
 func (d *description) read(ctx context.Context, log *eventlog.Log, n *fork.Node, row *sessionRow, moved bool) {
-	if n.Info.Err != nil || ctx.Err() != nil {
+	if n.Err != nil || ctx.Err() != nil {
 		return
 	}
 	d.err, d.title = row.err(), row.title()
@@ -188,7 +188,7 @@ func (d *description) read(ctx context.Context, log *eventlog.Log, n *fork.Node,
 		d.title = readName(ctx, log, n.ID)
 	}
 	if moved && !n.Missing && d.err == nil {
-		d.branches, d.err = fork.OwnBranches(ctx, log, n.ID)
+		d.branches, d.err = fork.Branches(ctx, log, n.ID, true)
 	}
 	if d.title == "" && n.Kind != fork.KindFork {
 		d.about = readAbout(ctx, log, n.ID)
@@ -361,12 +361,12 @@ func (t *treeNode) summary() string {
 		words = append(words, string(t.node.Kind)+quoted(t.node.Label, t.node.Reason)+t.from())
 	}
 	switch {
-	case t.node.Info.Err != nil:
-		return strings.Join(append(words, "unreadable: "+brief(t.node.Info.Err.Error(), 120)), " · ")
+	case t.node.Err != nil:
+		return strings.Join(append(words, "unreadable: "+brief(t.node.Err.Error(), 120)), " · ")
 	case t.err != nil:
 		words = append(words, "unreadable: "+brief(t.err.Error(), 120))
 	}
-	events := count(t.node.Info.Events(), "event")
+	events := count(t.node.Events(), "event")
 	if t.orphaned > 0 {
 		events += ", " + thousands(t.orphaned) + " orphaned"
 	}

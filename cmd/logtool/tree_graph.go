@@ -11,7 +11,7 @@ import (
 type treeRow struct {
 	Session  string      `json:"session"`
 	Depth    int         `json:"depth"`
-	Kind     fork.Kind   `json:"kind"`
+	Kind     string      `json:"kind"`
 	Parent   string      `json:"parent,omitzero"`
 	At       int64       `json:"at,omitzero"`
 	Label    string      `json:"label,omitzero"`
@@ -39,9 +39,9 @@ type branchRow struct {
 func (t *treeNode) json(p *printer, depth int) error {
 	n := t.node
 	row := treeRow{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
-		Events: n.Info.Events(), Head: n.Info.Last.Seq, Title: t.title, Missing: n.Missing, Partial: n.Partial}
-	if n.Info.Err != nil {
-		row.Error = n.Info.Err.Error()
+		Events: n.Events(), Head: n.Last.Seq, Title: t.title, Missing: n.Missing, Partial: n.Partial}
+	if n.Err != nil {
+		row.Error = n.Err.Error()
 	}
 	if t.err != nil {
 		row.Error = t.err.Error()
@@ -108,7 +108,7 @@ func (t *treeNode) label() string {
 	if t.branch != nil {
 		return "orphaned " + t.seqs() + "\n" + clean(strings.TrimSpace(t.branch.Label+" "+t.branch.Reason))
 	}
-	return clean(t.node.ID) + "\n" + count(t.node.Info.Events(), "event")
+	return clean(t.node.ID) + "\n" + count(t.node.Events(), "event")
 }
 
 func (g *drawing) dot() treeFormat {

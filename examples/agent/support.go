@@ -20,5 +20,5 @@ type models struct{ support, carrier flow.Model }
 func support(l *eventlog.Log, m models, system string, tokens int64) *flow.Agent[customer] {
 	all := append(tools(), flow.AgentTool("carrier", "Asks the carrier about a parcel.", carrier(m.carrier)))
 	return &flow.Agent[customer]{Name: "support", Log: l, Turn: flow.Chat[customer](m.support, flow.Request{System: system}, all...),
-		Options: flow.Options{Compact: projection.MaxTokens(tokens), KeepTurns: 1}}
+		Options: flow.Options{Compact: projection.HistorySize{Tokens: tokens}, KeepTurns: 1}}
 }

@@ -79,7 +79,7 @@ var operations = slices.Concat([]operation{
 		return err
 	}),
 	on("branches", func(ctx context.Context, log *eventlog.Log, session string) error {
-		_, err := fork.Branches(ctx, log, session)
+		_, err := fork.Branches(ctx, log, session, false)
 		return err
 	}),
 	on("verify", func(ctx context.Context, log *eventlog.Log, session string) error {
@@ -116,7 +116,7 @@ var operations = slices.Concat([]operation{
 		if err == nil {
 			_, err = fork.Rewind(ctx, log, session, fork.AtSeq(head.Seq/2/batchLen*batchLen))
 		}
-		if errors.Is(err, fork.ErrNoMove) {
+		if errors.Is(err, fork.Error("no_move")) {
 			return nil // no event of the shape is on a path
 		}
 		if err == nil {

@@ -145,11 +145,11 @@ func (g *Garden) Run(s action) {
 		g.Append(name, event.New(event.HeadMove{To: at}))
 	case doRecover:
 		_, err := fork.Recover(Bg, g.Log, name)
-		g.Allow(err, fork.ErrNothingOrphaned)
+		g.Allow(err, fork.Error("nothing_orphaned"))
 	case doFork:
 		id := fmt.Sprint("s", len(g.Names))
 		_, err := fork.At(Bg, g.Log, name, fork.AtSeq(at), fork.Options{ID: id, Force: true})
-		if g.Allow(err, fork.ErrInsideAppend); err == nil {
+		if g.Allow(err, fork.Error("inside_append")); err == nil {
 			g.Names = append(g.Names, id)
 		}
 	case DoSnapshot:
@@ -186,7 +186,7 @@ func (g *Garden) Snapshot(name string, set projection.Set, body bool) event.Snap
 }
 
 func (g *Garden) liveOptions() projection.LiveOptions {
-	return projection.LiveOptions{Bodies: projection.Never(), NewID: func() string {
+	return projection.LiveOptions{Bodies: func(*projection.Opportunity) bool { return false }, NewID: func() string {
 		g.ids++
 		return fmt.Sprint("snapshot-", g.ids)
 	}}

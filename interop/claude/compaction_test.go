@@ -132,7 +132,7 @@ func TestClearedResults(t *testing.T) {
 	cleared := 0
 	for _, e := range importtest.History(t, log, compacted, projection.Options{At: all[10].Seq}) {
 		for _, r := range e.Message.ToolResults() {
-			if gone := r.CallID == "toolu_c4d90702"; gone != (e.Made == projection.MadeCleared) {
+			if gone := r.CallID == "toolu_c4d90702"; gone != (e.Made == "cleared") {
 				t.Errorf("result of %s is %q", r.CallID, e.Made)
 			} else if gone {
 				cleared++

@@ -48,7 +48,7 @@ func historyOf(t importtest.TB, lines []string) (all []string) {
 	log := importtest.NewLog(t)
 	importtest.Load(t, log, claude.Format{}, "f", strings.Join(lines, ""))
 	for _, e := range importtest.History(t, log, "s") {
-		all = append(all, string(e.Made)+importtest.MessageOutline(&e.Message))
+		all = append(all, e.Made+importtest.MessageOutline(&e.Message))
 	}
 	return all
 }

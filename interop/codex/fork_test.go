@@ -11,6 +11,14 @@ import (
 	"github.com/convlog/convlog/runlog/stats"
 )
 
+// parentOf returns the session that a session was forked from; ok is false if it is no fork.
+func parentOf(t *testing.T, log *eventlog.Log, session string) (a eventlog.Ancestor, ok bool, err error) {
+	for a, err := range log.Ancestors(t.Context(), session) {
+		return a, err == nil, err
+	}
+	return a, false, nil
+}
+
 // ownOfFork is the path of the fork after the copies.
 var ownOfFork = []string{
 	"session_updated", "turn_started", "user And the lighthouse?", "session_updated And the lighthouse?",
@@ -40,7 +48,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 		"6": {19, "Noether", ownOfAgent},
 		"7": {38, "", ownOfFork},
 	} {
-		p, ok, err := fork.Parent(t.Context(), log, id(n))
+		p, ok, err := parentOf(t, log, id(n))
 		if err != nil || !ok || p.Session != id("4") || p.Through.Seq != want.point || p.Fork.Label != want.label {
 			t.Fatalf("%s is forked from %+v, %v, %v", n, p, ok, err)
 		}
@@ -125,7 +133,7 @@ func TestCopiesOfAnotherConversationMakeNoFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	load(t, log, "fork")
-	if _, ok, err := fork.Parent(t.Context(), log, id("7")); ok || err != nil {
+	if _, ok, err := parentOf(t, log, id("7")); ok || err != nil {
 		t.Errorf("the session is a fork: %v, %v", ok, err)
 	}
 	importtest.Same(t, "spent", event.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, usage(t, log, id("7")))
@@ -143,7 +151,7 @@ func TestMissingMessageEndsTheCopies(t *testing.T) {
 	if _, err := loadText(t, log, strings.Join(lines, "")); err != nil {
 		t.Fatal(err)
 	}
-	p, ok, err := fork.Parent(t.Context(), log, id("7"))
+	p, ok, err := parentOf(t, log, id("7"))
 	if err != nil || !ok || p.Through.Seq != 8 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
@@ -166,7 +174,7 @@ func TestForkAfterARollback(t *testing.T) {
 	if _, err := loadText(t, log, strings.Replace(text, `"id":"s"`, `"id":"s","forked_from_id":"`+id("2")+`"`, 1)); err != nil {
 		t.Fatal(err)
 	}
-	p, ok, err := fork.Parent(t.Context(), log, "s")
+	p, ok, err := parentOf(t, log, "s")
 	if err != nil || !ok || p.Through.Seq != 27 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}

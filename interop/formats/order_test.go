@@ -14,7 +14,6 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
-	"github.com/convlog/convlog/projection"
 )
 
 // Law: no history says that a call was interrupted while its path has the result, in any
@@ -71,12 +70,12 @@ func answered(t *testing.T, format interop.Format, order string, lines []string)
 	for _, id := range importtest.Sessions(t, log) {
 		unused, history := resultsOn(t, log, id), importtest.History(t, log, id)
 		for _, e := range history {
-			if e.Message.Role == event.Tool && e.Made != projection.MadeInterrupted {
+			if e.Message.Role == event.Tool && e.Made != "interrupted" {
 				unused[e.Message.Parts[0].CallID]--
 			}
 		}
 		for _, e := range history {
-			if call := e.Message.Parts[0].CallID; e.Made == projection.MadeInterrupted && unused[call] > 0 {
+			if call := e.Message.Parts[0].CallID; e.Made == "interrupted" && unused[call] > 0 {
 				t.Errorf("%s: session %s: call %s is interrupted, and has a result", order, id, call)
 			}
 		}

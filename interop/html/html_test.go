@@ -66,7 +66,7 @@ func talk(t testing.TB, log *eventlog.Log) {
 		event.Message{Role: event.Assistant, StopReason: "max_tokens", Parts: []event.Part{event.Text("One pixel.")}},
 		user("Sure?"), event.Message{Role: event.Assistant, Parts: []event.Part{{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("No.")}},
 	)
-	if _, err := fork.Rewind(t.Context(), log, "talk", fork.BeforeTurn(1), fork.RewindOptions{Reason: "doubt"}); err != nil {
+	if _, err := fork.Rewind(t.Context(), log, "talk", fork.BeforeTurn(1), fork.Options{Reason: "doubt"}); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Say(t, log, "talk", user("And now?"), event.Handoff{ToAgent: "critic"}, event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"})

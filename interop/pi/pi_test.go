@@ -90,7 +90,7 @@ func TestBranches(t *testing.T) {
 		"context weather: Frost is expected on Friday.", "user Then…", "assistant reasoning calls write", "tool result of write",
 		"assistant The…", "compaction_triggered", "user And…", "assistant Shall…",
 	}, importtest.Outline(t, log, hives))
-	branches, err := fork.Branches(t.Context(), log, hives)
+	branches, err := fork.Branches(t.Context(), log, hives, false)
 	if err != nil || len(branches) != 2 || branches[1].Tip != 13 || branches[1].Base != 8 {
 		t.Errorf("branches are %+v, %v", branches, err)
 	}
@@ -188,8 +188,12 @@ func TestACopyOfACopy(t *testing.T) {
 	lines[0] = `{"type":"session","version":3,"id":"third","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/srv","parentSession":"C:\\sessions\\2026_` + welsh + `.jsonl"}`
 	lines[len(lines)-2] = `{"type":"message","id":"d1","parentId":"b0000002","timestamp":"2026-03-01T12:00:01.000Z","message":{"role":"assistant","content":"Symudodd."}}`
 	importLines(t, log, lines...)
-	parent, ok, err := fork.Parent(t.Context(), log, "third")
-	if err != nil || !ok || parent.Session != welsh || parent.Through.Seq != 26 {
+	var parent eventlog.Ancestor
+	var err error
+	for parent, err = range log.Ancestors(t.Context(), "third") {
+		break
+	}
+	if err != nil || parent.Session != welsh || parent.Through.Seq != 26 {
 		t.Errorf("parent is %+v, %v", parent, err)
 	}
 	if got := importLines(t, log, lines...); got.Events != 0 {

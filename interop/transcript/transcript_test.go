@@ -112,7 +112,7 @@ func TestRecordedResults(t *testing.T) {
 func TestRewoundTurns(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", user("one"), reply("", event.Text("1")), user("two"), reply("", event.Text("2")))
-	if _, err := fork.Rewind(t.Context(), log, "s", fork.BeforeTurn(1), fork.RewindOptions{Reason: "typo"}); err != nil {
+	if _, err := fork.Rewind(t.Context(), log, "s", fork.BeforeTurn(1), fork.Options{Reason: "typo"}); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Say(t, log, "s", user("zwei"), reply("", event.Text("2!")))

@@ -57,7 +57,7 @@ func TestStoredSummariesEqualFreshOnes(t *testing.T) {
 					if diff := cmp.Diff(want.ByDay, all[0].ByDay) + cmp.Diff(want.ByModel, all[0].ByModel) + cmp.Diff(want.ByTool, all[0].ByTool) + cmp.Diff(want.BySource, all[0].BySource); diff != "" {
 						r.Fatalf("round %d, session %s, options %+v: %s", round, name, opts, diff)
 					}
-					branches, err := fork.OwnBranches(garden.Bg, l.Log, name)
+					branches, err := fork.Branches(garden.Bg, l.Log, name, true)
 					l.Allow(err)
 					if all[0].Moves == 0 && len(branches) > 0 {
 						r.Fatalf("session %s has %d branches and no move", name, len(branches))

@@ -27,16 +27,16 @@ import (
 
 // seen is what was looked at.
 type seen struct {
-	Sessions  int                     `json:"sessions"`
-	Histories int                     `json:"histories"` // with those of earlier events
-	Entries   int                     `json:"entries"`   // of the histories at the head, as all below
-	Calls     int                     `json:"calls"`
-	Results   int                     `json:"results"`
-	Images    int                     `json:"images"`
-	Made      map[projection.Made]int `json:"made"`   // by the rendering
-	Silent    int                     `json:"silent"` // sessions in which nobody says anything
-	Bytes     map[string]int          `json:"bytes"`
-	Wrong     int                     `json:"wrong"`
+	Sessions  int            `json:"sessions"`
+	Histories int            `json:"histories"` // with those of earlier events
+	Entries   int            `json:"entries"`   // of the histories at the head, as all below
+	Calls     int            `json:"calls"`
+	Results   int            `json:"results"`
+	Images    int            `json:"images"`
+	Made      map[string]int `json:"made"`   // by the rendering
+	Silent    int            `json:"silent"` // sessions in which nobody says anything
+	Bytes     map[string]int `json:"bytes"`
+	Wrong     int            `json:"wrong"`
 }
 
 func main() {
@@ -52,7 +52,7 @@ func main() {
 func run(ctx context.Context, path string, cuts int64) error {
 	log := open(path)
 	defer log.Close()
-	s := seen{Made: map[projection.Made]int{}, Bytes: map[string]int{}}
+	s := seen{Made: map[string]int{}, Bytes: map[string]int{}}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return err

@@ -68,8 +68,8 @@ func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, e
 	var all []*fork.Node
 	for _, n := range forest.All() {
 		all = append(all, n)
-		if n.Info.Err != nil && n.Info.First == 0 {
-			return nil, fmt.Errorf("retire: session %q is unreadable and may be a fork: %w", n.ID, n.Info.Err)
+		if n.Err != nil && n.First == 0 {
+			return nil, fmt.Errorf("retire: session %q is unreadable and may be a fork: %w", n.ID, n.Err)
 		}
 	}
 	for _, n := range slices.Backward(all) { // forks before their parents
@@ -85,7 +85,7 @@ type planning struct {
 
 // decide decides on a session. Its forks are decided already.
 func (p *planning) decide(n *fork.Node) {
-	last := n.Info.Active
+	last := n.Active
 	reason := ""
 	for _, f := range n.Forks() {
 		if p.stays[f.ID] {
@@ -94,15 +94,15 @@ func (p *planning) decide(n *fork.Node) {
 		}
 	}
 	switch {
-	case n.Info.Err != nil:
-		reason = "it is damaged: " + n.Info.Err.Error()
+	case n.Err != nil:
+		reason = "it is damaged: " + n.Err.Error()
 	case reason == "" && event.Dated(last).IsZero():
 		reason = "its source has no dates"
 	case !last.Before(p.Before):
 		p.stays[n.ID] = true
 		return
 	}
-	s := Session{ID: n.ID, Events: n.Info.Events(), Bytes: n.Info.Bytes, Head: n.Info.Last, Last: last, Reason: reason}
+	s := Session{ID: n.ID, Events: n.Events(), Bytes: n.Bytes, Head: n.Last, Last: last, Reason: reason}
 	if n.Kind == fork.KindFork {
 		s.Parent = n.Parent
 	}

@@ -86,7 +86,7 @@ func drawn(l *garden.Life, log *eventlog.Log) (rows []string) {
 	forest, err := fork.Tree(garden.Bg, log)
 	l.Allow(err)
 	for depth, n := range forest.All() {
-		rows = append(rows, fmt.Sprintln(depth, n.ID, n.Kind, n.Parent, n.Seq, n.Label, n.Missing, n.Partial, n.Info.Events(), n.Info.Last))
+		rows = append(rows, fmt.Sprintln(depth, n.ID, n.Kind, n.Parent, n.Seq, n.Label, n.Missing, n.Partial, n.Events(), n.Last))
 	}
 	return rows
 }

@@ -19,7 +19,10 @@ func (v *Verifier) checkSnapshots(ctx context.Context, report *Report) {
 	if err != nil && report.Damaged() == 0 {
 		report.addNote(eventlog.Defect{Session: report.Session, Offset: -1, Rule: RuleSnapshot, Detail: err.Error()})
 	}
-	report.Checked, report.Skipped = found.Checked, found.Skipped.Total()
+	report.Checked = found.Checked
+	for _, n := range found.Skipped {
+		report.Skipped += n
+	}
 	for _, f := range found.Findings {
 		d := snapshotDefect(f)
 		switch {
@@ -31,7 +34,7 @@ func (v *Verifier) checkSnapshots(ctx context.Context, report *Report) {
 	}
 }
 
-func snapshotDefect(f projection.SnapshotFinding) eventlog.Defect {
+func snapshotDefect(f projection.SnapshotProblem) eventlog.Defect {
 	what := f.Snapshot.Projection
 	if f.Part != "" && f.Part != what {
 		what = f.Part + " of " + what
