@@ -59,7 +59,7 @@ var retryCases = []testCase{
 	},
 	{
 		Name:        "synced",
-		Explanation: "A retry that finds its events, and a fork of existing events, first make the events durable: a killed process may have left them unsynced. A fork in an Ordered store need not.",
+		Explanation: "A retry that finds its events, and a fork of existing events, first make the events durable: a killed process may have left them unsynced. A fork in an OrdersAppends store need not.",
 		Run:         testRetrySyncs,
 	},
 }
