@@ -19,7 +19,7 @@ func TestAbort(t *testing.T) {
 		c := start(t, a)
 		c.SendText("go")
 		synctest.Wait()
-		before, err := c.Abort(t.Context(), "enough")
+		before, err := c.last().Abort(t.Context(), "me", "enough")
 		if err != nil || before != flow.StatusRunning {
 			t.Fatal(before, err)
 		}
@@ -33,7 +33,7 @@ func TestAbort(t *testing.T) {
 		if end == nil || end.Status != event.TurnStatusAborted || end.StopReason != "aborted" {
 			t.Fatalf("%+v", end)
 		}
-		if before, err := c.Abort(t.Context(), "again"); err != nil || before != flow.StatusAborted {
+		if before, err := c.last().Abort(t.Context(), "me", "again"); err != nil || before != flow.StatusAborted {
 			t.Fatal(before, err)
 		}
 		out := finish(t, c)
@@ -44,13 +44,13 @@ func TestAbort(t *testing.T) {
 }
 
 func TestAbortOfAHibernatedTurn(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
-	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	s := newShop(t, ask("Pay?"))
+	s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	before, err := flow.Abort(t.Context(), s.log, "s", event.Abort{By: "me", Reason: "no"})
 	if err != nil || before != flow.StatusHibernated {
 		t.Fatal(before, err)
 	}
-	out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("nothing"))
+	out, err := s.agent.Run(t.Context(), "s", flow.Text("nothing"))
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) || s.runs() != 0 {
 		t.Fatal(err)
@@ -66,15 +66,15 @@ func TestDetach(t *testing.T) {
 		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: twice(echo(gate))}
 		defer a.Log.Close()
 		ctx, stop := context.WithCancel(t.Context())
-		c, err := a.Start(ctx, flow.Session("s"))
+		c, err := connect(ctx, a, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.SendText("go")
 		synctest.Wait()
-		ref, err := c.Detach()
-		if err != nil || ref.Snapshot == "" {
-			t.Fatal(ref, err)
+		ref := c.last().Detach()
+		if ref.Snapshot == "" {
+			t.Fatal(ref)
 		}
 		stop()
 		for range c.Receive() {

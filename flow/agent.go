@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -47,7 +49,7 @@ type Options struct {
 	Render projection.RenderOptions
 	Limits Limits
 	// Retry says how often a call of a model is tried. If it is zero, 4 attempts, after a
-	// RetryError that is not permanent and after a time-out of the network. Tools and other
+	// ModelError that is not permanent and after a time-out of the network. Tools and other
 	// effects have their own.
 	Retry Retry
 	// Compact is the size above which Chat compacts the history; 100,000 tokens if zero.
@@ -65,18 +67,38 @@ type Options struct {
 	Key []byte
 	// Runner names this process in claims; host name and process id if empty.
 	Runner string
-	// Logger gets a line when a turn begins, hibernates or ends, and when Serve meets an
-	// error in a session; nil logs nothing.
-	Logger *slog.Logger
-	// Sinks get the op tree of the session after each child and at the end of each invocation,
-	// and its costs at the end. A sink that fails is a warning; see sink.Sinks. Children
-	// without Sinks use the Sinks of their parent. nil does nothing.
-	Sinks *sink.Sinks
-	// Telemetry gets a span for each turn, effect and snapshot, and metrics.
-	Telemetry Telemetry
+	// Checkpoint says where turns hibernate by themselves. It is not recorded.
+	Checkpoint Checkpoint
+	// Concurrency is the number of sessions that Serve runs at a time; 16 if 0. Poll is how
+	// often Serve checks timers, 1 s if 0. If the store is no eventlog.Notifier, Serve checks
+	// all sessions then.
+	Concurrency int
+	Poll        time.Duration
+	Observe     Observe
 	// Now is the clock, and NewID makes ids; time.Now and random UUIDs if nil.
 	Now   func() time.Time
 	NewID func() string
+}
+
+// Observe says who gets to know what an agent does.
+type Observe struct {
+	// Logger gets a line when a turn begins, hibernates or ends, and when Serve meets an
+	// error in a session; nil logs nothing.
+	Logger *slog.Logger
+	// Sinks get the op tree of the session after each child and at the end of each run, and
+	// its costs at the end. A sink that fails is a warning; see sink.Sinks. Children
+	// without Sinks use the Sinks of their parent. nil does nothing.
+	Sinks *sink.Sinks
+	// Traces gets spans and Metrics metrics; nil are the global providers of OpenTelemetry,
+	// which drop everything unless the program sets them.
+	//
+	// Each execution of a turn is a span "invoke_agent NAME", each attempt of an effect a
+	// span below it: "chat MODEL", "execute_tool NAME" or "effect NAME", and each snapshot a
+	// span "snapshot". Names and attributes follow the semantic conventions for generative
+	// AI; attributes that they lack begin with "convlog.". No span has the text of a message,
+	// arguments or results.
+	Traces  trace.TracerProvider
+	Metrics metric.MeterProvider
 }
 
 // Limits end a turn with the stop reason limit. They are checked before each call of a
@@ -95,63 +117,77 @@ type Limits struct {
 	Children, Depth int
 }
 
-// Start claims a session and runs its turns until ctx ends or the connection is closed.
-// It first continues the open turn, if there is one. At most one runner has a session.
+// Send stores an input, whatever the session does, and returns a handle of it. If nobody has
+// the session, Send starts a runner here, which ends when the session has nothing to do. A
+// missing session begins. An empty id of the session is a new one. The end of ctx stops the
+// runner, and the turn stays open; see Handle.Detach.
 //
-// The errors are ErrAlreadyRunning; *Hibernated if the open turn waits for answers that
-// StartOptions.Answers do not give (nothing is appended then); ErrStart; ErrConsumed; the
-// errors of tokens and answers; and the errors of the log.
-func (a *Agent[S]) Start(ctx context.Context, from Start, opts ...StartOptions) (*Conn[S], error) {
-	c, err := a.connect(ctx, from, opts...)
+// An input that the session has is not stored again. If its turn failed, the turn is tried
+// again, with the same id, the finished effects and the same keys; effects of the last batch
+// that failed run again. The error is an *InputError if that is not possible, ErrStart if the
+// open turn belongs to another agent, or an error of the log: the input is not stored then.
+func (a *Agent[S]) Send(ctx context.Context, session string, in Input) (*Handle[S], error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	s, err := a.settings(!in.PostOnly)
 	if err != nil {
 		return nil, err
 	}
-	c.begin(ctx)
-	return c, nil
+	in.ID = cmp.Or(in.ID, s.options.NewID())
+	return a.open(ctx, s, &start{session: cmp.Or(session, s.options.NewID()), in: &in})
 }
 
-// connect claims a session. The connection does not run turns before its begin.
-func (a *Agent[S]) connect(ctx context.Context, from Start, opts ...StartOptions) (*Conn[S], error) {
-	s, err := a.settings()
+// Run is Send and Handle.Wait. It returns after its runner has ended.
+func (a *Agent[S]) Run(ctx context.Context, session string, in Input) (Output[S], error) {
+	h, err := a.Send(ctx, session, in)
+	if err != nil {
+		return Output[S]{Content: Content[S]{Session: session}}, err
+	}
+	if h.run != nil {
+		<-h.run.done
+	}
+	return h.Wait(ctx)
+}
+
+// Resume continues the open turn of a session, or its waiting inputs. If at names a snapshot,
+// it continues after the snapshot; the later events leave the path. The snapshot of a
+// hibernation can be continued once (ErrConsumed).
+//
+// The errors are ErrAlreadyRunning; *Hibernated if the open turn waits for answers (nothing is
+// appended then); ErrStart; ErrConsumed; and the errors of the log.
+func (a *Agent[S]) Resume(ctx context.Context, at Ref) (*Handle[S], error) {
+	s, err := a.settings(true)
 	if err != nil {
 		return nil, err
 	}
-	var o StartOptions
-	if len(opts) > 0 {
-		o = opts[0]
+	return a.open(ctx, s, &start{session: at.Session, snapshot: at.Snapshot})
+}
+
+// Begin begins a session with the content of another conversation. An empty Content.Session
+// gives it a new id. A session of that id must not exist.
+func (a *Agent[S]) Begin(ctx context.Context, c Content[S]) (session string, err error) {
+	s, err := a.settings(false)
+	if err != nil {
+		return "", err
 	}
-	s.checkpoint, s.takeOver = o.Checkpoint, o.TakeOver
-	r, resumed, err := s.open(ctx, from, o)
+	session = cmp.Or(c.Session, s.options.NewID())
+	_, err = s.open(ctx, &start{session: session, fresh: true, content: c.events})
+	return session, err
+}
+
+func (a *Agent[S]) open(ctx context.Context, s *settings, from *start) (*Handle[S], error) {
+	o, err := s.open(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	return &Conn[S]{r: r, agent: a, resumed: resumed}, nil
+	return a.handle(ctx, s, from, o), nil
 }
 
-// Run starts a session, sends inputs, waits for the ends of their turns, and returns the
-// output. If a turn hibernates, the error is a *Hibernated, and Output has its state.
-func (a *Agent[S]) Run(ctx context.Context, from Start, in ...Input) (Output[S], error) {
-	c, err := a.connect(ctx, from)
-	if err != nil {
-		return Output[S]{}, err
-	}
-	c.r.out.close()
-	in = c.r.unknown(in...)
-	c.begin(ctx)
-	for _, x := range in {
-		if err = c.Send(x); err != nil {
-			break
-		}
-	}
-	closed := c.Close()
-	out, failed := c.Output(ctx)
-	return out, cmp.Or(err, failed, closed)
-}
-
-// settings checks the agent and fills in defaults.
-func (a *Agent[S]) settings() (*settings, error) {
-	if a.Log == nil || a.Turn == nil {
-		return nil, fmt.Errorf("%w: the agent needs Log and Turn", ErrStart)
+// settings checks the agent and fills in defaults. runs reports that turns run.
+func (a *Agent[S]) settings(runs bool) (*settings, error) {
+	if a.Name == "" || a.Log == nil || runs && a.Turn == nil {
+		return nil, fmt.Errorf("%w: the agent needs Name, Log and Turn", ErrStart)
 	}
 	if n := len(a.Options.Key); n > 0 && n < minKey {
 		return nil, fmt.Errorf("%w: Options.Key has %d bytes, and at least %d are needed", ErrStart, n, minKey)
@@ -167,7 +203,7 @@ func (a *Agent[S]) settings() (*settings, error) {
 		}}
 	s.set = s.newSet()
 	var err error
-	if s.telemetry, err = newTelemetry(s.options.Telemetry); err != nil {
+	if s.telemetry, err = newTelemetry(s.options.Observe); err != nil {
 		return nil, fmt.Errorf("%w: telemetry: %w", ErrStart, err)
 	}
 	return s, nil
@@ -198,8 +234,14 @@ func (o Options) withDefaults() Options {
 	if o.KeepTurns <= 0 {
 		o.KeepTurns = defaultKeepTurns
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if o.Concurrency <= 0 {
+		o.Concurrency = 16
+	}
+	if o.Poll <= 0 {
+		o.Poll = time.Second
+	}
+	if o.Observe.Logger == nil {
+		o.Observe.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Runner == "" {
 		host, _ := os.Hostname() // an empty name is fine
@@ -211,6 +253,6 @@ func (o Options) withDefaults() Options {
 
 // newSet is the projections that a runner keeps up to date.
 func (s *settings) newSet() projection.Set {
-	parts := append(projection.Session().Parts, inputs())
+	parts := append(projection.Session().Parts, inputs(), turnsOfInputs())
 	return projection.Of("flow:session", append(parts, s.options.Views...)...)
 }

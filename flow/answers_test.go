@@ -20,14 +20,14 @@ import (
 
 func TestTwoPeopleAnswerAtOnce(t *testing.T) {
 	for range 20 {
-		s := newShop(t, flow.Ask("Pay?"))
-		s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		s := newShop(t, ask("Pay?"))
+		s.agent.Run(t.Context(), "s", flow.Text("A1"))
 		r := open(t, s, "s")[0]
 		var won, late atomic.Int64
 		var group sync.WaitGroup
 		for _, d := range []event.Decision{event.Approved, event.Denied, event.Approved, event.Denied} {
 			group.Go(func() {
-				switch _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, d)); {
+				switch _, err := flow.Decide(t.Context(), s.log, "s", answerTo(r, d)); {
 				case err == nil:
 					won.Add(1)
 				case errors.Is(err, flow.ErrAnswered):
@@ -50,36 +50,36 @@ func TestAReviewExpires(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shop{log: eventlog.Open(memory.New()), ran: map[string]int{}}
 				defer s.log.Close()
-				ask := func(context.Context, event.Part) (*flow.Review, error) {
-					return &flow.Review{Prompt: "Pay?", Expires: time.Hour, Lapse: lapse}, nil
+				ask := func(context.Context, event.Part) (*flow.Question, error) {
+					return &flow.Question{Prompt: "Pay?", Expires: time.Hour, Lapse: lapse}, nil
 				}
 				s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask))}
-				s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+				s.agent.Run(t.Context(), "s", flow.Text("A1"))
 				first := open(t, s, "s")[0]
 				time.Sleep(time.Until(first.ExpiresAt))
-				last := flow.AnswerTo(first, event.Approved)
-				last.Interrupt = "x"
+				last := answerTo(first, event.Approved)
+				last.Review.InterruptID = "x"
 				if _, err := flow.Decide(t.Context(), s.log, "s", last); !errors.Is(err, flow.ErrNotOpen) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Nanosecond)
-				if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(first, event.Approved)); !errors.Is(err, flow.ErrExpired) {
+				if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(first, event.Approved)); !errors.Is(err, flow.ErrExpired) {
 					t.Fatal(err)
 				}
-				out, err := s.agent.Run(t.Context(), flow.Session("s"))
+				out, err := resume(t.Context(), &s.agent, "s")
 				var pause *flow.Hibernated
 				switch lapse {
 				case event.LapseWait:
 					if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].InterruptID == first.InterruptID {
 						t.Fatalf("%v %+v", err, pause)
 					}
-					if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(first, event.Approved)); !errors.Is(err, flow.ErrAnswered) {
+					if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(first, event.Approved)); !errors.Is(err, flow.ErrAnswered) {
 						t.Fatal(err)
 					}
-					if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+					if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(pause.Reviews[0], event.Approved)); err != nil {
 						t.Fatal(err)
 					}
-					if out, err = s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 1 {
+					if out, err = resume(t.Context(), &s.agent, "s"); err != nil || s.runs() != 1 {
 						t.Fatal(err)
 					}
 				case event.LapseDeny:
@@ -101,15 +101,17 @@ func TestAnAnswerAtTheLastInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shop{log: eventlog.Open(memory.New()), ran: map[string]int{}}
 		defer s.log.Close()
-		ask := func(context.Context, event.Part) (*flow.Review, error) { return &flow.Review{Expires: time.Hour}, nil }
+		ask := func(context.Context, event.Part) (*flow.Question, error) {
+			return &flow.Question{Expires: time.Hour}, nil
+		}
 		s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask))}
-		s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		s.agent.Run(t.Context(), "s", flow.Text("A1"))
 		r := open(t, s, "s")[0]
 		time.Sleep(time.Until(r.ExpiresAt))
-		if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, event.Approved)); err != nil {
+		if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(r, event.Approved)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 1 {
+		if _, err := resume(t.Context(), &s.agent, "s"); err != nil || s.runs() != 1 {
 			t.Fatal(err)
 		}
 	})
@@ -120,14 +122,14 @@ func TestARewindPastAPaidEffect(t *testing.T) {
 	tool := s.tool(nil)
 	tool.Class = ""
 	s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, tool)
-	first, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	first, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.BeforeTurn(0)); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	out, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	if err != nil || s.runs() != 2 || len(s.ran) != 2 {
 		t.Fatalf("%v, keys %v", err, s.ran)
 	}
@@ -137,8 +139,8 @@ func TestARewindPastAPaidEffect(t *testing.T) {
 }
 
 func TestARewindIntoATurnInterruptsIt(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
-	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	s := newShop(t, ask("Pay?"))
+	s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	p, err := projection.LoadPending(t.Context(), s.log, "s")
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +148,7 @@ func TestARewindIntoATurnInterruptsIt(t *testing.T) {
 	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.AtSeq(p.Turn.Seq)); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.agent.Run(t.Context(), flow.Session("s"))
+	out, err := resume(t.Context(), &s.agent, "s")
 	if err != nil || out.StopReason != "interrupted" || s.calls.Load() != 1 || s.runs() != 0 {
 		t.Fatalf("%v %+v", err, out)
 	}
@@ -155,13 +157,13 @@ func TestARewindIntoATurnInterruptsIt(t *testing.T) {
 // A rewind to the end of an effect keeps all results: the turn continues, and asks for
 // the review again.
 func TestARewindToAResultContinuesTheTurn(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
-	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	s := newShop(t, ask("Pay?"))
+	s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	first := open(t, s, "s")[0]
 	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.AtSeq(first.Seq-1)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.agent.Run(t.Context(), flow.Session("s"))
+	_, err := resume(t.Context(), &s.agent, "s")
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) || len(pause.Reviews) != 1 || s.calls.Load() != 1 || s.runs() != 0 {
 		t.Fatalf("%v, asked %d", err, s.calls.Load())
@@ -169,30 +171,28 @@ func TestARewindToAResultContinuesTheTurn(t *testing.T) {
 }
 
 func TestAnEditedPromptResumes(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
-	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	s := newShop(t, ask("Pay?"))
+	s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	var system string
 	m := modelFunc(func(ctx context.Context, r *flow.Request, emit func(eventlog.Delta)) (flow.Response, error) {
 		system = r.System
 		return answerWith(&s.calls).Generate(ctx, r, emit)
 	})
-	other := flow.Tool{Name: "other"}
-	s.agent.Turn = flow.Chat[notes](m, flow.Request{System: "Be brief."}, s.tool(flow.Ask("Really pay?")), other)
-	c, err := s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+	other := flow.ToolSpec{Name: "other"}
+	s.agent.Turn = flow.Chat[notes](m, flow.Request{System: "Be brief."}, s.tool(ask("Really pay?")), other)
+	c, err := connectWith(t.Context(), &s.agent, "s", answerTo(open(t, s, "s")[0], event.Approved))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	if _, err := c.Output(t.Context()); err != nil || system != "Be brief." || s.runs() != 1 || s.calls.Load() != 2 {
 		t.Fatalf("%v, system %q, ran %d", err, system, s.runs())
 	}
-	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("B2"))
-	s.agent.Turn = flow.Chat[notes](m, flow.Request{Model: "another"}, s.tool(flow.Ask("Pay?")))
-	c, err = s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+	s.agent.Run(t.Context(), "s", flow.Text("B2"))
+	s.agent.Turn = flow.Chat[notes](m, flow.Request{Model: "another"}, s.tool(ask("Pay?")))
+	c, err = connectWith(t.Context(), &s.agent, "s", answerTo(open(t, s, "s")[0], event.Approved))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	var d *flow.DivergenceError
 	if _, err := c.Output(t.Context()); !errors.As(err, &d) || d.Member != "name" || d.Got != "another" || s.runs() != 1 {
 		t.Fatalf("another model: %v", err)
@@ -205,13 +205,15 @@ func TestAServerAsksAnew(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &shop{log: eventlog.Open(memory.New()), ran: map[string]int{}}
 			defer s.log.Close()
-			ask := func(context.Context, event.Part) (*flow.Review, error) { return &flow.Review{Expires: expires}, nil }
+			ask := func(context.Context, event.Part) (*flow.Question, error) {
+				return &flow.Question{Expires: expires}, nil
+			}
 			s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask))}
-			_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+			_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 			paused(t, err)
 			ctx, stop := context.WithTimeout(t.Context(), 6*(expires+time.Minute)+time.Minute/2)
 			defer stop()
-			if err := s.agent.Serve(ctx, flow.ServeOptions{}); err != nil {
+			if err := s.agent.Serve(ctx); err != nil {
 				t.Fatal(err)
 			}
 			asked := 0

@@ -17,24 +17,24 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// ArgumentsError reports that the arguments of a call do not fit the schema of the tool,
+// argumentsError reports that the arguments of a call do not fit the schema of the tool,
 // or are not JSON. Its text is for the model, which can call again.
-type ArgumentsError struct {
+type argumentsError struct {
 	Tool string
 	// Problems are sentences with the paths of the wrong members, up to 8.
 	Problems []string
 }
 
-func (e *ArgumentsError) Error() string {
+func (e *argumentsError) Error() string {
 	return fmt.Sprintf("the arguments do not fit the tool %q, which has not run: %s. Call it again with other arguments.",
 		e.Tool, strings.Join(e.Problems, "; "))
 }
 
 // RetryAfter is 0.
-func (e *ArgumentsError) RetryAfter() time.Duration { return 0 }
+func (e *argumentsError) RetryAfter() time.Duration { return 0 }
 
 // Permanent is true: the same arguments never fit.
-func (e *ArgumentsError) Permanent() bool { return true }
+func (e *argumentsError) Permanent() bool { return true }
 
 const (
 	maxProblems = 8
@@ -74,7 +74,7 @@ func (a *arguments) decode(raw jsontext.Value, in any) error {
 }
 
 func (a *arguments) fail(problems ...string) error {
-	return &ArgumentsError{Tool: a.tool, Problems: problems}
+	return &argumentsError{Tool: a.tool, Problems: problems}
 }
 
 // checker finds the usual problems. The validator of the schema finds all others, in its

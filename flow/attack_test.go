@@ -32,43 +32,45 @@ func paused(t *testing.T, err error) *flow.Hibernated {
 }
 
 func TestAnAnswerForOtherArgumentsIsVoid(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
-	_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	s := newShop(t, ask("Pay?"))
+	_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	r := paused(t, err).Reviews[0]
 	void := event.ApprovalResolution{InterruptID: r.InterruptID, EffectID: "other", ArgumentsDigest: r.ArgumentsDigest, Decision: event.Approved}
 	if _, err := s.log.Append(t.Context(), "s", eventlog.Any(), event.New(void)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, event.Denied)); err != nil {
+	if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(r, event.Denied)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 0 {
+	if _, err := resume(t.Context(), &s.agent, "s"); err != nil || s.runs() != 0 {
 		t.Fatalf("%v, ran %d", err, s.runs())
 	}
 }
 
 func TestAReviewThatExpiredIsAskedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, func(context.Context, event.Part) (*flow.Review, error) { return &flow.Review{Expires: time.Hour}, nil })
+		s := newShop(t, func(context.Context, event.Part) (*flow.Question, error) {
+			return &flow.Question{Expires: time.Hour}, nil
+		})
 		ran := time.Now()
-		_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 		first := paused(t, err)
 		time.Sleep(time.Until(ran.Add(time.Hour))) // the last instant
 		head, _ := s.log.Head(t.Context(), "s")
-		_, err = s.agent.Run(t.Context(), flow.Session("s"))
+		_, err = resume(t.Context(), &s.agent, "s")
 		if after, _ := s.log.Head(t.Context(), "s"); paused(t, err).Ref != first.Ref || after != head {
 			t.Fatalf("at the last instant: %v", err)
 		}
 		time.Sleep(time.Second)
-		_, err = s.agent.Run(t.Context(), flow.Session("s"))
+		_, err = resume(t.Context(), &s.agent, "s")
 		second := paused(t, err)
 		if len(second.Reviews) != 1 || second.Reviews[0].InterruptID == first.Reviews[0].InterruptID {
 			t.Fatalf("%+v", second.Reviews)
 		}
-		if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(second.Reviews[0], event.Approved)); err != nil {
+		if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(second.Reviews[0], event.Approved)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 1 {
+		if _, err := resume(t.Context(), &s.agent, "s"); err != nil || s.runs() != 1 {
 			t.Fatalf("%v, ran %d", err, s.runs())
 		}
 	})
@@ -76,14 +78,14 @@ func TestAReviewThatExpiredIsAskedAnew(t *testing.T) {
 
 func TestTheTimeOfAHibernationIsNotLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, flow.Ask("Pay?"))
+		s := newShop(t, ask("Pay?"))
 		s.agent.Options.Limits.Time = time.Hour
-		_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 		time.Sleep(24 * time.Hour)
-		if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(paused(t, err).Reviews[0], event.Approved)); err != nil {
+		if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(paused(t, err).Reviews[0], event.Approved)); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.agent.Run(t.Context(), flow.Session("s")); err != nil || out.StopReason == "limit" {
+		if out, err := resume(t.Context(), &s.agent, "s"); err != nil || out.StopReason == "limit" {
 			t.Fatalf("%v %q", err, out.StopReason)
 		}
 	})
@@ -113,10 +115,10 @@ func TestAnAbortInAReplayKeepsEachMessageOnce(t *testing.T) {
 			}
 			return err
 		})
-		_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+		_, err := a.Run(t.Context(), "s", flow.Text("go"))
 		paused(t, err)
 		time.Sleep(2 * time.Hour)
-		out, err := a.Run(t.Context(), flow.Session("s"))
+		out, err := resume(t.Context(), a, "s")
 		if err != nil || out.Status != flow.StatusAborted || len(out.Messages) != 2 || out.Custom.Count != 1 {
 			t.Fatalf("%v %+v", err, out)
 		}
@@ -133,7 +135,7 @@ func TestATurnAnswersItsCallsByItself(t *testing.T) {
 		}
 		return tn.Add(event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c1", "x", event.Text("by hand"))}})
 	})
-	out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+	out, err := a.Run(t.Context(), "s", flow.Text("go"))
 	if err != nil || len(out.Messages) != 3 {
 		t.Fatalf("%v %+v", err, out.Messages)
 	}
@@ -149,7 +151,7 @@ func TestAnEndedContextThatTheTurnIgnores(t *testing.T) {
 		})
 		return nil
 	})
-	_, err := a.Run(ctx, flow.Session("s"), flow.Text("go"))
+	_, err := a.Run(ctx, "s", flow.Text("go"))
 	time.Sleep(time.Millisecond)
 	for info, err := flow.Info(t.Context(), a.Log, "s"); info.Status != flow.StatusExpired; info, err = flow.Info(t.Context(), a.Log, "s") {
 		if err != nil || info.Status != flow.StatusRunning {
@@ -169,7 +171,7 @@ func TestAPanicInAnUpdate(t *testing.T) {
 		return err
 	})
 	var failed *flow.EffectError
-	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); !errors.As(err, &failed) || failed.Code != "panic" {
+	if _, err := a.Run(t.Context(), "s", flow.Text("go")); !errors.As(err, &failed) || failed.Code != "panic" {
 		t.Fatal(err)
 	}
 	a.Turn = func(ctx context.Context, tn *flow.Turn[notes]) error {
@@ -177,7 +179,7 @@ func TestAPanicInAnUpdate(t *testing.T) {
 			func(ctx context.Context) (int, error) { return 0, errors.New("again?") })
 		return err
 	}
-	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err == nil || !strings.Contains(err.Error(), "boom") {
+	if _, err := a.Run(t.Context(), "s", flow.Text("go")); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Fatal(err)
 	}
 }
@@ -192,7 +194,7 @@ func TestAChangeInsideAnEffect(t *testing.T) {
 			_, err := flow.Do(ctx, tn, flow.Effect{Name: "one"}, func(context.Context) (int, error) { return 1, change(tn) })
 			return err
 		})
-		if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); !errors.Is(err, flow.ErrNestedEffect) {
+		if _, err := a.Run(t.Context(), "s", flow.Text("go")); !errors.Is(err, flow.ErrNestedEffect) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -217,7 +219,7 @@ func TestServeContinuesAKilledTurn(t *testing.T) {
 		defer second.Close()
 		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(first), Turn: turn}
 		ctx, stop := context.WithCancel(t.Context())
-		c, err := a.Start(ctx, flow.Session("s"))
+		c, err := connect(ctx, a, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +237,7 @@ func TestServeContinuesAKilledTurn(t *testing.T) {
 			<-c.Done()
 			a.Log.Close()
 		}()
-		if err := b.Serve(served, flow.ServeOptions{}); err != nil {
+		if err := b.Serve(served); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := flow.Info(t.Context(), second, "s"); err != nil || info.Status != flow.StatusFinished {
@@ -244,25 +246,11 @@ func TestServeContinuesAKilledTurn(t *testing.T) {
 	})
 }
 
-func TestArgumentsOfStartAreNotDropped(t *testing.T) {
-	a := agentOf(t, func(context.Context, *flow.Turn[notes]) error { return nil })
-	for name, o := range map[string]flow.StartOptions{"retry": {Retry: true}, "answers": {Answers: []flow.Answer{{Interrupt: "x"}}}} {
-		if _, err := a.Start(t.Context(), flow.Session(name), o); !errors.Is(err, flow.ErrStart) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestAnInputAfterTheEnd(t *testing.T) {
 	a := agentOf(t, func(context.Context, *flow.Turn[notes]) error { return nil })
 	ctx, stop := context.WithCancel(t.Context())
-	c, err := a.Start(ctx, flow.Session("s"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	stop()
-	<-c.Done()
-	if err := c.SendText("late"); !errors.Is(err, flow.ErrClosed) {
+	if _, err := a.Send(ctx, "s", flow.Text("late")); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 }
@@ -279,10 +267,10 @@ func TestEachWaitHibernates(t *testing.T) {
 			return err
 		})
 		a.Options.InProcess = -time.Hour
-		_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+		_, err := a.Run(t.Context(), "s", flow.Text("go"))
 		paused(t, err)
 		time.Sleep(time.Minute)
-		if _, err := a.Run(t.Context(), flow.Session("s")); err != nil {
+		if _, err := resume(t.Context(), a, "s"); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -300,7 +288,7 @@ func (s *hookStore) Append(ctx context.Context, session string, expect event.Hea
 }
 
 func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
-	for name, review := range map[string]*flow.Review{"wait": nil, "deny": {Expires: time.Hour, Lapse: event.LapseDeny}, "ask anew": {Expires: time.Hour}} {
+	for name, review := range map[string]*flow.Question{"wait": nil, "deny": {Expires: time.Hour, Lapse: event.LapseDeny}, "ask anew": {Expires: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				data := memory.New()
@@ -316,7 +304,7 @@ func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
 					if review != nil {
 						v, err = flow.Do(ctx, tn, flow.Effect{Name: "x", Review: review}, func(context.Context) (int, error) { return 7, nil })
 					} else {
-						w, failed := tn.NewWait(ctx, flow.WaitOptions{Timeout: time.Hour})
+						w, failed := tn.NewWait(ctx, "", time.Hour)
 						if failed != nil {
 							return failed
 						}
@@ -328,7 +316,7 @@ func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
 					return tn.Update(func(n *notes) error { n.Count = v; return nil })
 				}}
 				begun := time.Now()
-				_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+				_, err := a.Run(t.Context(), "s", flow.Text("go"))
 				h := paused(t, err)
 				time.Sleep(time.Until(begun.Add(time.Hour)))
 				now := time.Now() // the clock of the runner is ahead
@@ -342,7 +330,7 @@ func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
 							if review == nil {
 								_, err = flow.Resolve(context.Background(), other, "s", h.Waits[0].WaitID, 7, "me")
 							} else {
-								_, err = flow.Decide(context.Background(), other, "s", flow.AnswerTo(h.Reviews[0], event.Approved))
+								_, err = flow.Decide(context.Background(), other, "s", answerTo(h.Reviews[0], event.Approved))
 							}
 							if err != nil {
 								t.Error(err)
@@ -351,7 +339,7 @@ func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
 						}
 					}
 				}
-				out, err := a.Run(t.Context(), flow.Session("s"))
+				out, err := resume(t.Context(), a, "s")
 				if err != nil || out.Custom.Count != 7 {
 					t.Fatalf("%v %+v", err, out.Custom)
 				}
@@ -363,15 +351,15 @@ func TestAnAnswerInTheLastInstantCounts(t *testing.T) {
 func TestAnApprovalAllowsOneAttempt(t *testing.T) {
 	n := 0
 	a := agentOf(t, func(ctx context.Context, tn *flow.Turn[notes]) error {
-		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Class: event.EffectUnsafeOnce, Review: &flow.Review{}, Retry: flow.Retry{Attempts: 2, First: 1}},
+		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Class: event.EffectUnsafeOnce, Review: &flow.Question{}, Retry: flow.Retry{Attempts: 2, First: 1}},
 			func(context.Context) (int, error) { n++; return 0, errors.New("no") })
 		return err
 	})
-	_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
-	if _, err := flow.Decide(t.Context(), a.Log, "s", flow.AnswerTo(paused(t, err).Reviews[0], event.Approved)); err != nil {
+	_, err := a.Run(t.Context(), "s", flow.Text("go"))
+	if _, err := flow.Decide(t.Context(), a.Log, "s", answerTo(paused(t, err).Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Run(t.Context(), flow.Session("s")); err == nil || n != 1 {
+	if _, err := resume(t.Context(), a, "s"); err == nil || n != 1 {
 		t.Fatalf("%v, ran %d", err, n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/flow/internal/raw"
 	"github.com/convlog/convlog/internal/searchtext"
 )
 
@@ -214,7 +215,7 @@ func (t *turn) call(ctx context.Context, x *effect, run *running) (o outcome, er
 		}
 	}()
 	defer catch(&err)
-	return x.run(context.WithValue(ctx, runningKey{}, run))
+	return x.run(raw.With(context.WithValue(ctx, runningKey{}, run), &run.raw))
 }
 
 var errTimeout = errors.New("the attempt timed out")

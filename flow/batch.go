@@ -201,11 +201,8 @@ func (x *effect) again() error {
 			x.failures = x.rec.failures
 		}
 		return nil
-	case class == event.EffectReconcile, class == event.EffectDedupe:
-		return ErrNeedsReconcile
-	default:
-		return ErrIncompleteEffect
 	}
+	return fmt.Errorf("the effect of class %s began and has no result: %w", class, ErrNeedsReconcile)
 }
 
 // admit asks for the reviews of the effects without a result, and appends their intents.
@@ -213,7 +210,7 @@ func (t *turn) admit(ctx context.Context, many bool, effects, open []*effect) er
 	if err := t.atCheckpoint(ctx, many, effects); err != nil {
 		return err
 	}
-	asked := make([]*Review, len(open))
+	asked := make([]*Question, len(open))
 	for i, x := range open {
 		if x.review == nil || x.rec != nil && x.rec.intent != nil && !x.rec.inherited {
 			continue

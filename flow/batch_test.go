@@ -41,7 +41,7 @@ func TestTheLimitOfABatch(t *testing.T) {
 			}
 			return err
 		}}
-		if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil {
+		if _, err := a.Run(t.Context(), "s", flow.Text("go")); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 		if limit > 0 && most.Load() > int64(limit) {
@@ -70,7 +70,7 @@ func TestAnEffectEndsItsGoroutine(t *testing.T) {
 	} {
 		a := &flow.Agent[notes]{Name: "a", Log: openLog(t), Turn: turn}
 		var failed *flow.TurnError
-		if out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); !errors.As(err, &failed) || out.Status != flow.StatusFailed {
+		if out, err := a.Run(t.Context(), "s", flow.Text("go")); !errors.As(err, &failed) || out.Status != flow.StatusFailed {
 			t.Errorf("%s: %s, %v", name, out.Status, err)
 		}
 	}

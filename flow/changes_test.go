@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/flowtest"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/memory"
@@ -63,7 +64,7 @@ func (c *coded) step(ctx context.Context, tn *flow.Turn[notes], words []string) 
 	switch words[0] {
 	case "do", "review", "once":
 		if words[0] == "review" {
-			e.Review = &flow.Review{Prompt: "May I?"}
+			e.Review = &flow.Question{Prompt: "May I?"}
 		}
 		if words[0] == "once" {
 			e.Class = event.EffectReconcile
@@ -77,19 +78,19 @@ func (c *coded) step(ctx context.Context, tn *flow.Turn[notes], words []string) 
 			name, asks := strings.CutSuffix(name, "?")
 			call := flow.Call[int]{Effect: flow.Effect{Name: name}, Do: func(ctx context.Context) (int, error) { return 1, run(ctx, name) }}
 			if asks {
-				call.Review = &flow.Review{Prompt: "May I?"}
+				call.Review = &flow.Question{Prompt: "May I?"}
 			}
 			calls = append(calls, call)
 		}
 		_, err = flow.Batch(ctx, tn, 1, calls...)
 	case "wait":
-		c.wait, err = tn.NewWait(ctx, flow.WaitOptions{Name: words[1]})
+		c.wait, err = tn.NewWait(ctx, words[1], 0)
 	case "await":
 		_, err = flow.Await[int](ctx, tn, c.wait)
 	case "sleep":
 		err = tn.Sleep(ctx, time.Hour)
 	case "model":
-		_, err = tn.Model(ctx, flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("Yes.")}}, flow.Request{})
+		_, err = tn.Model(ctx, flowtest.Script{flowtest.Say("Yes.")}, flow.Request{})
 	case "patched":
 		ok, failed := tn.Patched(strings.TrimSuffix(words[1], ":"))
 		if err = failed; ok && err == nil {
@@ -107,17 +108,16 @@ func (c *coded) begin(t *testing.T, code string, checkpoint flow.Checkpoint) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	c.hang = true
-	conn, err := c.agent(code).Start(ctx, flow.Session("s"), flow.StartOptions{Checkpoint: checkpoint})
-	if err == nil {
-		err = conn.SendText("go")
-	}
+	a := c.agent(code)
+	a.Options.Checkpoint = checkpoint
+	h, err := a.Send(ctx, "s", flow.Text("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
 	time.Sleep(time.Minute)
 	stop()
-	<-conn.Done()
+	_, _ = h.Wait(t.Context())
 	c.hang = false
 	c.answer(t)
 	time.Sleep(2 * time.Hour) // a sleep ends
@@ -131,7 +131,7 @@ func (c *coded) answer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range info.Approvals {
-		if _, err := flow.Decide(t.Context(), c.log, "s", flow.AnswerTo(r, event.Approved)); err != nil {
+		if _, err := flow.Decide(t.Context(), c.log, "s", answerTo(r, event.Approved)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,8 +227,8 @@ func TestChangesOfCode(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &coded{log: eventlog.Open(memory.New())}
 				defer c.log.Close()
-				c.begin(t, row.open, flow.NoCheckpoint)
-				_, err := c.agent(row.code).Run(t.Context(), flow.Session("s"))
+				c.begin(t, row.open, 0)
+				_, err := resume(t.Context(), c.agent(row.code), "s")
 				c.check(t, row.want, err)
 				if !strings.Contains(row.want, " ") {
 					c.ends(t, row.open)
@@ -269,7 +269,7 @@ func (c *coded) ends(t *testing.T, code string) {
 	if info, err := flow.Info(t.Context(), c.log, "s"); err != nil || info.Turn == nil || slices.ContainsFunc(info.Waits, func(w projection.OpenWait) bool { return w.Until.IsZero() }) {
 		t.Fatalf("the turn does not stay open: %v %+v", err, info)
 	}
-	if out, err := c.agent(code).Run(t.Context(), flow.Session("s")); err != nil || out.Status != flow.StatusFinished {
+	if out, err := resume(t.Context(), c.agent(code), "s"); err != nil || out.Status != flow.StatusFinished {
 		t.Fatalf("the first code does not end the turn: %v", err)
 	}
 	if len(c.ran) == 0 || slices.Contains(c.ran, "a") {
@@ -291,12 +291,9 @@ func TestChangesOfCodeAtACheckpoint(t *testing.T) {
 				c := &coded{log: eventlog.Open(memory.New())}
 				defer c.log.Close()
 				c.begin(t, "do a 1; do b 1", flow.BeforeEachEffect)
-				conn, err := c.agent(code).Start(t.Context(), flow.Session("s"), flow.StartOptions{Checkpoint: flow.BeforeEachEffect})
-				if err != nil {
-					t.Fatal(err)
-				}
-				conn.Close()
-				_, err = conn.Output(t.Context())
+				a := c.agent(code)
+				a.Options.Checkpoint = flow.BeforeEachEffect
+				_, err := resume(t.Context(), a, "s")
 				c.check(t, want, err)
 			})
 		})
@@ -309,20 +306,20 @@ func TestAReviewIsRemovedBeforeItsAnswer(t *testing.T) {
 		log := eventlog.Open(memory.New())
 		defer log.Close()
 		ran := 0
-		agent := func(review *flow.Review) *flow.Agent[notes] {
+		agent := func(review *flow.Question) *flow.Agent[notes] {
 			return &flow.Agent[notes]{Name: "a", Log: log, Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
 				_, err := flow.Do(ctx, tn, flow.Effect{Name: "pay", Review: review}, func(context.Context) (int, error) { ran++; return 1, nil })
 				return err
 			}}
 		}
-		lapses := agent(&flow.Review{Prompt: "Pay?", Expires: time.Minute})
+		lapses := agent(&flow.Question{Prompt: "Pay?", Expires: time.Minute})
 		var pause *flow.Hibernated
-		if _, err := lapses.Run(t.Context(), flow.Session("s"), flow.Text("go")); !errors.As(err, &pause) {
+		if _, err := lapses.Run(t.Context(), "s", flow.Text("go")); !errors.As(err, &pause) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
 		var d *flow.DivergenceError
-		if _, err := agent(nil).Run(t.Context(), flow.Session("s")); !errors.As(err, &d) || d.Member != "review" || d.Recorded != "Pay?" || ran > 0 {
+		if _, err := resume(t.Context(), agent(nil), "s"); !errors.As(err, &d) || d.Member != "review" || d.Recorded != "Pay?" || ran > 0 {
 			t.Fatalf("%v, ran %d", err, ran)
 		}
 	})
@@ -337,14 +334,14 @@ func TestAForkAfterAWait(t *testing.T) {
 		} {
 			c := &coded{log: eventlog.Open(memory.New())}
 			defer c.log.Close()
-			_, err := c.agent(code).Run(t.Context(), flow.Session("s"), flow.Text("go"))
+			_, err := c.agent(code).Run(t.Context(), "s", flow.Text("go"))
 			var pause *flow.Hibernated
 			if !errors.As(err, &pause) || len(pause.Waits) != 1 {
 				t.Fatal(err)
 			}
 			if strings.HasSuffix(code, "review hang 1") {
 				c.answer(t)
-				if _, err := c.agent(code).Run(t.Context(), flow.Session("s")); !errors.As(err, &pause) || len(pause.Reviews) != 1 {
+				if _, err := resume(t.Context(), c.agent(code), "s"); !errors.As(err, &pause) || len(pause.Reviews) != 1 {
 					t.Fatal(err)
 				}
 			}
@@ -352,7 +349,7 @@ func TestAForkAfterAWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.ran = nil
-			if _, err := c.agent(code).Run(t.Context(), flow.Session("f")); !errors.As(err, &pause) || pause.Ref.Session != "f" {
+			if _, err := resume(t.Context(), c.agent(code), "f"); !errors.As(err, &pause) || pause.Ref.Session != "f" {
 				t.Fatal(err)
 			}
 			for _, w := range pause.Waits {
@@ -361,11 +358,11 @@ func TestAForkAfterAWait(t *testing.T) {
 				}
 			}
 			for _, r := range pause.Reviews {
-				if _, err := flow.Decide(t.Context(), c.log, "f", flow.AnswerTo(r, event.Approved)); err != nil {
+				if _, err := flow.Decide(t.Context(), c.log, "f", answerTo(r, event.Approved)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if out, err := c.agent(code).Run(t.Context(), flow.Session("f")); err != nil || out.Status != flow.StatusFinished || slices.Contains(c.ran, "link") {
+			if out, err := resume(t.Context(), c.agent(code), "f"); err != nil || out.Status != flow.StatusFinished || slices.Contains(c.ran, "link") {
 				t.Fatalf("%q: %v %v, ran %v", code, out.Status, err, c.ran)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // Chat is the turn function of an agent that answers with a model, and runs the tools
 // that the model calls until it calls none. r.System, r.Model and r.Parameters configure
 // the calls; r.Messages is ignored. Chat compacts the history if Options.Compact says so.
-func Chat[S any](m Model, r Request, tools ...Tool) func(context.Context, *Turn[S]) error {
+func Chat[S any](m Model, r Request, tools ...ToolSpec) func(context.Context, *Turn[S]) error {
 	r.Tools, r.Messages = tools, nil
 	return func(ctx context.Context, t *Turn[S]) error {
 		for {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow/internal/raw"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
 )
@@ -37,7 +38,7 @@ type ChildOptions struct {
 // The errors are ErrStart for options that contradict each other, ErrChildLimit, and the
 // error of a child that failed or was aborted. Errors that leave the turn of the child open
 // end the run of the parent.
-func RunChild[S any](ctx context.Context, a *Agent[S], in Input, opts ...ChildOptions) (Output[S], error) {
+func RunChild[S any](ctx context.Context, a *Agent[S], in Input, o ChildOptions) (Output[S], error) {
 	run, ok := runningOf(ctx)
 	if !ok {
 		return Output[S]{}, fmt.Errorf("run a child: %w", errOutside)
@@ -46,31 +47,25 @@ func RunChild[S any](ctx context.Context, a *Agent[S], in Input, opts ...ChildOp
 	if agent.Log == nil {
 		agent.Log = run.turn.r.log
 	}
-	s, err := agent.settings()
+	s, err := agent.settings(true)
 	if err != nil {
 		return Output[S]{}, err
 	}
 	c := newChild(run, s, in)
-	if len(opts) > 0 {
-		c.ChildOptions = opts[0]
-	}
-	ctx = context.WithValue(ctx, runningKey{}, (*running)(nil))
+	c.ChildOptions = o
+	ctx = raw.With(context.WithValue(ctx, runningKey{}, (*running)(nil)), nil)
 	r, err := c.start(ctx)
 	if err != nil {
 		return Output[S]{}, c.ended(ctx, "", err)
 	}
-	conn := &Conn[S]{r: r, agent: &agent}
-	inputs := r.unknown(c.input)
-	conn.begin(ctx)
-	var sent error
-	for _, x := range inputs {
-		sent = conn.Send(x)
-	}
-	_ = conn.Close() // it has no error
-	<-conn.Done()
-	out, err := conn.Output(context.WithoutCancel(ctx))
-	if err == nil {
-		err = sent
+	local := r.begin(ctx)
+	<-local.done
+	out, err := outputOf[S](ctx, s, &r.live.Loaded)
+	out.StopReason, out.Err, out.Snapshots = r.last.end.StopReason, r.last.err, r.snapshots
+	if local.err != nil {
+		err = local.err
+	} else if err == nil {
+		err = out.Err
 	}
 	if err == nil && out.Status == StatusFinished {
 		c.outcome(out.Message, out.Spend)
@@ -80,17 +75,17 @@ func RunChild[S any](ctx context.Context, a *Agent[S], in Input, opts ...ChildOp
 
 // AgentTool is a tool that runs another agent. The call has the task as a text, and its
 // result is the last message of the agent. See RunChild.
-func AgentTool[S any](name, description string, a *Agent[S], opts ...ChildOptions) Tool {
+func AgentTool[S any](name, description string, a *Agent[S], o ChildOptions, options ...ToolOption) ToolSpec {
 	type call struct {
 		Task string `json:"task"`
 	}
-	return MustTool(name, description, func(ctx context.Context, c call) (string, error) {
-		out, err := RunChild(ctx, a, Text(c.Task), opts...)
+	return Tool(name, description, func(ctx context.Context, c call) (string, error) {
+		out, err := RunChild(ctx, a, Text(c.Task), o)
 		if err != nil || out.Message == nil {
 			return "", err
 		}
 		return out.Message.Text(), nil
-	})
+	}, options...)
 }
 
 // The default limits of children.
@@ -113,9 +108,9 @@ type child struct {
 
 func newChild(run *running, s *settings, in Input) *child {
 	c := &child{settings: s, run: run, parent: run.turn.r, input: in, id: uuid.NewSHA1(uuid.Nil, []byte("child/"+run.Key)).String()}
-	s.depth, s.root, s.takeOver = c.parent.depth+1, c.parent.origin(), c.parent.takeOver
-	if s.options.Sinks == nil {
-		s.options.Sinks = c.parent.options.Sinks
+	s.depth, s.root = c.parent.depth+1, c.parent.origin()
+	if s.options.Observe.Sinks == nil {
+		s.options.Observe.Sinks = c.parent.options.Observe.Sinks
 	}
 	c.input.ID = "child/" + run.Key
 	return c
@@ -126,7 +121,7 @@ func (c *child) start(ctx context.Context) (*runner, error) {
 	if err := c.check(); err != nil {
 		return nil, refused{err}
 	}
-	info, err := Info(ctx, c.log, c.id)
+	_, err := c.log.Head(ctx, c.id)
 	missing := errors.Is(err, eventlog.ErrNotFound)
 	switch {
 	case missing:
@@ -137,17 +132,19 @@ func (c *child) start(ctx context.Context) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := c.open(ctx, c.from(), StartOptions{TakeOver: c.takeOver, Retry: info.Status == StatusFailed})
+	o, err := c.open(ctx, c.from())
 	if err != nil {
 		return nil, err
 	}
+	r := o.r
 	r.out.close()
 	c.runner = r
 	if c.known.State == event.ChildRequested {
 		err = c.report(ctx, event.Child{State: event.ChildStarted})
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.release(context.WithoutCancel(ctx)))
+		_, released := r.release(context.WithoutCancel(ctx), err)
+		return nil, errors.Join(err, released)
 	}
 	return r, nil
 }
@@ -224,8 +221,8 @@ func (c *child) begin(ctx context.Context) error {
 }
 
 // from is the start of the child's session.
-func (c *child) from() Start {
-	from := Session(c.id)
+func (c *child) from() *start {
+	from := &start{session: c.id, in: &c.input, here: true}
 	from.parent = event.SessionParent{SessionID: c.parent.session, EventID: c.run.intent, CallID: c.run.CallID}
 	if c.Mode == event.ChildHandoff {
 		from.content = func(*settings) ([]event.Event, error) {

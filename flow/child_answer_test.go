@@ -19,13 +19,13 @@ func TestAReviewOfAGrandchild(t *testing.T) {
 			t.Run(string(mode)+" through "+through, func(t *testing.T) {
 				f := newFamily(t)
 				f.mode = mode
-				_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("the bill"))
+				_, err := f.top.Run(t.Context(), "s", flow.Text("the bill"))
 				var pause *flow.Hibernated
 				if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].SessionID == "" {
 					t.Fatalf("the first run: %v, %+v", err, pause)
 				}
 				before, _ := f.log.Head(t.Context(), "s")
-				if _, err := f.top.Start(t.Context(), flow.Session("s")); !errors.As(err, &pause) {
+				if _, err := connect(t.Context(), f.top, "s"); !errors.As(err, &pause) {
 					t.Fatalf("a start without an answer: %v", err)
 				}
 				if after, _ := f.log.Head(t.Context(), "s"); after != before {
@@ -35,13 +35,13 @@ func TestAReviewOfAGrandchild(t *testing.T) {
 				if through == "low" {
 					at = review.SessionID
 				}
-				if _, err := flow.Decide(t.Context(), f.log, at, flow.AnswerTo(review, event.Approved)); err != nil {
+				if _, err := flow.Decide(t.Context(), f.log, at, answerTo(review, event.Approved)); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Denied)); !errors.Is(err, flow.ErrAnswered) {
+				if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Denied)); !errors.Is(err, flow.ErrAnswered) {
 					t.Errorf("a second answer: %v", err)
 				}
-				out, err := f.top.Run(t.Context(), flow.Session("s"))
+				out, err := resume(t.Context(), f.top, "s")
 				if err != nil || out.Message.Text() != "middle: low: paid the bill" || f.paid.Load() != 1 {
 					t.Fatalf("the last run: %v, %+v, paid %d times", err, out.Message, f.paid.Load())
 				}
@@ -59,7 +59,7 @@ func TestAReviewOfAGrandchild(t *testing.T) {
 func TestTwoPlacesToAnswer(t *testing.T) {
 	for range 20 {
 		f := newFamily(t)
-		_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("the bill"))
+		_, err := f.top.Run(t.Context(), "s", flow.Text("the bill"))
 		var pause *flow.Hibernated
 		if !errors.As(err, &pause) {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestTwoPlacesToAnswer(t *testing.T) {
 		for _, at := range []string{"s", review.SessionID} {
 			for _, decision := range []event.Decision{event.Approved, event.Denied} {
 				group.Go(func() {
-					switch _, err := flow.Decide(t.Context(), f.log, at, flow.AnswerTo(review, decision)); {
+					switch _, err := flow.Decide(t.Context(), f.log, at, answerTo(review, decision)); {
 					case err == nil:
 						stood.Add(1)
 					case !errors.Is(err, flow.ErrAnswered):
@@ -90,7 +90,7 @@ func TestTwoPlacesToAnswer(t *testing.T) {
 func TestAConnectionOfTheParentAnswersAReviewBelow(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		f := newFamily(t)
-		c, err := f.top.Start(t.Context(), flow.Session("s"))
+		c, err := connect(t.Context(), f.top, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,11 +104,11 @@ func TestAConnectionOfTheParentAnswersAReviewBelow(t *testing.T) {
 		if pause == nil || len(pause.Reviews) != 1 {
 			t.Fatalf("hibernation: %+v", pause)
 		}
-		answer := flow.AnswerTo(pause.Reviews[0], event.Approved)
+		answer := answerTo(pause.Reviews[0], event.Approved)
 		if direct {
 			_, err = flow.Decide(t.Context(), f.log, pause.Reviews[0].SessionID, answer)
 		} else {
-			err = c.Answer(t.Context(), answer)
+			_, err = flow.Decide(t.Context(), f.log, "s", answer)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +123,6 @@ func TestAConnectionOfTheParentAnswersAReviewBelow(t *testing.T) {
 		if !ended || f.paid.Load() != 1 {
 			t.Errorf("ended %v, paid %d", ended, f.paid.Load())
 		}
-		c.Close()
 		if _, err := c.Output(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -139,22 +138,18 @@ func TestServeContinuesAParent(t *testing.T) {
 	for _, a := range []*flow.Agent[notes]{f.top, f.middle, f.low} {
 		b := *a
 		b.Log = f.log
-		go func() { served <- b.Serve(ctx, flow.ServeOptions{Poll: time.Millisecond}) }()
+		go func() { served <- b.Serve(ctx) }()
 	}
-	if _, err := flow.Post(t.Context(), f.log, "s", flow.Text("the bill")); !errors.Is(err, eventlog.ErrNotFound) {
-		t.Fatalf("a post to no session: %v", err)
-	}
-	if _, err := f.top.Run(t.Context(), flow.Session("s")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := flow.Post(t.Context(), f.log, "s", flow.Text("the bill")); err != nil {
+	bill := flow.Text("the bill")
+	bill.PostOnly = true
+	if _, err := f.top.Send(t.Context(), "s", bill); err != nil {
 		t.Fatal(err)
 	}
 	info := waitFor(t, f.log, "s", func(i flow.RunInfo) bool { return i.Status == flow.StatusHibernated && i.Runner == "" })
 	if len(info.Approvals) != 1 {
 		t.Fatalf("open reviews: %+v", info.Approvals)
 	}
-	if _, err := flow.Decide(t.Context(), f.log, info.Approvals[0].SessionID, flow.AnswerTo(info.Approvals[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), f.log, info.Approvals[0].SessionID, answerTo(info.Approvals[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, f.log, "s", func(i flow.RunInfo) bool { return i.Status == flow.StatusFinished })

@@ -12,13 +12,14 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // waiting runs the family until the grandchild waits for its review.
 func (f *family) waiting(t *testing.T) *flow.Hibernated {
 	t.Helper()
-	_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("the bill"))
+	_, err := f.top.Run(t.Context(), "s", flow.Text("the bill"))
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) || len(pause.Reviews) != 1 {
 		t.Fatalf("%v, %+v", err, pause)
@@ -32,8 +33,8 @@ func TestAnUnknownReviewBesideAChild(t *testing.T) {
 	f := newFamily(t)
 	review := f.waiting(t).Reviews[0]
 	for _, id := range []string{"nothing", ""} {
-		unknown := flow.Answer{Interrupt: id, Decision: event.Approved}
-		_, err := flow.Decide(t.Context(), f.log, "s", unknown, flow.AnswerTo(review, event.Approved))
+		unknown := answerTo(projection.OpenApproval{InterruptID: id}, event.Approved)
+		_, err := flow.Decide(t.Context(), f.log, "s", unknown, answerTo(review, event.Approved))
 		if !errors.Is(err, flow.ErrNotOpen) || !strings.Contains(err.Error(), `of session "s"`) {
 			t.Errorf("an answer to review %q: %v", id, err)
 		}
@@ -50,7 +51,7 @@ func TestAReviewBesideARunningChild(t *testing.T) {
 	f.top.Turn = func(ctx context.Context, t *flow.Turn[notes]) error {
 		run := func(a *flow.Agent[notes]) flow.Call[int] {
 			return flow.Call[int]{Effect: flow.Effect{Name: a.Name}, Do: func(ctx context.Context) (int, error) {
-				_, err := flow.RunChild(ctx, a, t.Input())
+				_, err := flow.RunChild(ctx, a, t.Input(), flow.ChildOptions{})
 				return 0, err
 			}}
 		}
@@ -58,7 +59,7 @@ func TestAReviewBesideARunningChild(t *testing.T) {
 		return err
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	c, err := f.top.Start(ctx, flow.Session("s"))
+	c, err := connect(ctx, f.top, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestAReviewBesideARunningChild(t *testing.T) {
 		t.Errorf("the parent is %s", info.Status)
 	}
 	review := info.Approvals[0]
-	if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Approved)); err != nil {
 		t.Error(err)
 	}
 	if info, err = flow.Info(t.Context(), f.log, "s"); err != nil || len(info.Approvals) != 0 {
@@ -114,16 +115,16 @@ func TestAForkOfAParentThatWaits(t *testing.T) {
 						t.Fatal(err)
 					}
 				} else {
-					_, err := f.top.Run(t.Context(), flow.Session(id))
+					_, err := resume(t.Context(), f.top, id)
 					var pause *flow.Hibernated
 					if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].SessionID == review.SessionID {
 						t.Fatalf("the run of the branch: %v, %+v", err, pause)
 					}
 				}
-				if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Approved)); err != nil {
+				if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Approved)); err != nil {
 					t.Fatal(err)
 				}
-				out, err := f.top.Run(t.Context(), flow.Session("s"))
+				out, err := resume(t.Context(), f.top, "s")
 				if err != nil || out.Message.Text() != "middle: low: paid the bill" || f.paid.Load() != 1 {
 					t.Errorf("the original: %v, %+v, paid %d times", err, out.Message, f.paid.Load())
 				}
@@ -142,15 +143,15 @@ func TestARewindOfAParentThatWaits(t *testing.T) {
 	if info, err := flow.Info(t.Context(), f.log, "s"); err != nil || len(info.Approvals) != 0 || info.Turn != nil {
 		t.Errorf("%+v, %v", info, err)
 	}
-	_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("the bill"))
+	_, err := f.top.Run(t.Context(), "s", flow.Text("the bill"))
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].SessionID == review.SessionID {
 		t.Fatalf("%v, %+v", err, pause)
 	}
-	if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(pause.Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := f.top.Run(t.Context(), flow.Session("s")); err != nil || f.paid.Load() != 1 {
+	if out, err := resume(t.Context(), f.top, "s"); err != nil || f.paid.Load() != 1 {
 		t.Errorf("%v, %+v, paid %d times", err, out.Message, f.paid.Load())
 	}
 }
@@ -159,16 +160,16 @@ func TestARewindOfAParentThatWaits(t *testing.T) {
 func TestAParentFromItsSnapshot(t *testing.T) {
 	f := newFamily(t)
 	pause := f.waiting(t)
-	if _, err := f.top.Run(t.Context(), flow.FromSnapshot("s", pause.Ref.Snapshot)); !errors.As(err, &pause) {
+	if _, err := resumeAt(t.Context(), f.top, flow.Ref{Session: "s", Snapshot: pause.Ref.Snapshot}); !errors.As(err, &pause) {
 		t.Fatal(err)
 	}
-	if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(pause.Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := f.top.Run(t.Context(), flow.FromSnapshot("s", pause.Ref.Snapshot)); err != nil || f.paid.Load() != 1 {
+	if out, err := resumeAt(t.Context(), f.top, flow.Ref{Session: "s", Snapshot: pause.Ref.Snapshot}); err != nil || f.paid.Load() != 1 {
 		t.Fatalf("%v, %+v, paid %d times", err, out.Message, f.paid.Load())
 	}
-	_, err := f.top.Run(t.Context(), flow.FromSnapshot("s", pause.Ref.Snapshot))
+	_, err := resumeAt(t.Context(), f.top, flow.Ref{Session: "s", Snapshot: pause.Ref.Snapshot})
 	if !errors.Is(err, flow.ErrConsumed) {
 		t.Errorf("the second continuation: %v", err)
 	}
@@ -185,7 +186,7 @@ func TestARemovedChild(t *testing.T) {
 				f.top.Turn = delegate(f.low, &f.mode)
 				review := f.waiting(t).Reviews[0]
 				if answered {
-					if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Approved)); err != nil {
+					if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Approved)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -195,18 +196,18 @@ func TestARemovedChild(t *testing.T) {
 				if info, err := flow.Info(t.Context(), f.log, "s"); err != nil || len(info.Approvals) != 0 {
 					t.Errorf("%+v, %v", info.Approvals, err)
 				}
-				if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Approved)); err == nil {
+				if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Approved)); err == nil {
 					t.Error("an answer to a removed child")
 				}
-				_, err := f.top.Run(t.Context(), flow.Session("s"))
+				_, err := resume(t.Context(), f.top, "s")
 				var pause *flow.Hibernated
 				if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].InterruptID == review.InterruptID {
 					t.Fatalf("%v, %+v", err, pause)
 				}
-				if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+				if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(pause.Reviews[0], event.Approved)); err != nil {
 					t.Fatal(err)
 				}
-				if out, err := f.top.Run(t.Context(), flow.Session("s")); err != nil || f.paid.Load() != 1 {
+				if out, err := resume(t.Context(), f.top, "s"); err != nil || f.paid.Load() != 1 {
 					t.Errorf("%v, %+v, paid %d times", err, out.Message, f.paid.Load())
 				}
 				f.check(t, 2)
@@ -222,10 +223,10 @@ func TestErasedAnswersOfAChild(t *testing.T) {
 			f := newFamily(t)
 			if !open {
 				pause := f.waiting(t)
-				if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+				if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(pause.Reviews[0], event.Approved)); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := f.top.Run(t.Context(), flow.Session("s")); err != nil {
+				if _, err := resume(t.Context(), f.top, "s"); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -255,11 +256,11 @@ func TestErasedAnswersOfAChild(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range info.Approvals {
-				if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(r, event.Approved)); err != nil {
+				if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(r, event.Approved)); err != nil {
 					t.Error(err)
 				}
 			}
-			out, err := f.top.Run(t.Context(), flow.Session("s"))
+			out, err := resume(t.Context(), f.top, "s")
 			if err != nil || f.paid.Load() != 1 {
 				t.Errorf("%s: %v, paid %d times", out.Status, err, f.paid.Load())
 			}
@@ -281,7 +282,7 @@ func TestAnotherAgentForAnOpenChild(t *testing.T) {
 	f := newFamily(t)
 	f.top.Turn = delegate(f.low, &f.mode)
 	review := f.waiting(t).Reviews[0]
-	if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Approved)); err != nil {
 		t.Fatal(err)
 	}
 	newer := &flow.Agent[cart]{Name: "newer", Version: "2", StateVersion: 7, Turn: func(ctx context.Context, t *flow.Turn[cart]) error {
@@ -289,17 +290,17 @@ func TestAnotherAgentForAnOpenChild(t *testing.T) {
 	}}
 	f.top.Turn = func(ctx context.Context, t *flow.Turn[notes]) error {
 		_, err := flow.Do(ctx, t, flow.Effect{Name: "delegate"}, func(ctx context.Context) (string, error) {
-			_, err := flow.RunChild(ctx, newer, t.Input())
+			_, err := flow.RunChild(ctx, newer, t.Input(), flow.ChildOptions{})
 			return "", err
 		})
 		return err
 	}
-	_, err := f.top.Run(t.Context(), flow.Session("s"))
+	_, err := resume(t.Context(), f.top, "s")
 	if !errors.Is(err, flow.ErrStart) || !strings.Contains(err.Error(), `belongs to agent "low", not "newer"`) {
 		t.Errorf("another agent for the child: %v", err)
 	}
 	f.top.Turn = delegate(f.low, &f.mode)
-	if out, err := f.top.Run(t.Context(), flow.Session("s")); err != nil || out.Message.Text() != "low: paid the bill" || f.paid.Load() != 1 {
+	if out, err := resume(t.Context(), f.top, "s"); err != nil || out.Message.Text() != "low: paid the bill" || f.paid.Load() != 1 {
 		t.Errorf("the agent of before: %v, %+v, paid %d times", err, out.Message, f.paid.Load())
 	}
 	f.check(t, 2)
@@ -319,14 +320,14 @@ func TestAbortAndAnswerAcrossLevels(t *testing.T) {
 			}
 		})
 		group.Go(func() {
-			_, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(review, event.Approved))
+			_, err := flow.Decide(t.Context(), f.log, "s", answerTo(review, event.Approved))
 			if err != nil && !errors.Is(err, flow.ErrAnswered) && !errors.Is(err, flow.ErrNotOpen) {
 				t.Error(err)
 			}
 		})
-		group.Go(func() { _, _ = f.top.Run(t.Context(), flow.Session("s")) })
+		group.Go(func() { _, _ = resume(t.Context(), f.top, "s") })
 		group.Wait()
-		_, err := f.top.Run(t.Context(), flow.Session("s"))
+		_, err := resume(t.Context(), f.top, "s")
 		var failed *flow.TurnError
 		if err != nil && !errors.As(err, &failed) {
 			t.Errorf("round %d: %v", i, err)

@@ -43,7 +43,7 @@ func (f *family) killed(t *testing.T, class event.EffectClass, began chan struct
 func (f *family) serve(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error)
-	go func() { served <- f.top.Serve(ctx, flow.ServeOptions{Poll: time.Millisecond}) }()
+	go func() { served <- f.top.Serve(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {
@@ -82,7 +82,7 @@ func TestServeContinuesAParentAfterTheRunnerOfAChild(t *testing.T) {
 	low := *f.low
 	low.Log = f.log
 	ctx, end := context.WithCancel(t.Context())
-	other, err := low.Start(ctx, flow.Session(session))
+	other, err := connect(ctx, &low, session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +147,13 @@ func TestAForkOfALaterAttempt(t *testing.T) {
 				}
 				return t.Add(said(results[1].Value))
 			}
-			out, err := f.top.Run(ctx, flow.Session("s"), flow.Text("go"))
+			out, err := f.top.Run(ctx, "s", flow.Text("go"))
 			if again == "another runner" {
 				if !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
 				waitFor(t, f.log, "s", func(i flow.RunInfo) bool { return i.Runner == "" })
-				out, err = f.top.Run(t.Context(), flow.Session("s"))
+				out, err = resume(t.Context(), f.top, "s")
 			}
 			if err != nil || out.Message.Text() != "nothing" {
 				t.Errorf("the child knows %v, %v", out.Message, err)

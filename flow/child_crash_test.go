@@ -68,7 +68,7 @@ func (h *household) worker(name string) *flow.Agent[notes] {
 		if _, err := t.Model(ctx, h.model(name), flow.Request{Model: "m"}); err != nil {
 			return err
 		}
-		_, err := flow.Do(ctx, t, flow.Effect{Name: "pay " + name, Class: event.EffectUnsafeOnce, Review: &flow.Review{Prompt: name}},
+		_, err := flow.Do(ctx, t, flow.Effect{Name: "pay " + name, Class: event.EffectUnsafeOnce, Review: &flow.Question{Prompt: name}},
 			func(ctx context.Context) (int, error) { h.run(ctx, "pay "+name); return 1, nil })
 		if err != nil {
 			return err
@@ -118,21 +118,21 @@ func (h *household) process(s *crashStore) error {
 	log := eventlog.Open(s)
 	defer log.Close()
 	top := h.boss("top", h.boss("middle", h.worker("low")), h.worker("side"))
-	top.Log, top.Options.Sinks = log, h.sinks
+	top.Log, top.Options.Observe.Sinks = log, h.sinks
 	in := flow.Text("go")
 	in.ID = "go"
 	for range 100 {
-		out, err := top.Run(ctx, flow.Session("s"), in)
+		out, err := top.Run(ctx, "s", in)
 		var pause *flow.Hibernated
 		switch {
 		case errors.As(err, &pause):
 			for _, r := range pause.Reviews {
-				if _, err := flow.Decide(ctx, log, "s", flow.AnswerTo(r, event.Approved)); err != nil {
+				if _, err := flow.Decide(ctx, log, "s", answerTo(r, event.Approved)); err != nil {
 					return err
 				}
 				break // one at a time
 			}
-		case errors.Is(err, flow.ErrIncompleteEffect):
+		case errors.Is(err, flow.ErrNeedsReconcile):
 			if err := h.reconcile(ctx, log); err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ import (
 // An abort of the parent aborts its children, whoever runs.
 func TestAbortGoesDown(t *testing.T) {
 	f := newFamily(t)
-	_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("the bill"))
+	_, err := f.top.Run(t.Context(), "s", flow.Text("the bill"))
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestAbortGoesDown(t *testing.T) {
 			t.Errorf("%s: %s, %v", info.Session, info.Status, err)
 		}
 	}
-	if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); !errors.Is(err, flow.ErrAnswered) {
+	if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(pause.Reviews[0], event.Approved)); !errors.Is(err, flow.ErrAnswered) {
 		t.Errorf("an answer after the abort: %v", err)
 	}
 	f.check(t, 3)
@@ -53,7 +53,7 @@ func sleeper(began chan<- struct{}) *flow.Agent[notes] {
 func TestAbortOfARunningChild(t *testing.T) {
 	f, began, mode := newFamily(t), make(chan struct{}, 1), event.ChildFresh
 	f.middle.Turn = delegate(sleeper(began), &mode)
-	c, err := f.top.Start(t.Context(), flow.Session("s"))
+	c, err := connect(t.Context(), f.top, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +61,9 @@ func TestAbortOfARunningChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-began
-	if _, err := c.Abort(t.Context(), "enough"); err != nil {
+	if _, err := c.last().Abort(t.Context(), "me", "enough"); err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	if out, err := c.Output(t.Context()); err != nil || out.Status != flow.StatusAborted {
 		t.Errorf("%v, %v", out.Status, err)
 	}
@@ -97,7 +96,7 @@ func TestAParentThatStops(t *testing.T) {
 		}
 	}
 	awake.Store(true)
-	out, err := f.top.Run(t.Context(), flow.Session("s"))
+	out, err := resume(t.Context(), f.top, "s")
 	if err != nil || out.Message.Text() != "middle: sleeper: awake" {
 		t.Errorf("%v, %v", out.Message, err)
 	}
@@ -109,7 +108,7 @@ func TestTheTimeOfAChild(t *testing.T) {
 	f, began := newFamily(t), make(chan struct{}, 1)
 	f.top.Turn = func(ctx context.Context, t *flow.Turn[notes]) error {
 		_, err := flow.Do(ctx, t, flow.Effect{Name: "delegate", Timeout: 20 * time.Millisecond}, func(ctx context.Context) (string, error) {
-			_, err := flow.RunChild(ctx, sleeper(began), t.Input())
+			_, err := flow.RunChild(ctx, sleeper(began), t.Input(), flow.ChildOptions{})
 			return "", err
 		})
 		var failed *flow.EffectError
@@ -118,7 +117,7 @@ func TestTheTimeOfAChild(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil {
+	if _, err := f.top.Run(t.Context(), "s", flow.Text("go")); err != nil {
 		t.Fatal(err)
 	}
 	for info := range flow.Runs(t.Context(), f.log) {
@@ -157,7 +156,7 @@ func TestAChildIsTriedAgain(t *testing.T) {
 				})
 				return err
 			}
-			if _, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil || did != 1 || tries != 2 || len(turns) != 1 {
+			if _, err := f.top.Run(t.Context(), "s", flow.Text("go")); err != nil || did != 1 || tries != 2 || len(turns) != 1 {
 				t.Fatalf("%v, did %d, %d tries in %d turns", err, did, tries, len(turns))
 			}
 			f.check(t, 2)
@@ -169,7 +168,7 @@ func TestAChildIsTriedAgain(t *testing.T) {
 func TestAChildThatFails(t *testing.T) {
 	f := newFamily(t)
 	f.low.Turn = func(context.Context, *flow.Turn[notes]) error { return errors.New("no luck") }
-	_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+	_, err := f.top.Run(t.Context(), "s", flow.Text("go"))
 	var failed *flow.TurnError
 	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "no luck") {
 		t.Errorf("the error is %v", err)
@@ -200,20 +199,20 @@ func TestABlockedAttemptIsNoFailure(t *testing.T) {
 	}
 	f.top.Turn = func(ctx context.Context, t *flow.Turn[notes]) error {
 		_, err := flow.Do(ctx, t, flow.Effect{Name: "delegate", Retry: flow.Retry{Attempts: 2, First: time.Nanosecond}}, func(ctx context.Context) (string, error) {
-			_, err := flow.RunChild(ctx, f.low, t.Input())
+			_, err := flow.RunChild(ctx, f.low, t.Input(), flow.ChildOptions{})
 			return "", err
 		})
 		return err
 	}
-	_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("the bill"))
+	_, err := f.top.Run(t.Context(), "s", flow.Text("the bill"))
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) {
 		t.Fatal(err)
 	}
-	if _, err := flow.Decide(t.Context(), f.log, "s", flow.AnswerTo(pause.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), f.log, "s", answerTo(pause.Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.top.Run(t.Context(), flow.Session("s")); err != nil || fails != 2 || f.paid.Load() != 1 {
+	if _, err := resume(t.Context(), f.top, "s"); err != nil || fails != 2 || f.paid.Load() != 1 {
 		t.Errorf("%v, failed %d times, paid %d times", err, fails, f.paid.Load())
 	}
 }

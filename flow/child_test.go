@@ -30,7 +30,7 @@ func newFamily(t *testing.T) *family {
 	f := &family{log: eventlog.Open(memory.New()), mode: event.ChildFresh}
 	t.Cleanup(func() { f.log.Close() })
 	f.low = &flow.Agent[notes]{Name: "low", Turn: func(ctx context.Context, t *flow.Turn[notes]) error {
-		paid, err := flow.Do(ctx, t, flow.Effect{Name: "pay", Class: event.EffectUnsafeOnce, Review: &flow.Review{Prompt: "Pay?"}},
+		paid, err := flow.Do(ctx, t, flow.Effect{Name: "pay", Class: event.EffectUnsafeOnce, Review: &flow.Question{Prompt: "Pay?"}},
 			func(context.Context) (string, error) {
 				f.paid.Add(1)
 				said := "paid"
@@ -100,7 +100,7 @@ func (f *family) check(t *testing.T, n int) {
 func (f *family) killAfter(t *testing.T, began <-chan struct{}) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
-	c, err := f.top.Start(ctx, flow.Session("s"))
+	c, err := connect(ctx, f.top, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +160,10 @@ func TestWhatAChildKnows(t *testing.T) {
 				o.Context = "the user is kind"
 			}
 			top := &flow.Agent[notes]{Name: "top", Log: log, Turn: flow.Chat[notes](callsOnce("counter", "other"), flow.Request{},
-				flow.AgentTool("counter", "counts", child, o), flow.Tool{Name: "other", Run: func(ctx context.Context, _ event.Part) ([]event.Part, error) {
+				flow.AgentTool("counter", "counts", child, o), flow.ToolSpec{Name: "other", Run: func(ctx context.Context, _ event.Part) ([]event.Part, error) {
 					return []event.Part{event.Text("the other result")}, nil
 				}})}
-			out, err := top.Run(t.Context(), flow.Session("s"), flow.Text("delegate"))
+			out, err := top.Run(t.Context(), "s", flow.Text("delegate"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestAForkThatFails(t *testing.T) {
 	low := &flow.Agent[notes]{Name: "low", Turn: func(context.Context, *flow.Turn[notes]) error { return errors.New("no luck") }}
 	f.mode = event.ChildFork
 	f.top.Turn = delegate(low, &f.mode)
-	if _, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("go")); err == nil {
+	if _, err := f.top.Run(t.Context(), "s", flow.Text("go")); err == nil {
 		t.Fatal("no error")
 	}
 	for info, err := range flow.Runs(t.Context(), f.log) {
@@ -202,14 +202,14 @@ func TestLimitsOfChildren(t *testing.T) {
 	recurse = flow.Agent[notes]{Name: "recurse", Turn: func(ctx context.Context, t *flow.Turn[notes]) error {
 		ran.Add(1)
 		_, err := flow.Do(ctx, t, flow.Effect{Name: "deeper"}, func(ctx context.Context) (int, error) {
-			_, err := flow.RunChild(ctx, &recurse, t.Input())
+			_, err := flow.RunChild(ctx, &recurse, t.Input(), flow.ChildOptions{})
 			return 0, err
 		})
 		return err
 	}, Options: flow.Options{Limits: flow.Limits{Depth: 3}}}
 	a := recurse
 	a.Log = f.log
-	if _, err := a.Run(t.Context(), flow.Session("deep"), flow.Text("go")); err == nil || !strings.Contains(err.Error(), flow.ErrChildLimit.Error()) || ran.Load() != 4 {
+	if _, err := a.Run(t.Context(), "deep", flow.Text("go")); err == nil || !strings.Contains(err.Error(), flow.ErrChildLimit.Error()) || ran.Load() != 4 {
 		t.Errorf("%v after %d agents", err, ran.Load())
 	}
 	ran.Store(0)
@@ -217,7 +217,7 @@ func TestLimitsOfChildren(t *testing.T) {
 	wide := &flow.Agent[notes]{Name: "wide", Log: f.log, Options: flow.Options{Limits: flow.Limits{Children: 3}}, Turn: func(ctx context.Context, t *flow.Turn[notes]) error {
 		for range 4 {
 			_, err := flow.Do(ctx, t, flow.Effect{Name: "leaf"}, func(ctx context.Context) (int, error) {
-				_, err := flow.RunChild(ctx, leaf, t.Input())
+				_, err := flow.RunChild(ctx, leaf, t.Input(), flow.ChildOptions{})
 				return 0, err
 			})
 			if err != nil {
@@ -226,7 +226,7 @@ func TestLimitsOfChildren(t *testing.T) {
 		}
 		return nil
 	}}
-	if _, err := wide.Run(t.Context(), flow.Session("wide"), flow.Text("go")); err == nil || !strings.Contains(err.Error(), flow.ErrChildLimit.Error()) || ran.Load() != 3 {
+	if _, err := wide.Run(t.Context(), "wide", flow.Text("go")); err == nil || !strings.Contains(err.Error(), flow.ErrChildLimit.Error()) || ran.Load() != 3 {
 		t.Errorf("%v after %d leaves", err, ran.Load())
 	}
 }
@@ -238,20 +238,20 @@ func TestRefusalsOfChildren(t *testing.T) {
 	leaf := &flow.Agent[notes]{Name: "leaf", Turn: func(context.Context, *flow.Turn[notes]) error { return nil }}
 	elsewhere := *leaf
 	elsewhere.Log = other
-	if _, err := flow.RunChild(t.Context(), leaf, flow.Text("go")); err == nil {
+	if _, err := flow.RunChild(t.Context(), leaf, flow.Text("go"), flow.ChildOptions{}); err == nil {
 		t.Error("a child outside an effect")
 	}
 	for name, run := range map[string]func(context.Context, flow.Input) error{
 		"two children": func(ctx context.Context, in flow.Input) error {
-			_, err := flow.RunChild(ctx, leaf, in)
+			_, err := flow.RunChild(ctx, leaf, in, flow.ChildOptions{})
 			if err != nil {
 				return err
 			}
-			_, err = flow.RunChild(ctx, leaf, in)
+			_, err = flow.RunChild(ctx, leaf, in, flow.ChildOptions{})
 			return err
 		},
 		"another log": func(ctx context.Context, in flow.Input) error {
-			_, err := flow.RunChild(ctx, &elsewhere, in)
+			_, err := flow.RunChild(ctx, &elsewhere, in, flow.ChildOptions{})
 			return err
 		},
 		"a context without handoff": func(ctx context.Context, in flow.Input) error {
@@ -263,7 +263,7 @@ func TestRefusalsOfChildren(t *testing.T) {
 			return err
 		},
 		"no input": func(ctx context.Context, in flow.Input) error {
-			_, err := flow.RunChild(ctx, leaf, flow.Input{})
+			_, err := flow.RunChild(ctx, leaf, flow.Input{}, flow.ChildOptions{})
 			return err
 		},
 	} {
@@ -277,7 +277,7 @@ func TestRefusalsOfChildren(t *testing.T) {
 				})
 				return err
 			}
-			_, err := f.top.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+			_, err := f.top.Run(t.Context(), "s", flow.Text("go"))
 			if err == nil || !errors.Is(got, flow.ErrStart) && !errors.Is(got, event.ErrInvalid) {
 				t.Errorf("%v, %v", err, got)
 			}

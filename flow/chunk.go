@@ -42,12 +42,6 @@ func (c Chunk) Text() string {
 	return c.Delta.Text
 }
 
-// ProgressAs is the progress as a T; false if the chunk has none of this type.
-func ProgressAs[T any](c Chunk) (T, bool) {
-	v, ok := c.Progress.(T)
-	return v, ok
-}
-
 // TurnEnd says how a turn ended.
 type TurnEnd struct {
 	Turn       ulid.ULID
@@ -66,6 +60,7 @@ type stream struct {
 	err    error
 	ended  bool
 	closed bool // the client reads no more
+	muted  bool // the running turn is not the one that the client wants
 }
 
 // item is a chunk, or the error of a turn that failed.
@@ -82,7 +77,7 @@ func (s *stream) put(c Chunk) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.ended {
+	if s.closed || s.ended || s.muted {
 		return
 	}
 	if n := len(s.queue); n > 0 && s.queue[n-1].err == nil && s.queue[n-1].joins(&c) {
@@ -95,11 +90,18 @@ func (s *stream) put(c Chunk) {
 	s.wake()
 }
 
+// listen says whether the client wants the turn that begins.
+func (s *stream) listen(wanted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.muted = !wanted
+}
+
 // fail queues the error of a turn.
 func (s *stream) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed && !s.ended {
+	if !s.closed && !s.ended && !s.muted {
 		s.queue = append(s.queue, item{err: err})
 		s.wake()
 	}
@@ -114,24 +116,6 @@ func (c *Chunk) joins(next *Chunk) bool {
 func (s *stream) wake() {
 	close(s.ready)
 	s.ready = make(chan struct{})
-}
-
-// pause ends one Receive with an error, after the queued chunks. The stream continues when
-// the turn does.
-func (s *stream) pause(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
-	s.wake()
-}
-
-// proceed drops the error of pause, if no Receive had it.
-func (s *stream) proceed() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		s.err = nil
-	}
 }
 
 // end ends the stream. err is nil if the runner ended normally.
@@ -162,10 +146,7 @@ func (s *stream) next(ctx context.Context) (Chunk, bool, error) {
 			s.mu.Unlock()
 			return c.Chunk, c.err == nil, c.err
 		}
-		err, over, ready := s.err, s.ended || s.closed || s.err != nil, s.ready
-		if !s.ended {
-			s.err = nil // told once
-		}
+		err, over, ready := s.err, s.ended || s.closed, s.ready
 		s.mu.Unlock()
 		if over {
 			return Chunk{}, false, err

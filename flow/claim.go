@@ -47,16 +47,26 @@ func checkAlone(ctx context.Context, log *eventlog.Log, session string, c *proje
 	return err
 }
 
-// claim takes the lease of the next epoch and appends run_claimed.
-func (r *runner) claim(ctx context.Context) error {
+// claim takes the lease of the next epoch and appends run_claimed after some events.
+func (r *runner) claim(ctx context.Context, first ...event.Event) error {
 	control, _ := projection.State(r.live, projection.Control())
 	if err := r.takeLease(ctx, control.Epoch+1); err != nil {
 		return err
 	}
-	if err := r.appendDurable(ctx, r.claimed()); err != nil {
+	if err := r.appendDurable(ctx, append(first, r.claimed())...); err != nil {
 		return errors.Join(err, r.lease.Release())
 	}
+	r.keep(first)
 	return nil
+}
+
+// keep keeps the event of an input in memory, so that its turn begins without a read. The
+// event was appended before the newest event of the session.
+func (r *runner) keep(events []event.Event) {
+	if n := len(events); n > 0 && events[n-1].Type.Name() == event.ExternalInput {
+		r.stored = &events[n-1]
+		r.stored.Seq = r.live.Head.Seq - 1
+	}
 }
 
 func (r *runner) takeLease(ctx context.Context, epoch int64) error {
@@ -76,47 +86,95 @@ func (r *runner) claimed() event.Event {
 	return event.New(event.RunClaim{Epoch: r.epoch, Runner: r.options.Runner, Lease: leaseName(r.session, r.epoch)})
 }
 
-// begin begins a new session with the content of a Start, and claims it.
-func (s *settings) begin(ctx context.Context, from Start, o StartOptions) (*runner, Resumed, error) {
-	if o.Retry || len(o.Answers) > 0 {
-		return nil, Resumed{}, fmt.Errorf("%w: session %q is new: it has no turn to retry and no review to answer", ErrStart, from.session)
-	}
-	r := s.newRunner(from.session, nil)
+// begin begins a new session with its content and its input, and claims it.
+func (s *settings) begin(ctx context.Context, from *start) (o opened, err error) {
+	r := s.newRunner(from, nil)
 	events := []event.Event{event.New(event.Session{Agent: s.name, Parent: from.parent})}
 	if from.content != nil {
 		content, err := from.content(s)
 		if err != nil {
-			return nil, Resumed{}, fmt.Errorf("%w: %w", ErrStart, err)
+			return o, fmt.Errorf("%w: %w", ErrStart, err)
 		}
 		events = append(events, content...)
 	}
-	if err := r.takeLease(ctx, 1); err != nil {
-		return nil, Resumed{}, err
+	o.ref.Session = from.session
+	if from.in != nil {
+		e := from.in.external()
+		o.ref.Snapshot = snapshotOf(from.session, e.ID)
+		events = append(events, e)
 	}
-	events = append(events, r.claimed())
-	err := eventlog.UntilKnown(ctx, func() error {
+	stored := events
+	if !from.only() && !from.fresh {
+		if err := r.takeLease(ctx, 1); err != nil {
+			return o, err
+		}
+		events = append(events, r.claimed())
+	}
+	err = eventlog.UntilKnown(ctx, func() error {
 		return bounded(ctx, func() error {
 			_, err := s.log.Append(ctx, from.session, eventlog.New().Durable(), events...)
 			return err
 		})
 	})
+	if err == nil && r.lease == nil {
+		return o, nil
+	}
 	if err == nil {
 		r.live, err = resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
 	}
-	if err != nil {
-		return nil, Resumed{}, errors.Join(err, r.lease.Release())
+	if err != nil && r.lease != nil {
+		err = errors.Join(err, r.lease.Release())
 	}
-	r.idle = true
-	return r, Resumed{}, nil
+	if err != nil {
+		return o, err
+	}
+	r.keep(stored)
+	o.r = r
+	return o, nil
 }
 
-// release ends the claim. Another runner may take the session at once.
-func (r *runner) release(ctx context.Context) error {
+// release ends the claim. Another runner may take the session at once. If ended is nil and an
+// input has come meanwhile, it does nothing and returns true.
+func (r *runner) release(ctx context.Context, ended error) (more bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.appendEvents(ctx, event.New(event.RunRelease{Epoch: r.epoch}))
-	if errors.Is(err, ErrOvertaken) || errors.Is(err, ErrRewound) || errors.Is(err, eventlog.ErrNotFound) {
+	err = r.append(ctx, func() ([]event.Event, error) {
+		control, _ := projection.State(r.live, projection.Control())
+		if more = ended == nil && len(control.Inbox) > 0; more {
+			return nil, nil
+		}
+		return []event.Event{event.New(event.RunRelease{Epoch: r.epoch})}, nil
+	})
+	if more && err == nil {
+		return true, nil
+	}
+	if errors.Is(err, ErrOvertaken) || errors.Is(err, eventlog.ErrNotFound) {
 		err = nil
 	}
-	return errors.Join(err, r.lease.Release())
+	return false, errors.Join(err, r.lease.Release())
+}
+
+// TakeOver ends the claim of a runner, also of one that is alive, for example in a stopped
+// process. The runner cannot append any more; its effect may still run. The next Resume, Send
+// or Serve continues the open turn. It takes over the children of the turn too. by is who takes
+// the session over.
+func TakeOver(ctx context.Context, log *eventlog.Log, session, by string) (event.Head, error) {
+	var children []string
+	head, err := change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		children = nil
+		for _, c := range childrenOf(&s.pending) {
+			children = append(children, c.SessionID)
+		}
+		control, _ := projection.State(s.loaded, projection.Control())
+		epoch := control.Epoch + 1
+		return []event.Event{event.New(event.RunClaim{Epoch: epoch, Runner: by, Lease: leaseName(session, epoch)}), event.New(event.RunRelease{Epoch: epoch})}, nil
+	})
+	for _, child := range children {
+		if err == nil {
+			if _, err = TakeOver(ctx, log, child, by); errors.Is(err, eventlog.ErrNotFound) {
+				err = nil
+			}
+		}
+	}
+	return head, err
 }

@@ -56,18 +56,17 @@ func openLog(t *testing.T) *eventlog.Log {
 	return log
 }
 
-func start(t *testing.T, a *flow.Agent[notes], o ...flow.StartOptions) *flow.Conn[notes] {
+func start(t *testing.T, a *flow.Agent[notes]) *client[notes] {
 	t.Helper()
-	c, err := a.Start(t.Context(), flow.Session("s"), o...)
+	c, err := connect(t.Context(), a, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func finish(t *testing.T, c *flow.Conn[notes]) flow.Output[notes] {
+func finish(t *testing.T, c *client[notes]) flow.Output[notes] {
 	t.Helper()
-	c.Close()
 	out, err := c.Output(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +76,7 @@ func finish(t *testing.T, c *flow.Conn[notes]) flow.Output[notes] {
 
 func TestReceiveWaitsForAHibernatedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, flow.Ask("Pay?"))
+		s := newShop(t, ask("Pay?"))
 		c := start(t, &s.agent)
 		if err := c.SendText("A1 B2"); err != nil {
 			t.Fatal(err)
@@ -99,7 +98,7 @@ func TestReceiveWaitsForAHibernatedTurn(t *testing.T) {
 			answered := make(chan error)
 			go func() {
 				time.Sleep(time.Hour)
-				_, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(r, event.Approved))
+				_, err := flow.Decide(t.Context(), s.log, "s", answerTo(r, event.Approved))
 				answered <- err
 			}()
 			receive(1 - i)
@@ -122,12 +121,15 @@ func TestSecondRunnerAndTakeOver(t *testing.T) {
 		c := start(t, a)
 		c.SendText("go")
 		synctest.Wait()
-		if _, err := a.Start(t.Context(), flow.Session("s")); !errors.Is(err, flow.ErrAlreadyRunning) {
+		if _, err := connect(t.Context(), a, "s"); !errors.Is(err, flow.ErrAlreadyRunning) {
 			t.Fatal(err)
 		}
 		b := *a
 		b.Turn = twice(echo(nil))
-		out := finish(t, start(t, &b, flow.StartOptions{TakeOver: true}))
+		if _, err := flow.TakeOver(t.Context(), log, "s", "me"); err != nil {
+			t.Fatal(err)
+		}
+		out := finish(t, start(t, &b))
 		close(gate)
 		if _, err := c.Output(t.Context()); !errors.Is(err, flow.ErrOvertaken) {
 			t.Fatal(err)
@@ -153,7 +155,7 @@ func TestConcurrentAndNestedEffects(t *testing.T) {
 			})
 			return err
 		}}
-		if _, err := a.Run(t.Context(), flow.Session(name), flow.Text("go")); !errors.Is(err, want) {
+		if _, err := a.Run(t.Context(), name, flow.Text("go")); !errors.Is(err, want) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -167,7 +169,7 @@ func TestLimits(t *testing.T) {
 			tool.Class = ""
 			s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, tool)
 			s.agent.Options.Limits = l
-			out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+			out, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 			if err != nil || out.StopReason != "limit" || out.Status != flow.StatusFinished || s.calls.Load() != 1 {
 				t.Fatalf("%v %+v", err, out)
 			}
@@ -195,17 +197,17 @@ func TestARetrySurvivesTheProcess(t *testing.T) {
 		})
 		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: flow.Chat[notes](m, flow.Request{})}
 		defer a.Log.Close()
-		_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+		_, err := a.Run(t.Context(), "s", flow.Text("go"))
 		var pause *flow.Hibernated
 		if !errors.As(err, &pause) || time.Until(pause.Until) < time.Hour {
 			t.Fatalf("%v %+v", err, pause)
 		}
-		if _, err := a.Start(t.Context(), flow.Session("s")); !errors.As(err, &pause) || asked != 1 {
+		if _, err := connect(t.Context(), a, "s"); !errors.As(err, &pause) || asked != 1 {
 			t.Fatalf("too early: %v", err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 3*time.Hour)
 		defer stop()
-		if err := a.Serve(ctx, flow.ServeOptions{Poll: time.Minute}); err != nil {
+		if err := a.Serve(ctx); err != nil {
 			t.Fatal(err)
 		}
 		info, _ := flow.Info(t.Context(), a.Log, "s")
@@ -216,7 +218,7 @@ func TestARetrySurvivesTheProcess(t *testing.T) {
 }
 
 func TestCheckpoints(t *testing.T) {
-	for checkpoint, want := range map[flow.Checkpoint]string{flow.NoCheckpoint: "", flow.AfterPrompt: "after_prompt",
+	for checkpoint, want := range map[flow.Checkpoint]string{0: "", flow.AfterPrompt: "after_prompt",
 		flow.AfterEachPhase: "after_prompt before_effect", flow.BeforeEachEffect: "after_prompt before_effect before_effect"} {
 		s := newShop(t, nil)
 		tool := s.tool(nil)
@@ -225,7 +227,6 @@ func TestCheckpoints(t *testing.T) {
 		var kinds []string
 		c := startAt(t, s, checkpoint)
 		c.SendText("A1")
-		c.Close()
 		for {
 			out, err := c.Output(t.Context())
 			var pause *flow.Hibernated
@@ -237,7 +238,6 @@ func TestCheckpoints(t *testing.T) {
 			}
 			kinds = append(kinds, pause.Cursor.Kind)
 			c = startAt(t, s, checkpoint)
-			c.Close()
 		}
 		if got := strings.Join(kinds, " "); got != want {
 			t.Errorf("checkpoint %d: %q, want %q", checkpoint, got, want)
@@ -245,9 +245,10 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-func startAt(t *testing.T, s *shop, checkpoint flow.Checkpoint) *flow.Conn[notes] {
+func startAt(t *testing.T, s *shop, checkpoint flow.Checkpoint) *client[notes] {
 	t.Helper()
-	c, err := s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Checkpoint: checkpoint})
+	s.agent.Options.Checkpoint = checkpoint
+	c, err := connect(t.Context(), &s.agent, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,43 +259,69 @@ func TestStartArguments(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	a := &flow.Agent[notes]{Name: "a", Log: openLog(t), Turn: twice(echo(nil))}
 	a.Options.Key = key
-	out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("one"))
+	out, err := a.Run(t.Context(), "s", flow.Text("one"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	good, _ := out.Ref.Token(key)
 	plain, _ := out.Ref.Token(nil)
 	other, _ := out.Ref.Token([]byte(strings.Repeat("x", 32)))
+	resume := func(session, snapshot string) func() error {
+		return func() error {
+			_, err := a.Resume(t.Context(), flow.Ref{Session: session, Snapshot: snapshot})
+			return err
+		}
+	}
+	parse := func(token string) func() error {
+		return func() error { _, err := flow.ParseToken(token, key); return err }
+	}
+	nameless := &flow.Agent[notes]{Log: a.Log, Turn: a.Turn}
 	for name, c := range map[string]struct {
-		from flow.Start
+		f    func() error
 		want error
 	}{
-		"empty id":         {flow.Session(""), flow.ErrStart},
-		"no such session":  {flow.FromSnapshot("x", out.Ref.Snapshot), flow.ErrStart},
-		"no such snapshot": {flow.FromSnapshot("s", "x"), projection.ErrSnapshotNotFound},
-		"empty snapshot":   {flow.FromSnapshot("s", ""), flow.ErrStart},
-		"state of a known": {flow.FromState(flow.Content[notes]{Session: "s"}), flow.ErrStart},
-		"not a token":      {flow.FromToken("x"), flow.ErrToken},
-		"bad base64":       {flow.FromToken("convlog:snapshot:v1:%"), flow.ErrSignature},
-		"newer":            {flow.FromToken(strings.Replace(good, "v1", "v2", 1)), event.ErrVersion},
-		"unsigned":         {flow.FromToken(plain), flow.ErrSignature},
-		"other key":        {flow.FromToken(other), flow.ErrSignature},
-		"changed":          {flow.FromToken(good[:len(good)-60] + "A" + good[len(good)-59:]), flow.ErrSignature},
+		"empty id":         {resume("", ""), flow.ErrStart},
+		"no session":       {resume("x", ""), eventlog.ErrNotFound},
+		"no such session":  {resume("x", out.Ref.Snapshot), flow.ErrStart},
+		"no such snapshot": {resume("s", "x"), projection.ErrSnapshotNotFound},
+		"no name":          {func() error { _, err := nameless.Send(t.Context(), "s", flow.Text("x")); return err }, flow.ErrStart},
+		"no messages":      {func() error { _, err := a.Send(t.Context(), "s", flow.Input{}); return err }, event.ErrInvalidMessage},
+		"content of a known": {func() error {
+			_, err := a.Begin(t.Context(), flow.Content[notes]{Session: "s"})
+			return err
+		}, eventlog.ErrExists},
+		"not a token": {parse("x"), flow.ErrToken},
+		"bad base64":  {parse("convlog:snapshot:v1:%"), flow.ErrToken},
+		"newer":       {parse(strings.Replace(good, "v1", "v2", 1)), event.ErrVersion},
+		"unsigned":    {parse(plain), flow.ErrToken},
+		"other key":   {parse(other), flow.ErrToken},
+		"changed":     {parse(good[:len(good)-60] + "A" + good[len(good)-59:]), flow.ErrToken},
 	} {
-		if _, err := a.Start(t.Context(), c.from); !errors.Is(err, c.want) {
+		if err := c.f(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("two")); err != nil {
+	if _, err := a.Run(t.Context(), "s", flow.Text("two")); err != nil {
 		t.Fatal(err)
 	}
-	back, err := a.Run(t.Context(), flow.FromToken(good), flow.Text("three"))
+	ref, err := flow.ParseToken(good, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resumeAt(t.Context(), a, ref); err != nil {
+		t.Fatal(err)
+	}
+	back, err := a.Run(t.Context(), "s", flow.Text("three"))
 	if err != nil || back.Message.Text() != "one|three" {
 		t.Fatalf("%v %+v", err, back.Message)
 	}
 	out.Content.Session = ""
-	fresh, err := a.Run(t.Context(), flow.FromState(out.Content), flow.Text("four"))
-	if err != nil || fresh.Message.Text() != "one|four" || fresh.Session == "s" {
+	session, err := a.Begin(t.Context(), out.Content)
+	if err != nil || session == "s" {
+		t.Fatal(session, err)
+	}
+	fresh, err := a.Run(t.Context(), session, flow.Text("four"))
+	if err != nil || fresh.Message.Text() != "one|four" || fresh.Session != session {
 		t.Fatalf("%v %+v", err, fresh.Message)
 	}
 }
@@ -309,7 +336,7 @@ func TestAnImportedSession(t *testing.T) {
 	s.agent.Turn = twice(echo(nil))
 	in := flow.Text("go on")
 	in.Messages = append([]event.Message{{Role: event.Tool, Parts: []event.Part{event.ToolResult("x1", "old", event.Text("late"))}}}, in.Messages...)
-	out, err := s.agent.Run(t.Context(), flow.Session("s"), in)
+	out, err := s.agent.Run(t.Context(), "s", in)
 	if err != nil || out.Message.Text() != "hi|go on" {
 		t.Fatalf("%v %+v", err, out.Message)
 	}
@@ -339,11 +366,14 @@ func TestAnAnswerThatSaysNothing(t *testing.T) {
 		}
 		return err
 	}}
-	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("x")); err == nil {
+	if _, err := a.Run(t.Context(), "s", flow.Text("x")); err == nil {
 		t.Fatal("no error")
 	}
 	fail = false
-	out := finish(t, start(t, a, flow.StartOptions{Retry: true}))
+	out, err := again(t.Context(), a, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if asked != 1 || out.StopReason != "blocked" || len(out.Messages) != 1 || out.Spend.Usage.InputTokens != 3 || out.Spend.Cost != 5 {
 		t.Fatalf("asked %d, %+v", asked, out)
 	}
@@ -367,7 +397,7 @@ func TestATurnFunctionEndsTheContextOfAnEffect(t *testing.T) {
 			return nil
 		}}
 		defer a.Log.Close()
-		if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil || ran != 1 {
+		if _, err := a.Run(t.Context(), "s", flow.Text("go")); err != nil || ran != 1 {
 			t.Fatal(err, ran)
 		}
 	})
@@ -378,9 +408,9 @@ func TestACallThatIsNotInTheHistory(t *testing.T) {
 	tool := s.tool(nil)
 	tool.Class = ""
 	s.agent.Turn = func(ctx context.Context, tn *flow.Turn[notes]) error {
-		return tn.Tools(ctx, []flow.Tool{tool}, []event.Part{event.ToolCall("c", "pay", nil)})
+		return tn.Tools(ctx, []flow.ToolSpec{tool}, []event.Part{event.ToolCall("c", "pay", nil)})
 	}
-	if _, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("x")); !errors.Is(err, flow.ErrNotOpen) || s.runs() != 0 {
+	if _, err := s.agent.Run(t.Context(), "s", flow.Text("x")); !errors.Is(err, flow.ErrNotOpen) || s.runs() != 0 {
 		t.Fatal(err, s.runs())
 	}
 }

@@ -50,7 +50,7 @@ func messagesOf(entries []projection.Entry) (messages []event.Message) {
 }
 
 // events are the events of a session that begins with the content.
-func (c *Content[S]) events(s *settings) (events []event.Event, err error) {
+func (c Content[S]) events(s *settings) (events []event.Event, err error) {
 	for i, m := range c.Messages {
 		if err := event.Validate(m); err != nil {
 			return nil, fmt.Errorf("messages[%d]: %w", i, err)

@@ -100,7 +100,7 @@ func (w *world) executions() map[string]int {
 
 // The long form crashes at more appends. Steps of 1 test each append, and take minutes.
 func TestACrashAtAnAppend(t *testing.T) {
-	for _, checkpoint := range []flow.Checkpoint{flow.NoCheckpoint, flow.BeforeEachEffect} {
+	for _, checkpoint := range []flow.Checkpoint{0, flow.BeforeEachEffect} {
 		var want string
 		var plain *world
 		synctest.Test(t, func(t *testing.T) {

@@ -13,11 +13,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow/internal/playback"
+	"github.com/convlog/convlog/flow/internal/raw"
 )
-
-// Scope is a *Turn of any state. Go has no generic methods, so the functions that run
-// effects take the turn as a Scope.
-type Scope interface{ scope() *turn }
 
 // Effect describes work outside the log. Its intent is durable before it runs, and its
 // result after.
@@ -31,7 +28,7 @@ type Effect struct {
 	// if empty.
 	Class event.EffectClass
 	// Review asks a person first. Effects of class unsafe_once need one.
-	Review *Review
+	Review *Question
 	// Retry says how often a failed effect is tried. The zero Retry is once.
 	Retry Retry
 	// Timeout bounds an attempt; 0 is no bound.
@@ -44,16 +41,16 @@ type Effect struct {
 // The result is recorded as JSON, so T must encode and decode without a loss. Do must not
 // be called inside an effect (ErrNestedEffect) or while another effect runs
 // (ErrConcurrentEffect): use Batch. The other errors are ErrDenied, ErrNoReview,
-// ErrIncompleteEffect, ErrNeedsReconcile, ErrTurnDiverged, and the errors that end the
+// ErrNeedsReconcile, *DivergenceError, and the errors that end the
 // run: return them from the turn function.
-func Do[T any](ctx context.Context, t Scope, e Effect, f func(ctx context.Context) (T, error)) (T, error) {
+func Do[T, S any](ctx context.Context, t *Turn[S], e Effect, f func(ctx context.Context) (T, error)) (T, error) {
 	var none T
-	if done, err := t.scope().replay(ctx, &e); err != nil {
+	if done, err := t.t.replay(ctx, &e); err != nil {
 		return none, err
 	} else if done != nil {
-		return decodeResult[T](t.scope(), *done, e.Name)
+		return decodeResult[T](t.t, *done, e.Name)
 	}
-	results, err := runBatch(ctx, t.scope(), false, 1, []Call[T]{{e, f}})
+	results, err := runBatch(ctx, t.t, false, 1, []Call[T]{{e, f}})
 	if err != nil {
 		return none, err
 	}
@@ -75,11 +72,11 @@ type Result[T any] struct {
 // Batch runs calls at the same time, at most n at a time if n > 0. The results have the
 // order of the calls. A call that fails does not end the others. No call runs before all
 // reviews of the batch are answered. Do lists the errors.
-func Batch[T any](ctx context.Context, t Scope, n int, calls ...Call[T]) ([]Result[T], error) {
+func Batch[T, S any](ctx context.Context, t *Turn[S], n int, calls ...Call[T]) ([]Result[T], error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	return runBatch(ctx, t.scope(), true, n, calls)
+	return runBatch(ctx, t.t, true, n, calls)
 }
 
 func runBatch[T any](ctx context.Context, t *turn, many bool, limit int, calls []Call[T]) ([]Result[T], error) {
@@ -90,7 +87,7 @@ func runBatch[T any](ctx context.Context, t *turn, many bool, limit int, calls [
 			return nil, fmt.Errorf("arguments of effect %q: %w", c.Name, err)
 		}
 		specs[i] = spec{kind: kindEffect, name: c.Name, arguments: arguments, class: c.Class, retry: c.Retry, timeout: c.Timeout,
-			review: func(context.Context) (*Review, error) { return c.Review, nil }, reviewed: c.Review != nil,
+			review: func(context.Context) (*Question, error) { return c.Review, nil }, reviewed: c.Review != nil,
 			run: func(ctx context.Context) (outcome, error) {
 				value, err := c.Do(ctx)
 				if err != nil {
@@ -107,7 +104,7 @@ func runBatch[T any](ctx context.Context, t *turn, many bool, limit int, calls [
 	results := make([]Result[T], len(settled))
 	for i, s := range settled {
 		results[i].Value, results[i].Err = decodeResult[T](t, s, specs[i].name)
-		if errors.Is(results[i].Err, ErrTurnDiverged) {
+		if errors.As(results[i].Err, new(*DivergenceError)) {
 			return nil, results[i].Err
 		}
 	}
@@ -152,7 +149,7 @@ type spec struct {
 	timeout    time.Duration
 	// review returns the review of the effect, nil if it needs none. reviewed reports that
 	// there is a review function.
-	review   func(ctx context.Context) (*Review, error)
+	review   func(ctx context.Context) (*Question, error)
 	reviewed bool
 	// started are the events that follow the first intent.
 	started func(key string) []event.Event
@@ -214,7 +211,7 @@ type running struct {
 	child   *child
 	blocked bool          // the child waits
 	after   []event.Event // of the child, appended with the result
-	raw     []RawCall     // captured calls
+	raw     raw.Sink      // captured calls
 	bodies  []event.Event // with their bodies
 }
 

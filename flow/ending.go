@@ -155,6 +155,11 @@ func (r *runner) ended(ctx context.Context, rec *records, c event.TurnCompletion
 		r.out.put(Chunk{EndTurn: &end})
 	}
 	r.last = lastTurn{end: end, err: failed}
+	r.ends[rec.start.InputID] = r.last
+	for id := range r.steered {
+		r.ends[id] = r.last
+	}
+	clear(r.steered)
 	if failed != nil {
 		r.out.fail(failed)
 	}

@@ -51,14 +51,14 @@ func TestErasedWhileATurnHibernates(t *testing.T) {
 		event.StepCompleted:     {nil, `done: paid {"order":"A1"}`},
 	} {
 		t.Run(string(name), func(t *testing.T) {
-			s := newShop(t, flow.Ask("Pay?"))
-			_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+			s := newShop(t, ask("Pay?"))
+			_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 			paused(t, err)
 			eraseNewest(t, s.log, name)
-			if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(open(t, s, "s")[0], event.Approved)); err != nil {
+			if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(open(t, s, "s")[0], event.Approved)); err != nil {
 				t.Fatal(err)
 			}
-			out, err := s.agent.Run(t.Context(), flow.Session("s"))
+			out, err := resume(t.Context(), &s.agent, "s")
 			if !errors.Is(err, test.want) || s.calls.Load() > 2 || test.want != nil && s.runs() != 0 {
 				t.Fatalf("%v, ran %d", err, s.runs())
 			}
@@ -72,7 +72,7 @@ func TestErasedWhileATurnHibernates(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.agent.Turn = twice(echo(nil))
-			if out, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("B2")); err != nil || out.Status != flow.StatusFinished {
+			if out, err := s.agent.Run(t.Context(), "s", flow.Text("B2")); err != nil || out.Status != flow.StatusFinished {
 				t.Fatal(err)
 			}
 		})
@@ -83,10 +83,10 @@ func TestErasedWhileATurnHibernates(t *testing.T) {
 // person approved are unknown.
 func TestAnErasedAnswerIsAskedAnew(t *testing.T) {
 	for _, d := range []event.Decision{event.Approved, event.Answered, event.Denied} {
-		s := newShop(t, flow.Ask("Pay?"))
-		_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+		s := newShop(t, ask("Pay?"))
+		_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 		first := paused(t, err).Reviews[0]
-		a := flow.AnswerTo(first, d)
+		a := answerTo(first, d)
 		switch d {
 		case event.Approved:
 			a.Arguments = jsontext.Value(`{"order":"A9"}`)
@@ -97,15 +97,15 @@ func TestAnErasedAnswerIsAskedAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		eraseNewest(t, s.log, event.ApprovalResolved)
-		_, err = s.agent.Run(t.Context(), flow.Session("s"))
+		_, err = resume(t.Context(), &s.agent, "s")
 		again := paused(t, err)
 		if len(again.Reviews) != 1 || again.Reviews[0].InterruptID == first.InterruptID || s.runs() != 0 {
 			t.Fatalf("%s: %+v, ran %d", d, again.Reviews, s.runs())
 		}
-		if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(again.Reviews[0], event.Approved)); err != nil {
+		if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(again.Reviews[0], event.Approved)); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.agent.Run(t.Context(), flow.Session("s")); err != nil || s.runs() != 1 {
+		if out, err := resume(t.Context(), &s.agent, "s"); err != nil || s.runs() != 1 {
 			t.Fatalf("%s: %v %+v", d, err, out.Message)
 		}
 	}
@@ -117,7 +117,7 @@ func TestAnErasedAnswerOfAnEffectThatBegan(t *testing.T) {
 	a := agentOf(t, nil)
 	ctx, stop := context.WithCancel(t.Context())
 	a.Turn = func(ctx context.Context, tn *flow.Turn[notes]) error {
-		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Review{}}, func(ctx context.Context) (int, error) {
+		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Question{}}, func(ctx context.Context) (int, error) {
 			if n++; n > 1 {
 				return 0, nil
 			}
@@ -127,16 +127,16 @@ func TestAnErasedAnswerOfAnEffectThatBegan(t *testing.T) {
 		})
 		return err
 	}
-	_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
-	yes := flow.AnswerTo(paused(t, err).Reviews[0], event.Approved)
+	_, err := a.Run(t.Context(), "s", flow.Text("go"))
+	yes := answerTo(paused(t, err).Reviews[0], event.Approved)
 	yes.Arguments = jsontext.Value(`7`)
-	c, err := a.Start(ctx, flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{yes}})
+	c, err := connectWith(ctx, a, "s", yes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-c.Done()
 	eraseNewest(t, a.Log, event.ApprovalResolved)
-	if _, err := a.Run(t.Context(), flow.Session("s")); !errors.Is(err, flow.ErrNeedsReconcile) || n != 1 {
+	if _, err := resume(t.Context(), a, "s"); !errors.Is(err, flow.ErrNeedsReconcile) || n != 1 {
 		t.Fatalf("%v, ran %d", err, n)
 	}
 	info, err := flow.Info(t.Context(), a.Log, "s")
@@ -146,7 +146,7 @@ func TestAnErasedAnswerOfAnEffectThatBegan(t *testing.T) {
 	if _, err := flow.Reconcile(t.Context(), a.Log, "s", info.Effects[0].Key, flow.Outcome{Result: 7}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Run(t.Context(), flow.Session("s")); err != nil || n != 1 {
+	if _, err := resume(t.Context(), a, "s"); err != nil || n != 1 {
 		t.Fatalf("%v, ran %d", err, n)
 	}
 }
@@ -155,7 +155,7 @@ func TestAnErasedAnswerOfAnEffectThatBegan(t *testing.T) {
 func TestAnErasedValueOfAWait(t *testing.T) {
 	var got error
 	a := agentOf(t, func(ctx context.Context, tn *flow.Turn[notes]) error {
-		w, err := tn.NewWait(ctx, flow.WaitOptions{})
+		w, err := tn.NewWait(ctx, "", 0)
 		if err != nil {
 			return err
 		}
@@ -165,13 +165,13 @@ func TestAnErasedValueOfAWait(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+	_, err := a.Run(t.Context(), "s", flow.Text("go"))
 	h := paused(t, err)
 	if _, err := flow.Resolve(t.Context(), a.Log, "s", h.Waits[0].WaitID, 7, "me"); err != nil {
 		t.Fatal(err)
 	}
 	eraseNewest(t, a.Log, event.WaitResolved)
-	if _, err := a.Run(t.Context(), flow.Session("s")); err != nil || !errors.Is(got, flow.ErrCanceled) {
+	if _, err := resume(t.Context(), a, "s"); err != nil || !errors.Is(got, flow.ErrCanceled) {
 		t.Fatalf("%v, %v", err, got)
 	}
 }
@@ -182,20 +182,20 @@ func TestAnErasedInput(t *testing.T) {
 	var inputs []int
 	a := agentOf(t, func(ctx context.Context, tn *flow.Turn[notes]) error {
 		inputs = append(inputs, len(tn.Input().Messages))
-		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Review{}}, func(context.Context) (int, error) { return 1, nil })
+		_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Question{}}, func(context.Context) (int, error) { return 1, nil })
 		return err
 	})
-	_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("secret"))
-	yes := flow.AnswerTo(paused(t, err).Reviews[0], event.Approved)
+	_, err := a.Run(t.Context(), "s", flow.Text("secret"))
+	yes := answerTo(paused(t, err).Reviews[0], event.Approved)
 	eraseNewest(t, a.Log, event.MessageAdded)
-	if _, err := flow.Post(t.Context(), a.Log, "s", flow.Text("another secret")); err != nil {
+	if err := post(t.Context(), a.Log, "s", flow.Text("another secret")); err != nil {
 		t.Fatal(err)
 	}
 	eraseNewest(t, a.Log, event.ExternalInput)
 	if _, err := flow.Decide(t.Context(), a.Log, "s", yes); err != nil {
 		t.Fatal(err)
 	}
-	out, err := a.Run(t.Context(), flow.Session("s"))
+	out, err := resume(t.Context(), a, "s")
 	if err != nil || len(inputs) != 2 || inputs[0] != 1 || inputs[1] != 0 {
 		t.Fatalf("%v, inputs %v, %+v", err, inputs, out.Messages)
 	}
@@ -227,7 +227,7 @@ func TestErasedWhileATurnRuns(t *testing.T) {
 				}
 				return tn.Update(plus)
 			})
-			out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+			out, err := a.Run(t.Context(), "s", flow.Text("go"))
 			t.Logf("%v %+v", err, out.Custom)
 			if err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestErasedWhileATurnRuns(t *testing.T) {
 					t.Fatal("the erased message is in the history")
 				}
 			}
-			again, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+			again, err := a.Run(t.Context(), "s", flow.Text("go"))
 			t.Logf("%v %+v", err, again.Custom)
 			if err != nil {
 				t.Fatal(err)

@@ -12,19 +12,15 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Errors of Start, and of a runner that stops. The turn stays open after each of them.
+// Errors of Send and Resume, and of a runner that stops. The turn stays open after each of them.
 var (
-	// ErrStart: the arguments of Start contradict each other or the session.
+	// ErrStart: the arguments or the agent contradict each other or the session.
 	ErrStart = errors.New("cannot start")
 	// ErrAlreadyRunning: another runner has the session, and is alive.
 	ErrAlreadyRunning = errors.New("another runner has the session")
-	// ErrOvertaken: another runner claimed the session, or another writer appended an event
-	// that a running turn does not expect.
+	// ErrOvertaken: another runner claimed the session, or another writer moved its head or
+	// appended an event that a running turn does not expect. The error says which.
 	ErrOvertaken = errors.New("another writer took over the session")
-	// ErrRewound: another writer moved the head of the session.
-	ErrRewound = errors.New("another writer moved the head of the session")
-	// ErrClosed: the connection takes no more inputs.
-	ErrClosed = errors.New("connection is closed")
 	// ErrConsumed: a turn was resumed from this hibernation already.
 	ErrConsumed = errors.New("the hibernation was resumed already")
 )
@@ -32,16 +28,11 @@ var (
 // Errors of a turn function. The turn stays open after each of them, except ErrAborted
 // and ErrLimit.
 var (
-	// ErrTurnDiverged: the turn function differs from its records. See DivergenceError.
-	ErrTurnDiverged = errors.New("the turn differs from its records")
 	// ErrConcurrentEffect: a second effect began while one was running. Use Batch.
 	ErrConcurrentEffect = errors.New("an effect is running: use Batch for several effects at a time")
 	// ErrNestedEffect: an effect began inside another effect, or the turn was changed
 	// inside an effect.
 	ErrNestedEffect = errors.New("an effect cannot run effects or change the turn")
-	// ErrIncompleteEffect: an unsafe_once effect began and has no result. It does not run
-	// again. Record its outcome with Reconcile.
-	ErrIncompleteEffect = errors.New("an unsafe_once effect was interrupted, and its outcome is unknown")
 	// ErrNeedsReconcile: an effect began and has no readable result, and its class does not
 	// allow to run it again. Record its outcome with Reconcile. If the result was erased,
 	// abort the turn.
@@ -76,10 +67,8 @@ var (
 
 // Errors of tokens. A token of a newer version is a *event.VersionError.
 var (
-	// ErrToken: the text is no token of this kind.
+	// ErrToken: the text is no token, or is not signed with the key.
 	ErrToken = errors.New("invalid token")
-	// ErrSignature: the token is not signed with the key.
-	ErrSignature = errors.New("the signature of the token does not match")
 )
 
 // Hibernated reports that a turn waits for answers, for a time, or to be started again.
@@ -95,6 +84,9 @@ type Hibernated struct {
 	Waits   []projection.OpenWait
 	// Until is when the turn continues without an answer; zero is never.
 	Until time.Time
+	// Queued reports that the input of the call is stored, and begins its turn after this
+	// one.
+	Queued bool
 
 	children []*Hibernated // of the children that hibernate
 	sessions []string      // of these children and the children below
@@ -118,7 +110,7 @@ func (h *Hibernated) Error() string {
 }
 
 // DivergenceError reports that a turn function differs from its records, and at which
-// effect. Nothing ran. It matches ErrTurnDiverged.
+// effect. Nothing ran, and the turn stays open.
 type DivergenceError struct {
 	Session string
 	Turn    ulid.ULID
@@ -138,9 +130,6 @@ func (e *DivergenceError) Error() string {
 	return fmt.Sprintf("session %q: event %d: effect %s of the turn: %s is %q in the record and %q in the code",
 		e.Session, e.Seq, e.Ordinal, e.Member, e.Recorded, e.Got)
 }
-
-// Is reports whether target is ErrTurnDiverged.
-func (e *DivergenceError) Is(target error) bool { return target == ErrTurnDiverged }
 
 // EffectError is the error that an effect ended with, as it was recorded.
 type EffectError struct {
@@ -176,8 +165,8 @@ const (
 	codeAborted  = "aborted"
 )
 
-// TurnError reports that a turn failed. The session is as it was before the turn. Start
-// with StartOptions.Retry continues the turn.
+// TurnError reports that a turn failed. The session is as it was before the turn. Send the
+// input again, with the same id, to try the turn again.
 type TurnError struct {
 	Session string
 	Turn    ulid.ULID
@@ -197,8 +186,11 @@ var errAgain = errors.New("the turn is run again")
 
 // leaveOpen reports whether a turn stays open after an error of its function.
 func leaveOpen(err error) bool {
-	for _, target := range []error{ErrOvertaken, ErrRewound, ErrTurnDiverged, ErrConcurrentEffect, ErrNestedEffect,
-		ErrIncompleteEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
+	var diverged *DivergenceError
+	if errors.As(err, &diverged) {
+		return true
+	}
+	for _, target := range []error{ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
 		if errors.Is(err, target) {
 			return true
 		}

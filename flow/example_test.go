@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/flowtest"
 	"github.com/convlog/convlog/store/memory"
 )
 
@@ -27,7 +28,7 @@ func must(err error) {
 func ExampleDo() {
 	log := eventlog.Open(memory.New())
 	defer log.Close()
-	agent := flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
+	agent := &flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
 		seat, err := flow.Do(ctx, t, flow.Effect{Name: "book", Arguments: "Leipzig"}, func(context.Context) (string, error) {
 			return "seat 12", nil // a call of a server
 		})
@@ -36,7 +37,7 @@ func ExampleDo() {
 		}
 		return t.Update(func(s *trip) error { s.Booked = append(s.Booked, seat); return nil })
 	}}
-	out, err := agent.Run(context.Background(), flow.Session("ada"), flow.Text("Book a seat to Leipzig."))
+	out, err := agent.Run(context.Background(), "ada", flow.Text("Book a seat to Leipzig."))
 	must(err)
 	fmt.Println(out.Custom.Booked, out.Status)
 	// Output: [seat 12] finished
@@ -46,7 +47,7 @@ func ExampleDo() {
 func ExampleBatch() {
 	log := eventlog.Open(memory.New())
 	defer log.Close()
-	agent := flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
+	agent := &flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
 		var calls []flow.Call[string]
 		for _, town := range []string{"Leipzig", "Atlantis", "Halle"} {
 			calls = append(calls, flow.Call[string]{
@@ -65,7 +66,7 @@ func ExampleBatch() {
 		}
 		return err
 	}}
-	_, err := agent.Run(context.Background(), flow.Session("ada"), flow.Text("Book three seats."))
+	_, err := agent.Run(context.Background(), "ada", flow.Text("Book three seats."))
 	must(err)
 	// Output:
 	// "a seat to Leipzig" <nil>
@@ -78,23 +79,25 @@ func ExampleReview() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())
 	defer log.Close()
-	agent := flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
-		e := flow.Effect{Name: "pay", Arguments: 1250, Class: event.EffectUnsafeOnce, Review: &flow.Review{Prompt: "Pay?"}}
+	agent := &flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
+		e := flow.Effect{Name: "pay", Arguments: 1250, Class: event.EffectUnsafeOnce, Review: &flow.Question{Prompt: "Pay?"}}
 		_, err := flow.Do(ctx, t, e, func(context.Context) (int, error) { fmt.Println("paid"); return 1250, nil })
 		if errors.Is(err, flow.ErrDenied) {
 			return nil
 		}
 		return err
 	}}
-	_, err := agent.Run(ctx, flow.Session("ada"), flow.Text("Book a seat."))
+	_, err := agent.Run(ctx, "ada", flow.Text("Book a seat."))
 	var pause *flow.Hibernated
 	if errors.As(err, &pause) {
 		fmt.Println("asks about", pause.Reviews[0].Name)
 	}
 	// In any process:
-	_, err = flow.Decide(ctx, log, "ada", flow.AnswerTo(pause.Reviews[0], event.Approved))
+	_, err = flow.Decide(ctx, log, "ada", flow.Answer{Review: pause.Reviews[0], Decision: event.Approved})
 	must(err)
-	out, err := agent.Run(ctx, flow.Session("ada"))
+	h, err := agent.Resume(ctx, flow.Ref{Session: "ada"})
+	must(err)
+	out, err := h.Wait(ctx)
 	must(err)
 	fmt.Println(out.Status)
 	// Output:
@@ -109,8 +112,8 @@ func ExampleAwait() {
 	log := eventlog.Open(memory.New())
 	defer log.Close()
 	tokens := make(chan string, 1)
-	agent := flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
-		arrival, err := t.NewWait(ctx, flow.WaitOptions{Name: "arrival", Timeout: 24 * time.Hour})
+	agent := &flow.Agent[trip]{Name: "trips", Log: log, Turn: func(ctx context.Context, t *flow.Turn[trip]) error {
+		arrival, err := t.NewWait(ctx, "arrival", 24*time.Hour)
 		if err != nil {
 			return err
 		}
@@ -131,14 +134,16 @@ func ExampleAwait() {
 		fmt.Println("arrived in", town)
 		return nil
 	}}
-	_, err := agent.Run(ctx, flow.Session("ada"), flow.Text("Tell me when I am there."))
+	_, err := agent.Run(ctx, "ada", flow.Text("Tell me when I am there."))
 	fmt.Println(errors.As(err, new(*flow.Hibernated)))
 
-	wait, err := flow.ParseWaitToken(<-tokens, nil)
+	wait, err := flow.ParseToken(<-tokens, nil)
 	must(err)
 	_, err = flow.Resolve(ctx, log, wait.Session, wait.Wait, "Leipzig", "the railway")
 	must(err)
-	_, err = agent.Run(ctx, flow.Session("ada"))
+	h, err := agent.Resume(ctx, flow.Ref{Session: "ada"})
+	must(err)
+	_, err = h.Wait(ctx)
 	must(err)
 	// Output:
 	// true
@@ -153,24 +158,22 @@ func ExampleChat() {
 	type town struct {
 		Name string `json:"name"`
 	}
-	weather := flow.MustTool("weather", "The weather of a town.", func(_ context.Context, t town) (string, error) {
+	weather := flow.Tool("weather", "The weather of a town.", func(_ context.Context, t town) (string, error) {
 		return "rain in " + t.Name, nil
 	})
-	script := flow.Script{Answers: []flow.ScriptAnswer{
-		flow.ScriptText("", event.ToolCall("call-1", "weather", []byte(`{"name":"Leipzig"}`))),
-		flow.ScriptText("Take an umbrella."),
-	}}
-	agent := flow.Agent[trip]{Name: "trips", Log: log, Turn: flow.Chat[trip](script, flow.Request{System: "Be brief."}, weather)}
-	c, err := agent.Start(context.Background(), flow.Session("ada"))
+	script := flowtest.Script{
+		flowtest.Say("", event.ToolCall("call-1", "weather", []byte(`{"name":"Leipzig"}`))),
+		flowtest.Say("Take an umbrella."),
+	}
+	agent := &flow.Agent[trip]{Name: "trips", Log: log, Turn: flow.Chat[trip](script, flow.Request{System: "Be brief."}, weather)}
+	h, err := agent.Send(context.Background(), "ada", flow.Text("What shall I pack?"))
 	must(err)
-	must(c.SendText("What shall I pack?"))
-	for chunk, err := range c.Receive() {
+	for chunk, err := range h.Receive() {
 		must(err)
 		if chunk.Message != nil {
 			fmt.Println(chunk.Message.Role, chunk.Message.Text(), len(chunk.Message.ToolCalls()), "calls")
 		}
 	}
-	must(c.Close())
 	// Output:
 	// assistant  1 calls
 	// tool  0 calls

@@ -31,7 +31,7 @@ func TestATurnRunsItsEffectsOnce(t *testing.T) {
 		return t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("said " + v)}})
 	}}
 	for i := range 3 {
-		out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("hello"))
+		out, err := a.Run(t.Context(), "s", flow.Text("hello"))
 		if err != nil {
 			t.Fatal(err)
 		}

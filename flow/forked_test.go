@@ -13,9 +13,9 @@ import (
 )
 
 func TestForkAndCopyOfAHibernatedTurn(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
+	s := newShop(t, ask("Pay?"))
 	ctx := t.Context()
-	s.agent.Run(ctx, flow.Session("s"), flow.Text("A1"))
+	s.agent.Run(ctx, "s", flow.Text("A1"))
 	first := open(t, s, "s")[0]
 	child, err := fork.At(ctx, s.log, "s", fork.Head(), fork.Options{ID: "f"})
 	if err != nil {
@@ -26,12 +26,12 @@ func TestForkAndCopyOfAHibernatedTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"f", "c"} {
-		_, err := s.agent.Run(ctx, flow.Session(id))
+		_, err := resume(ctx, &s.agent, id)
 		var pause *flow.Hibernated
 		if !errors.As(err, &pause) || len(pause.Reviews) != 1 || pause.Reviews[0].InterruptID == first.InterruptID || pause.Reviews[0].EffectID == first.EffectID {
 			t.Fatalf("%s: %v %+v", id, err, pause)
 		}
-		if _, err := flow.Decide(ctx, s.log, id, flow.AnswerTo(first, event.Approved)); !errors.Is(err, flow.ErrNotOpen) {
+		if _, err := flow.Decide(ctx, s.log, id, answerTo(first, event.Approved)); !errors.Is(err, flow.ErrNotOpen) {
 			t.Fatalf("%s: the answer of the original: %v", id, err)
 		}
 	}
@@ -48,12 +48,12 @@ func TestForksOfAHibernationKeepItsMessagesOnce(t *testing.T) {
 		if err := t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("I ask.")}}); err != nil {
 			return err
 		}
-		_, err := flow.Do(ctx, t, flow.Effect{Name: "pay", Review: &flow.Review{Prompt: "Pay?"}}, func(context.Context) (int, error) { return 1, nil })
+		_, err := flow.Do(ctx, t, flow.Effect{Name: "pay", Review: &flow.Question{Prompt: "Pay?"}}, func(context.Context) (int, error) { return 1, nil })
 		return err
 	}}
 	ctx := t.Context()
 	var pause *flow.Hibernated
-	if _, err := a.Run(ctx, flow.Session("s"), flow.Text("Pay.")); !errors.As(err, &pause) {
+	if _, err := a.Run(ctx, "s", flow.Text("Pay.")); !errors.As(err, &pause) {
 		t.Fatal(err)
 	}
 	if _, err := fork.At(ctx, log, "s", fork.Head(), fork.Options{ID: "f", Force: true}); err != nil {
@@ -63,7 +63,7 @@ func TestForksOfAHibernationKeepItsMessagesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"f", "c"} {
-		out, err := a.Run(ctx, flow.Session(id))
+		out, err := resume(ctx, a, id)
 		if !errors.As(err, &pause) || len(out.Messages) != 2 {
 			t.Errorf("%s: %v, %d messages", id, err, len(out.Messages))
 		}

@@ -19,99 +19,78 @@ import (
 
 // All methods of a connection at once, until it is closed. An input that Send accepted is
 // in the session once.
-func TestAConnectionIsUsedByManyGoroutines(t *testing.T) {
+func TestAHandleIsUsedByManyGoroutines(t *testing.T) {
 	for _, detach := range []bool{false, true} {
-		s := newShop(t, flow.Ask("Pay?"))
-		c := start(t, &s.agent)
-		var group sync.WaitGroup
-		var mu sync.Mutex
-		var sent []string
+		s := newShop(t, ask("Pay?"))
+		var group, answerers sync.WaitGroup
+		var over atomic.Bool
+		answerers.Go(func() {
+			for !over.Load() {
+				answerAll(t, s.log)
+			}
+		})
 		const inputs = 12
 		for i := range inputs {
 			group.Go(func() {
-				in := flow.Text(fmt.Sprint("A", i))
-				in.ID, in.Steer = fmt.Sprint("in-", i/2), i%3 == 0 // each id twice
-				if err := c.Send(in); err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					sent = append(sent, in.ID)
-				} else if !errors.Is(err, flow.ErrClosed) {
+				in := flow.Text(fmt.Sprint("A", i/2))
+				in.ID, in.Steer = fmt.Sprint("in-", i/2), i%6 == 0 // each id twice
+				h, err := s.agent.Send(t.Context(), "s", in)
+				if err != nil {
 					t.Error(err)
+					return
 				}
-			})
-		}
-		var last atomic.Bool
-		for range 3 {
-			group.Go(func() {
-				for range c.Receive() {
+				if h.Ref().Snapshot == "" {
+					t.Error("the input has no reference")
 				}
-			})
-			group.Go(func() {
-				for !last.Load() {
-					answerAll(t, s.log, c)
+				if detach && i%2 == 0 {
+					h.Detach()
 				}
-			})
-		}
-		for i := range 4 {
-			group.Go(func() {
-				if i == 0 {
-					for mu.Lock(); len(sent) < inputs; mu.Lock() {
-						mu.Unlock()
-						runtime.Gosched()
-					}
-					mu.Unlock()
+				for range 3 {
+					group.Go(func() {
+						for range h.Receive() {
+						}
+					})
+					group.Go(func() { waitEnd(t, h) })
 				}
-				if i > 0 {
-					<-c.Done()
-				} else if detach {
-					if _, err := c.Detach(); err != nil {
-						t.Error(err)
-					}
-				}
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			group.Go(func() {
-				if out, err := c.Output(t.Context()); err != nil && !errors.As(err, new(*flow.Hibernated)) || out.Session != "s" {
-					t.Error(err)
-				}
-				last.Store(true)
+				waitEnd(t, h)
 			})
 		}
 		group.Wait()
-		for err := error(nil); ; { // a detached runner ends when a turn hibernates
-			if _, err = s.agent.Run(t.Context(), flow.Session("s")); err == nil {
-				break
-			}
-			paused(t, err)
-			answerAll(t, s.log, nil)
-		}
+		over.Store(true)
+		answerers.Wait()
 		checkInputs(t, s.log, inputs/2)
-		if _, err := c.Detach(); !errors.Is(err, flow.ErrClosed) {
-			t.Fatal(err)
+	}
+}
+
+// waitEnd waits for the end of the turn of an input. Somebody answers its reviews.
+func waitEnd(t *testing.T, h *flow.Handle[notes]) {
+	for {
+		out, err := h.Wait(t.Context())
+		if out.Session != "s" {
+			t.Errorf("%v %+v", err, out)
+		}
+		if !errors.As(err, new(*flow.Hibernated)) {
+			if err != nil {
+				t.Error(err)
+			}
+			return
 		}
 	}
 }
 
-// answerAll answers the open reviews of a session, with a connection or without one.
-// Other goroutines do the same.
-func answerAll(t *testing.T, log *eventlog.Log, c *flow.Conn[notes]) {
+// answerAll answers the open reviews of a session. Other goroutines do the same.
+func answerAll(t *testing.T, log *eventlog.Log) {
 	p, err := projection.LoadPending(t.Context(), log, "s")
-	if err != nil {
+	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		t.Error(err)
 	}
 	for _, r := range p.Approvals {
-		yes := flow.AnswerTo(r, event.Approved)
-		if c != nil {
-			err = c.Answer(t.Context(), yes)
-		} else {
-			_, err = flow.Decide(t.Context(), log, "s", yes)
-		}
+		_, err = flow.Decide(t.Context(), log, "s", answerTo(r, event.Approved))
 		if err != nil && !errors.Is(err, flow.ErrAnswered) {
 			t.Error(err)
 		}
 	}
+	runtime.Gosched()
 }
 
 // checkInputs checks that a session has n inputs, each of them once.
@@ -146,34 +125,31 @@ func TestNoGoroutineStays(t *testing.T) {
 	for name, use := range map[string]func(t *testing.T, a *flow.Agent[notes], gate chan struct{}){
 		"output": func(t *testing.T, a *flow.Agent[notes], gate chan struct{}) {
 			close(gate)
-			if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil {
+			if _, err := a.Run(t.Context(), "s", flow.Text("go")); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"close": func(t *testing.T, a *flow.Agent[notes], gate chan struct{}) {
 			c := start(t, a)
-			c.Close()
 			<-c.Done()
 		},
 		"detach": func(t *testing.T, a *flow.Agent[notes], gate chan struct{}) {
 			ctx, stop := context.WithCancel(t.Context())
-			c, err := a.Start(ctx, flow.Session("s"))
+			c, err := connect(ctx, a, "s")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := c.SendText("go"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Detach(); err != nil {
-				t.Fatal(err)
-			}
+			c.last().Detach()
 			stop()
 			close(gate)
 			<-c.Done()
 		},
 		"ended context": func(t *testing.T, a *flow.Agent[notes], gate chan struct{}) {
 			ctx, stop := context.WithCancel(t.Context())
-			c, err := a.Start(ctx, flow.Session("s"))
+			c, err := connect(ctx, a, "s")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,24 +162,23 @@ func TestNoGoroutineStays(t *testing.T) {
 		"refused starts": func(t *testing.T, a *flow.Agent[notes], gate chan struct{}) {
 			close(gate)
 			c := start(t, a)
-			for _, from := range []flow.Start{flow.Session("s"), flow.FromSnapshot("s", "x"), flow.FromToken("x"), flow.Session("")} {
-				if _, err := a.Start(t.Context(), from); err == nil {
+			if err := c.SendText("go"); err != nil {
+				t.Fatal(err)
+			}
+			finish(t, c)
+			for _, at := range []flow.Ref{{Session: "s", Snapshot: "x"}, {Session: "x"}, {}} {
+				if _, err := a.Resume(t.Context(), at); err == nil {
 					t.Fatal("started")
 				}
 			}
-			finish(t, c)
-			if _, err := a.Start(t.Context(), flow.Session("s"), flow.StartOptions{Retry: true}); !errors.Is(err, flow.ErrStart) {
-				t.Fatal(err)
-			}
 		},
 		"serve": func(t *testing.T, a *flow.Agent[notes], gate chan struct{}) {
-			finish(t, start(t, a))
-			if _, err := flow.Post(t.Context(), a.Log, "s", flow.Text("go")); err != nil {
+			if err := post(t.Context(), a.Log, "s", flow.Text("go")); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			served := make(chan error)
-			go func() { served <- a.Serve(ctx, flow.ServeOptions{Poll: time.Millisecond}) }()
+			go func() { served <- a.Serve(ctx) }()
 			for info, err := flow.Info(t.Context(), a.Log, "s"); info.Status != flow.StatusRunning; info, err = flow.Info(t.Context(), a.Log, "s") {
 				if err != nil {
 					t.Fatal(err)
@@ -260,19 +235,14 @@ func TestTwoServersOfOneStore(t *testing.T) {
 	served := make(chan error)
 	for range 2 {
 		b := agent()
-		go func() { served <- b.Serve(ctx, flow.ServeOptions{Concurrency: 4, Poll: time.Millisecond}) }()
-	}
-	for i := range sessions {
-		if _, err := a.Run(t.Context(), flow.Session(fmt.Sprint(i))); err != nil {
-			t.Fatal(err)
-		}
+		go func() { served <- b.Serve(ctx) }()
 	}
 	for n := range inputs {
 		for i := range sessions {
 			in := flow.Text("go")
 			in.ID = fmt.Sprint(n)
 			for range 2 {
-				if _, err := flow.Post(t.Context(), a.Log, fmt.Sprint(i), in); err != nil {
+				if err := post(t.Context(), a.Log, fmt.Sprint(i), in); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -38,13 +38,13 @@ func TestInputsAreSeenOnce(t *testing.T) {
 			if err := c.Send(in("next", false)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := flow.Post(t.Context(), a.Log, "s", in("posted", false)); err != nil {
+			if err := post(t.Context(), a.Log, "s", in("posted", false)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		close(gate)
 		time.Sleep(time.Second)
-		if _, err := flow.Post(t.Context(), a.Log, "s", in("steer", true)); err != nil {
+		if err := post(t.Context(), a.Log, "s", in("steer", true)); err != nil {
 			t.Fatal(err)
 		}
 		out := finish(t, c)
@@ -64,12 +64,12 @@ func TestAnInputPostedWhileNobodyRuns(t *testing.T) {
 		a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: twice(echo(nil))}
 		defer a.Log.Close()
 		finish(t, start(t, a))
-		if _, err := flow.Post(t.Context(), a.Log, "s", flow.Text("hello")); err != nil {
+		if err := post(t.Context(), a.Log, "s", flow.Text("hello")); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if err := a.Serve(ctx, flow.ServeOptions{}); err != nil {
+		if err := a.Serve(ctx); err != nil {
 			t.Fatal(err)
 		}
 		info, err := flow.Info(t.Context(), a.Log, "s")
@@ -90,14 +90,14 @@ func TestAnInputOfAFailedTurnIsPostedAgain(t *testing.T) {
 	in := flow.Text("go")
 	in.ID = "x"
 	var failed *flow.TurnError
-	if _, err := a.Run(t.Context(), flow.Session("s"), in); !errors.As(err, &failed) {
+	if _, err := a.Run(t.Context(), "s", in); !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := flow.Post(t.Context(), a.Log, "s", in); err != nil {
+		if err := post(t.Context(), a.Log, "s", in); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Run(t.Context(), flow.Session("s")); err != nil || ran != 2 {
+		if _, err := resume(t.Context(), a, "s"); err != nil || ran != 2 {
 			t.Fatal(err, ran)
 		}
 	}

@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
@@ -13,31 +12,28 @@ import (
 type work struct {
 	kind  workKind
 	turn  *projection.PathTurn // to run
-	pause *Hibernated          // to consume before the turn, or to wait for
+	pause *Hibernated          // to consume before the turn
 	input *projection.PostedInput
 }
 
 type workKind int
 
 const (
-	workNone workKind = iota // wait for an input
-	workTurn
+	workTurn workKind = iota
 	workInput
-	workPause // wait for the hibernation to end
+	workPause // the open turn waits
 	workDone
 )
 
-// loop runs turns until there is no more input and the connection is closed. The error is
-// the reason why the runner stops before that.
+// loop runs turns until the session has nothing to do. The error is the reason why the runner
+// stops before that; it is a *Hibernated if the open turn waits.
 func (r *runner) loop(ctx context.Context) error {
 	for {
 		r.mu.Lock()
-		changed := r.changed
 		w, err := r.nextWork(ctx)
-		r.idle = err == nil && w.kind == workNone
 		r.mu.Unlock()
 		if err == nil {
-			err = r.do(ctx, w, changed)
+			err = r.do(ctx, w)
 		}
 		if err != nil || w.kind == workDone {
 			return err
@@ -70,10 +66,7 @@ func (r *runner) nextWork(ctx context.Context) (work, error) {
 	if len(p.Inbox) > 0 {
 		return work{kind: workInput, input: &p.Inbox[0]}, nil
 	}
-	if r.closed {
-		return work{kind: workDone}, nil
-	}
-	return work{}, nil
+	return work{kind: workDone}, nil
 }
 
 // hibernates reports whether the open turn hibernates. A hibernation that a fork or a copy
@@ -91,98 +84,32 @@ func (r *runner) abortOf(t *projection.PathTurn) *event.Abort {
 	return nil
 }
 
-func (r *runner) do(ctx context.Context, w work, changed <-chan struct{}) error {
+func (r *runner) do(ctx context.Context, w work) error {
 	switch w.kind {
 	case workTurn:
 		return r.runTurn(ctx, w)
 	case workInput:
 		return r.takeInput(ctx, w.input)
 	case workPause:
-		return r.waitPause(ctx, w.pause, changed)
-	case workNone:
-		select {
-		case <-changed:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		r.pausedInput = w.turn.InputID
+		return w.pause
 	}
 	return nil
-}
-
-// waitPause waits until the hibernation may have ended. A runner without a client, or
-// whose client has closed the connection, stops.
-func (r *runner) waitPause(ctx context.Context, h *Hibernated, changed <-chan struct{}) error {
-	r.mu.Lock()
-	closed := r.closed
-	r.mu.Unlock()
-	if closed {
-		return h
-	}
-	r.out.pause(h)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	below, err := r.childrenChange(ctx, h)
-	if err != nil {
-		return err
-	}
-	var timer <-chan time.Time
-	if !h.Until.IsZero() {
-		t := time.NewTimer(max(h.Until.Sub(r.now()), 0) + time.Millisecond)
-		defer t.Stop()
-		timer = t.C
-	}
-	select {
-	case <-timer:
-	case <-changed:
-	case <-below:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// childrenChange returns a channel that gets a value when a child of a hibernation changes,
-// or has changed since h.
-func (r *runner) childrenChange(ctx context.Context, h *Hibernated) (<-chan struct{}, error) {
-	if len(h.sessions) == 0 {
-		return nil, nil
-	}
-	changed := make(chan struct{}, len(h.sessions)+1)
-	for _, session := range h.sessions {
-		head, err := r.log.Head(ctx, session)
-		if err != nil {
-			return nil, err
-		}
-		go func() {
-			for range r.log.Watch(ctx, session, head.Seq+1) {
-				changed <- struct{}{}
-				return
-			}
-		}()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now, err := r.hibernation(ctx)
-	if err == nil && now != nil && now.due(r.now()) {
-		changed <- struct{}{}
-	}
-	return changed, err
 }
 
 // takeInput begins a turn with a waiting input.
 func (r *runner) takeInput(ctx context.Context, in *projection.PostedInput) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	x, err := r.posted(ctx, in.Seq)
+	x, id, err := r.posted(ctx, in.Seq)
 	if err != nil {
 		return err
 	}
-	return r.startTurn(ctx, Input{ID: in.InputID, Messages: x.Messages, Steer: in.Steer})
+	return r.startTurn(ctx, Input{ID: in.InputID, Messages: x.Messages, Steer: in.Steer}, snapshotOf(r.session, id))
 }
 
 // startTurn appends an input and the start of its turn. The caller holds r.mu.
-func (r *runner) startTurn(ctx context.Context, in Input) error {
+func (r *runner) startTurn(ctx context.Context, in Input, snapshot string) error {
 	var events []event.Event
 	var start event.TurnStart
 	err := r.append(ctx, func() ([]event.Event, error) {
@@ -200,7 +127,7 @@ func (r *runner) startTurn(ctx context.Context, in Input) error {
 			calls = unanswered(calls, &in.Messages[i])
 		}
 		events = append(append(events, interrupt(calls)...), in.messages()...)
-		start = event.TurnStart{Agent: r.name, Index: p.NextTurn, SnapshotID: r.options.NewID(), InputID: in.ID, Version: r.version}
+		start = event.TurnStart{Agent: r.name, Index: p.NextTurn, SnapshotID: snapshot, InputID: in.ID, Version: r.version}
 		events = append(events, event.New(start))
 		return events, r.playStart(&start, &events[len(events)-1])
 	})
@@ -258,11 +185,11 @@ func (r *runner) runTurn(ctx context.Context, w work) error {
 func (r *runner) prepareTurn(ctx context.Context, w work) (*turn, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.out.proceed()
 	rec, err := r.recordsOf(ctx, w.turn)
 	if err != nil {
 		return nil, err
 	}
+	r.out.listen(r.wanted == "" || r.wanted == rec.input.ID)
 	if !rec.onPath(w.turn) {
 		return nil, r.complete(ctx, rec, nil, event.TurnCompletion{Status: event.TurnStatusInterrupted, StopReason: "interrupted"})
 	}

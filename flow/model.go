@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,7 +14,7 @@ import (
 type Model interface {
 	// Generate asks the model and returns the whole answer. Meanwhile it may give pieces
 	// of the answer to emit, which is never nil and must be called from one goroutine at a
-	// time. An error may have the methods RetryAfter and Permanent of RetryError.
+	// time. An error may have the methods of ModelError: RetryAfter and Permanent.
 	Generate(ctx context.Context, r *Request, emit func(eventlog.Delta)) (Response, error)
 }
 
@@ -28,7 +27,7 @@ type Request struct {
 	// session. A Model must not modify them.
 	Messages []projection.Entry
 	// Tools are the tools that the model may call.
-	Tools []Tool
+	Tools []ToolSpec
 	// Parameters is an object of parameters with the names of the provider, for example
 	// {"temperature":0}, or nil.
 	Parameters jsontext.Value
@@ -46,13 +45,4 @@ type Response struct {
 	Message event.Message
 	// Cost is the price of the call, if the provider told it.
 	Cost event.Cost
-}
-
-// RetryError is an error of an effect that knows when the next attempt makes sense.
-type RetryError interface {
-	error
-	// RetryAfter is the least time until the next attempt; 0 is no advice.
-	RetryAfter() time.Duration
-	// Permanent reports that no further attempt helps.
-	Permanent() bool
 }

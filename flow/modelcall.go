@@ -243,11 +243,11 @@ func (t *turn) steer(ctx context.Context) error {
 		if !in.Steer || t.steered[in.InputID] {
 			continue
 		}
-		x, err := t.r.posted(ctx, in.Seq)
+		x, _, err := t.r.posted(ctx, in.Seq)
 		if err != nil {
 			return t.stopLocked(err)
 		}
-		t.steered[in.InputID] = true
+		t.steered[in.InputID], t.r.steered[in.InputID] = true, true
 		t.pending = append(t.pending, Input{ID: in.InputID, Messages: x.Messages}.messages()...)
 	}
 	return nil

@@ -19,12 +19,9 @@ import (
 // Answer answers a review. It names the review, the effect and the arguments that the
 // person saw.
 type Answer struct {
-	// Interrupt is the id of the review.
-	Interrupt string
-	// Effect is the key of the effect, and Digest the digest of its arguments, as the
-	// review has them. Decide compares them.
-	Effect   string
-	Digest   event.Digest
+	// Review is the open review, as Hibernated and RunInfo have it. Its InterruptID, EffectID
+	// and ArgumentsDigest count: Decide compares them.
+	Review   projection.OpenApproval
 	Decision event.Decision
 	// Arguments replace the arguments of the effect, if the decision is event.Approved; nil
 	// keeps them.
@@ -34,11 +31,6 @@ type Answer struct {
 	// By is the person who decided, and Reason why. The model gets the reason of a denied
 	// tool call.
 	By, Reason string
-}
-
-// AnswerTo is an answer to an open review, with its effect and arguments.
-func AnswerTo(r projection.OpenApproval, d event.Decision) Answer {
-	return Answer{Interrupt: r.InterruptID, Effect: r.EffectID, Digest: r.ArgumentsDigest, Decision: d}
 }
 
 // Decide records answers to reviews of a session, all or none. It may be called by any
@@ -59,7 +51,7 @@ func Decide(ctx context.Context, log *eventlog.Log, session string, answers ...A
 			case errors.As(err, &child):
 				below[child.session] = append(below[child.session], a)
 			case err != nil:
-				return nil, fmt.Errorf("review %q of session %q: %w", a.Interrupt, session, err)
+				return nil, fmt.Errorf("review %q of session %q: %w", a.Review.InterruptID, session, err)
 			default:
 				events = append(events, e)
 			}
@@ -198,24 +190,6 @@ func Abort(ctx context.Context, log *eventlog.Log, session string, a event.Abort
 	return before, err
 }
 
-// Post gives a session an input, from any process. It waits in the log for a runner; see
-// Agent.Serve. An input whose id the session knows is not stored again.
-func Post(ctx context.Context, log *eventlog.Log, session string, in Input) (event.Head, error) {
-	if err := in.check(); err != nil {
-		return event.Head{}, err
-	}
-	if in.ID == "" {
-		in.ID = event.NewID().String()
-	}
-	e := in.external()
-	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
-		if knows(s.loaded, in.ID) {
-			return nil, nil
-		}
-		return []event.Event{e}, nil
-	})
-}
-
 // outside is the state of a session for a decision that is not the runner's.
 type outside struct {
 	log     *eventlog.Log
@@ -225,7 +199,7 @@ type outside struct {
 	now     time.Time
 }
 
-var outsideSet = projection.Of("flow:outside", projection.Calls(), projection.Control(), projection.Info(), projection.Children(), inputs())
+var outsideSet = projection.Of("flow:outside", projection.Calls(), projection.Control(), projection.Info(), projection.Children())
 
 // change appends the events that decide makes of the newest state, durably. If another
 // writer appends meanwhile, it decides again. No events change nothing.
@@ -258,7 +232,7 @@ func change(ctx context.Context, log *eventlog.Log, session string, decide func(
 // decide checks an answer and makes its event.
 func (s *outside) decide(ctx context.Context, a Answer) (event.Event, error) {
 	for _, r := range s.pending.Approvals {
-		if r.InterruptID != a.Interrupt {
+		if r.InterruptID != a.Review.InterruptID {
 			continue
 		}
 		if err := s.checkAnswer(&r, &a); err != nil {
@@ -271,20 +245,20 @@ func (s *outside) decide(ctx context.Context, a Answer) (event.Event, error) {
 		if a.Value == nil {
 			value = nil
 		}
-		return event.New(event.ApprovalResolution{InterruptID: a.Interrupt, EffectID: r.EffectID, ArgumentsDigest: r.ArgumentsDigest,
+		return event.New(event.ApprovalResolution{InterruptID: a.Review.InterruptID, EffectID: r.EffectID, ArgumentsDigest: r.ArgumentsDigest,
 			Decision: a.Decision, By: a.By, Reason: a.Reason, Arguments: a.Arguments, Answer: value}), nil
 	}
-	answers := func(p *event.ApprovalResolution) bool { return p.InterruptID == a.Interrupt }
+	answers := func(p *event.ApprovalResolution) bool { return p.InterruptID == a.Review.InterruptID }
 	err := whyNotOpen(ctx, s, answers, event.ApprovalResolved, event.ApprovalCanceled)
 	if err == ErrNotOpen {
-		err = s.reviewOfChild(ctx, a.Interrupt)
+		err = s.reviewOfChild(ctx, a.Review.InterruptID)
 	}
 	return event.Event{}, err
 }
 
 func (s *outside) checkAnswer(r *projection.OpenApproval, a *Answer) error {
 	switch {
-	case a.Effect != r.EffectID || a.Digest != r.ArgumentsDigest:
+	case a.Review.EffectID != r.EffectID || a.Review.ArgumentsDigest != r.ArgumentsDigest:
 		return ErrMismatch
 	case !r.ExpiresAt.IsZero() && s.now.After(r.ExpiresAt):
 		return fmt.Errorf("%w at %s", ErrExpired, r.ExpiresAt.Format(time.RFC3339))

@@ -27,8 +27,8 @@ func TestReconcileAToolCall(t *testing.T) {
 		"did not run": {flow.Outcome{DidNotRun: true}, `done: paid {"order":"A1"}`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, flow.Ask("Pay?"))
-			pay, begun, ctx := s.tool(flow.Ask("Pay?")), make(chan struct{}), t.Context()
+			s := newShop(t, ask("Pay?"))
+			pay, begun, ctx := s.tool(ask("Pay?")), make(chan struct{}), t.Context()
 			run, first := pay.Run, true
 			pay.Run = func(ctx context.Context, call event.Part) ([]event.Part, error) {
 				parts, err := run(ctx, call)
@@ -41,9 +41,9 @@ func TestReconcileAToolCall(t *testing.T) {
 				return parts, err
 			}
 			s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, pay)
-			_, _ = s.agent.Run(ctx, flow.Session("s"), flow.Text("A1")) // hibernates
+			_, _ = s.agent.Run(ctx, "s", flow.Text("A1")) // hibernates
 			running, stop := context.WithCancel(ctx)
-			c, err := s.agent.Start(running, flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+			c, err := connectWith(running, &s.agent, "s", answerTo(open(t, s, "s")[0], event.Approved))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,13 +54,13 @@ func TestReconcileAToolCall(t *testing.T) {
 			if err != nil || len(info.Effects) != 1 {
 				t.Fatalf("%+v %v", info, err)
 			}
-			if _, err := s.agent.Run(ctx, flow.Session("s")); !errors.Is(err, flow.ErrIncompleteEffect) {
+			if _, err := resume(ctx, &s.agent, "s"); !errors.Is(err, flow.ErrNeedsReconcile) {
 				t.Fatal(err)
 			}
 			if _, err := flow.Reconcile(ctx, s.log, "s", info.Effects[0].Key, test.outcome); err != nil {
 				t.Fatal(err)
 			}
-			out, err := s.agent.Run(ctx, flow.Session("s"))
+			out, err := resume(ctx, &s.agent, "s")
 			if err != nil || out.Message.Text() != test.want || s.runs() != test.runs {
 				t.Fatalf("%v %+v, ran %d", err, out.Message, s.runs())
 			}
@@ -72,7 +72,7 @@ func TestReconcileAToolCall(t *testing.T) {
 // nothing runs until a person records it.
 func TestReconcileInAFork(t *testing.T) {
 	for _, didNotRun := range []bool{false, true} {
-		s := newShop(t, flow.Ask("Pay?"))
+		s := newShop(t, ask("Pay?"))
 		pay, begun, ctx := s.tool(nil), make(chan struct{}), t.Context()
 		pay.Class, pay.Review = event.EffectReconcile, nil
 		run, first := pay.Run, true
@@ -88,7 +88,7 @@ func TestReconcileInAFork(t *testing.T) {
 		}
 		s.agent.Turn = flow.Chat[notes](answerWith(&s.calls), flow.Request{}, pay)
 		running, stop := context.WithCancel(ctx)
-		c, err := s.agent.Start(running, flow.Session("s"))
+		c, err := connect(running, &s.agent, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestReconcileInAFork(t *testing.T) {
 		if _, err := fork.At(ctx, s.log, "s", fork.Head(), fork.Options{ID: "f", Force: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.agent.Run(ctx, flow.Session("f")); !errors.Is(err, flow.ErrNeedsReconcile) || s.runs() != 1 {
+		if _, err := resume(ctx, &s.agent, "f"); !errors.Is(err, flow.ErrNeedsReconcile) || s.runs() != 1 {
 			t.Fatal(err, s.runs())
 		}
 		info, err := flow.Info(ctx, s.log, "f")
@@ -109,7 +109,7 @@ func TestReconcileInAFork(t *testing.T) {
 		if _, err := flow.Reconcile(ctx, s.log, "f", info.Effects[0].Key, flow.Outcome{Result: "paid", DidNotRun: didNotRun}); err != nil {
 			t.Fatal(err)
 		}
-		out, err := s.agent.Run(ctx, flow.Session("f"))
+		out, err := resume(ctx, &s.agent, "f")
 		want, runs := "done: paid", 1
 		if didNotRun {
 			want, runs = `done: paid {"order":"A1"}`, 2
@@ -125,19 +125,19 @@ func TestReconcileInAFork(t *testing.T) {
 func TestAnUnknownOutcomeOutside(t *testing.T) {
 	for name, how := range map[string]crash{"before": unknownBefore, "after": unknownAfter} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, flow.Ask("Pay?"))
+			s := newShop(t, ask("Pay?"))
 			data := memory.New()
 			s.log = eventlog.Open(data)
 			s.agent.Log = s.log
-			_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+			_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 			h := paused(t, err)
 			for _, change := range []func(log *eventlog.Log) error{
 				func(log *eventlog.Log) error {
-					_, err := flow.Post(t.Context(), log, "s", flow.Text("B2"))
+					err := post(t.Context(), log, "s", flow.Text("B2"))
 					return err
 				},
 				func(log *eventlog.Log) error {
-					_, err := flow.Decide(t.Context(), log, "s", flow.AnswerTo(h.Reviews[0], event.Denied))
+					_, err := flow.Decide(t.Context(), log, "s", answerTo(h.Reviews[0], event.Denied))
 					return err
 				},
 				func(log *eventlog.Log) error {

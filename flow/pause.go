@@ -15,16 +15,14 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Checkpoint says where a turn hibernates by itself, without a review or a wait. The
-// next Start continues it.
+// Checkpoint says where a turn hibernates by itself, without a review or a wait. The next
+// Resume continues it. The zero Checkpoint never hibernates.
 type Checkpoint int
 
 // The checkpoints.
 const (
-	// NoCheckpoint never hibernates.
-	NoCheckpoint Checkpoint = iota
 	// AfterPrompt hibernates before the first call of a model.
-	AfterPrompt
+	AfterPrompt Checkpoint = iota + 1
 	// AfterEachPhase hibernates there and before each batch of effects.
 	AfterEachPhase
 	// BeforeEachEffect hibernates before each effect.
@@ -204,6 +202,11 @@ func lapsesAt(a *projection.OpenApproval) time.Time {
 	return a.ExpiresAt.Add(time.Nanosecond)
 }
 
+// checkpoint reports whether the turn waits for the next Resume only.
+func (h *Hibernated) checkpoint() bool {
+	return h.Cursor.Kind == pauseAfterPrompt || h.Cursor.Kind == pauseEffect && h.Until.IsZero()
+}
+
 // due reports whether the turn can continue at a time: nothing is open, or it is due.
 func (h *Hibernated) due(now time.Time) bool {
 	if !h.Until.IsZero() && !now.Before(h.Until) {
@@ -246,7 +249,7 @@ func (t *turn) atCheckpoint(ctx context.Context, many bool, effects []*effect) e
 // stop there.
 func (t *turn) checkpointKind(many bool, first *effect) string {
 	prompt := first.kind == kindModel && t.rec.spent.calls == 0
-	c := t.r.checkpoint
+	c := t.r.options.Checkpoint
 	switch {
 	case prompt && c >= AfterPrompt:
 		return pauseAfterPrompt

@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/capture"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -22,8 +23,8 @@ import (
 
 const rawKey = "sk-very-secret"
 
-// post sends a body to a server through a transport, and returns the answer.
-func post(ctx context.Context, tr *flow.RawTransport, url, body string) (string, error) {
+// sendBody sends a body to a server through a transport, and returns the answer.
+func sendBody(ctx context.Context, tr *capture.Transport, url, body string) (string, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -39,9 +40,9 @@ func post(ctx context.Context, tr *flow.RawTransport, url, body string) (string,
 }
 
 // captured is a transport that remembers its calls.
-func captured(max int) (*flow.RawTransport, *[]flow.RawCall) {
-	calls := new([]flow.RawCall)
-	return &flow.RawTransport{Max: max, Capture: func(_ context.Context, c flow.RawCall) { *calls = append(*calls, c) }}, calls
+func captured(max int) (*capture.Transport, *[]capture.Call) {
+	calls := new([]capture.Call)
+	return &capture.Transport{Max: max, Capture: func(_ context.Context, c capture.Call) { *calls = append(*calls, c) }}, calls
 }
 
 func TestRawTransportBounds(t *testing.T) {
@@ -58,13 +59,13 @@ func TestRawTransportBounds(t *testing.T) {
 		truncated bool
 	}{{0, "hello", 5, false}, {5, "hello", 5, false}, {4, "hello", 4, true}, {1000, strings.Repeat("x", 100_000), 1000, true}} {
 		tr, calls := captured(c.max)
-		answer, err := post(t.Context(), tr, server.URL, c.request)
+		answer, err := sendBody(t.Context(), tr, server.URL, c.request)
 		if err != nil || answer != strings.ToUpper(c.request) || len(*calls) != 1 {
 			t.Fatalf("answer of %d bytes, %v, %d calls", len(answer), err, len(*calls))
 		}
-		want := flow.RawCall{Status: http.StatusTeapot,
-			Request:  flow.RawBody{Kept: []byte(c.request[:c.kept]), Bytes: int64(len(c.request)), Truncated: c.truncated},
-			Response: flow.RawBody{Kept: []byte(answer[:c.kept]), Bytes: int64(len(answer)), Truncated: c.truncated}}
+		want := capture.Call{Status: http.StatusTeapot,
+			Request:  capture.Body{Kept: []byte(c.request[:c.kept]), Bytes: int64(len(c.request)), Truncated: c.truncated},
+			Response: capture.Body{Kept: []byte(answer[:c.kept]), Bytes: int64(len(answer)), Truncated: c.truncated}}
 		if got := (*calls)[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got  %.80v\nwant %.80v", got, want)
 		}
@@ -112,7 +113,7 @@ func TestRawTransportHidesKeys(t *testing.T) {
 	}))
 	defer server.Close()
 	tr, calls := captured(0)
-	if _, err := post(t.Context(), tr, server.URL+"/?key="+rawKey, "hello"); err != nil {
+	if _, err := sendBody(t.Context(), tr, server.URL+"/?key="+rawKey, "hello"); err != nil {
 		t.Fatal(err)
 	}
 	if got := string((*calls)[0].Response.Kept); got != "the key [key] is wrong\n" {
@@ -139,7 +140,7 @@ func TestRawTransportOfFailedRequests(t *testing.T) {
 		_, err = io.CopyN(io.Discard, body, 4)
 		return nil, errors.Join(err, refused)
 	})
-	if _, err := post(t.Context(), tr, "http://localhost", "hello"); !errors.Is(err, refused) {
+	if _, err := sendBody(t.Context(), tr, "http://localhost", "hello"); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
 	if len(*calls) != 1 || string((*calls)[0].Request.Kept) != "hell" || (*calls)[0].Status != 0 {
@@ -160,7 +161,7 @@ func TestRawBodiesOfAModel(t *testing.T) {
 	}))
 	defer server.Close()
 	model := modelFunc(func(ctx context.Context, _ *flow.Request, _ func(eventlog.Delta)) (flow.Response, error) {
-		text, err := post(ctx, &flow.RawTransport{}, server.URL, "raw request")
+		text, err := sendBody(ctx, &capture.Transport{}, server.URL, "raw request")
 		if err == nil && text != "raw answer" {
 			err = errors.New(text)
 		}
@@ -172,11 +173,11 @@ func TestRawBodiesOfAModel(t *testing.T) {
 		if _, err := turn.Model(ctx, model, flow.Request{Model: "m"}); err != nil {
 			return err
 		}
-		_, err := flow.Do(ctx, turn, flow.Effect{Name: "pay", Review: &flow.Review{Prompt: "Pay?"}}, func(context.Context) (int, error) { return 1, nil })
+		_, err := flow.Do(ctx, turn, flow.Effect{Name: "pay", Review: &flow.Question{Prompt: "Pay?"}}, func(context.Context) (int, error) { return 1, nil })
 		return err
 	}, Options: flow.Options{Retry: flow.Retry{Attempts: 2, First: time.Millisecond}}}
 	var asleep *flow.Hibernated
-	if _, err := agent.Run(t.Context(), flow.Session("s"), flow.Text("hello")); !errors.As(err, &asleep) {
+	if _, err := agent.Run(t.Context(), "s", flow.Text("hello")); !errors.As(err, &asleep) {
 		t.Fatal(err)
 	}
 	want := []string{"raw_request 11 raw request", "raw_response 5 busy\n", "raw_request 11 raw request", "raw_response 10 raw answer"}
@@ -190,14 +191,13 @@ func TestRawBodiesOfAModel(t *testing.T) {
 	if got := bodies(t, log); len(got) > 0 {
 		t.Errorf("bodies %q", got)
 	}
-	if _, err := flow.Decide(t.Context(), log, "s", flow.AnswerTo(asleep.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), log, "s", answerTo(asleep.Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := agent.Start(t.Context(), flow.Session("s"))
+	conn, err := connect(t.Context(), agent, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.Close()
 	if out, err := conn.Output(t.Context()); err != nil || out.Status != flow.StatusFinished || attempts != 2 {
 		t.Errorf("%+v, %v, %d attempts", out, err, attempts)
 	}
@@ -213,15 +213,15 @@ func TestARawBodyThatIsRefused(t *testing.T) {
 		return nil, errors.New("no bodies")
 	}})
 	defer log.Close()
-	call := flow.RawCall{Request: flow.RawBody{Kept: []byte("hello"), Bytes: 5}}
-	if flow.KeepRaw(t.Context(), call) {
+	call := capture.Call{Request: capture.Body{Kept: []byte("hello"), Bytes: 5}}
+	if capture.Keep(t.Context(), call) {
 		t.Error("a body outside an effect")
 	}
 	agent := &flow.Agent[notes]{Name: "a", Log: log, Turn: func(ctx context.Context, turn *flow.Turn[notes]) error {
-		_, err := flow.Do(ctx, turn, flow.Effect{Name: "ask"}, func(ctx context.Context) (bool, error) { return flow.KeepRaw(ctx, call), nil })
+		_, err := flow.Do(ctx, turn, flow.Effect{Name: "ask"}, func(ctx context.Context) (bool, error) { return capture.Keep(ctx, call), nil })
 		return err
 	}}
-	if out, err := agent.Run(t.Context(), flow.Session("s"), flow.Text("hello")); err != nil || out.Status != flow.StatusFinished {
+	if out, err := agent.Run(t.Context(), "s", flow.Text("hello")); err != nil || out.Status != flow.StatusFinished {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	var texts []string

@@ -106,7 +106,12 @@ func (r *records) snapshotID() string {
 	if r.ownStart {
 		return r.start.SnapshotID
 	}
-	return uuid.NewSHA1(uuid.Nil, []byte("snapshot/"+r.session+"/"+r.turn.String())).String()
+	return inheritedSnapshot(r.session, r.turn)
+}
+
+// inheritedSnapshot is the id for the end of a turn that began in another session.
+func inheritedSnapshot(session string, turn ulid.ULID) string {
+	return uuid.NewSHA1(uuid.Nil, []byte("snapshot/"+session+"/"+turn.String())).String()
 }
 
 // difference describes a difference between the turn function and the record at seq.

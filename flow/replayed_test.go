@@ -43,7 +43,7 @@ func TestAnOpenTurnWithANewerState(t *testing.T) {
 			return err
 		})
 	}}
-	_, err := old.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+	_, err := old.Run(t.Context(), "s", flow.Text("go"))
 	h := paused(t, err)
 	var seen []counter
 	newer := &flow.Agent[counter]{Name: "a", Log: log, StateVersion: 2, Turn: func(ctx context.Context, tn *flow.Turn[counter]) error {
@@ -59,7 +59,7 @@ func TestAnOpenTurnWithANewerState(t *testing.T) {
 			return err
 		})
 	}}
-	if _, err := newer.Run(t.Context(), flow.Session("s")); err == nil {
+	if _, err := resume(t.Context(), newer, "s"); err == nil {
 		t.Fatal("no migration")
 	}
 	newer.Migrations = projection.Migrations{
@@ -70,20 +70,20 @@ func TestAnOpenTurnWithANewerState(t *testing.T) {
 			return jsontext.Value(strings.Replace(string(raw), "}", `,"turns":7}`, 1)), nil
 		},
 	}
-	if _, err := newer.Run(t.Context(), flow.Session("s")); paused(t, err).Ref != h.Ref {
+	if _, err := resume(t.Context(), newer, "s"); paused(t, err).Ref != h.Ref {
 		t.Fatal(err)
 	}
-	if _, err := flow.Decide(t.Context(), log, "s", flow.AnswerTo(h.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), log, "s", answerTo(h.Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Run(t.Context(), flow.Session("x"), flow.Text("go")); err == nil {
+	if _, err := old.Run(t.Context(), "x", flow.Text("go")); err == nil {
 		t.Fatal("not paused")
 	}
-	out, err := newer.Run(t.Context(), flow.Session("s"))
+	out, err := resume(t.Context(), newer, "s")
 	if want := []counter{{1, 7}, {2, 7}, {3, 7}}; err != nil || !slices.Equal(seen, want) || out.Custom != want[2] {
 		t.Fatalf("%v %+v, saw %v", err, out.Custom, seen)
 	}
-	if _, err := old.Run(t.Context(), flow.Session("s"), flow.Text("go")); !errors.Is(err, event.ErrVersion) {
+	if _, err := old.Run(t.Context(), "s", flow.Text("go")); !errors.Is(err, event.ErrVersion) {
 		t.Fatal("an older program:", err)
 	}
 }
@@ -98,7 +98,7 @@ func TestAStateThatNobodySets(t *testing.T) {
 		return err
 	})
 	a.StateVersion = 2
-	if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err != nil {
+	if _, err := a.Run(t.Context(), "s", flow.Text("go")); err != nil {
 		t.Fatal(err)
 	}
 	if types := typesAfter(t, a.Log, 0); slices.Contains(types, string(event.CustomPatched)) {
@@ -155,10 +155,10 @@ func TestAReplayWithACompaction(t *testing.T) {
 		})
 		for _, text := range []string{"first", "second", "third"} {
 			clear(seen)
-			_, err := a.Run(t.Context(), flow.Session("s"), flow.Text(text))
+			_, err := a.Run(t.Context(), "s", flow.Text(text))
 			for errors.As(err, new(*flow.Hibernated)) {
 				time.Sleep(3 * time.Hour)
-				_, err = a.Run(t.Context(), flow.Session("s"))
+				_, err = resume(t.Context(), a, "s")
 			}
 			if refused := (*projection.CompactionError)(nil); err != nil && !(errors.As(err, &refused) && refused.Reason == "empty") {
 				t.Fatal(err)
@@ -197,18 +197,18 @@ func TestTheTimeOfATurnAddsUp(t *testing.T) {
 				return nil
 			})
 			a.Options.Limits.Time = time.Hour
-			_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+			_, err := a.Run(t.Context(), "s", flow.Text("go"))
 			paused(t, err)
 			time.Sleep(48 * time.Hour)
 			if kill {
 				ctx, stop := context.WithTimeout(t.Context(), 20*time.Minute)
 				defer stop()
-				if _, err := a.Run(ctx, flow.Session("s")); !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := resume(ctx, a, "s"); !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatal(err)
 				}
 				time.Sleep(24 * time.Hour)
 			}
-			out, err := a.Run(t.Context(), flow.Session("s"))
+			out, err := resume(t.Context(), a, "s")
 			if err != nil || out.StopReason != "limit" || out.Status != flow.StatusFinished || ran != 3 {
 				t.Fatalf("kill %v: %v %q, ran %d", kill, err, out.StopReason, ran)
 			}

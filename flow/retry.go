@@ -17,17 +17,26 @@ type Retry struct {
 	Attempts int
 	// First is the delay after the first attempt, 1 s if 0. It doubles with each attempt,
 	// up to Max, 1 min if 0, and varies by a quarter. A longer delay that the error asks
-	// for (RetryError) counts.
+	// for counts: an error may have the methods of ModelError, RetryAfter and Permanent.
 	First, Max time.Duration
 	// If reports whether an error is worth another attempt; nil is yes, unless the error is
 	// permanent.
 	If func(error) bool
 }
 
+// retryError is an error of an effect that knows when the next attempt makes sense.
+type retryError interface {
+	error
+	// RetryAfter is the least time until the next attempt; 0 is no advice.
+	RetryAfter() time.Duration
+	// Permanent reports that no further attempt helps.
+	Permanent() bool
+}
+
 // retryDelay is the delay before the next attempt; false if there is none.
 func (x *effect) retryDelay(err error) (time.Duration, bool) {
 	r := x.retry
-	var advice RetryError
+	var advice retryError
 	advised := errors.As(err, &advice)
 	switch {
 	case x.class == event.EffectUnsafeOnce: // an approval allows one attempt
@@ -78,7 +87,7 @@ func Permanent(err error) error {
 
 // isTransient reports whether the error of a model is worth another attempt.
 func isTransient(err error) bool {
-	var advice RetryError
+	var advice retryError
 	if errors.As(err, &advice) {
 		return !advice.Permanent()
 	}

@@ -56,12 +56,7 @@ func (f *failing) agent(log *eventlog.Log) *flow.Agent[notes] {
 
 func retry(t *testing.T, a *flow.Agent[notes], session string) (flow.Output[notes], error) {
 	t.Helper()
-	c, err := a.Start(t.Context(), flow.Session(session), flow.StartOptions{Retry: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	return c.Output(t.Context())
+	return again(t.Context(), a, session)
 }
 
 // A retry runs the effects of the last batch that failed again, with the same key, and no
@@ -71,7 +66,7 @@ func TestARetryRunsTheFailedEffectsAgain(t *testing.T) {
 		log := openLog(t)
 		f := &failing{down: true}
 		a := f.agent(log)
-		if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err == nil {
+		if _, err := a.Run(t.Context(), "s", flow.Text("go")); err == nil {
 			t.Fatal("no error")
 		}
 		for range 2 {
@@ -113,7 +108,7 @@ func TestAKillAfterARetry(t *testing.T) {
 			f := &failing{down: true}
 			a := f.agent(eventlog.Open(data.Handle()))
 			defer a.Log.Close()
-			if _, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go")); err == nil {
+			if _, err := a.Run(t.Context(), "s", flow.Text("go")); err == nil {
 				t.Fatal("no error")
 			}
 			f.down = false
@@ -121,10 +116,7 @@ func TestAKillAfterARetry(t *testing.T) {
 			b := *a
 			b.Log = eventlog.Open(store)
 			defer b.Log.Close()
-			if c, err := b.Start(t.Context(), flow.Session("s"), flow.StartOptions{Retry: true}); err == nil {
-				c.Close()
-				c.Output(t.Context())
-			}
+			_, _ = again(t.Context(), &b, "s")
 			time.Sleep(time.Minute)
 			fired = store.fired
 			info, err := flow.Info(t.Context(), a.Log, "s")
@@ -135,7 +127,7 @@ func TestAKillAfterARetry(t *testing.T) {
 			if info.Status == flow.StatusFailed { // killed before the retry
 				out, err = retry(t, a, "s")
 			} else {
-				out, err = a.Run(t.Context(), flow.Session("s"))
+				out, err = resume(t.Context(), a, "s")
 			}
 			if err != nil || out.Status != flow.StatusFinished || out.Custom.Count != 3 || f.runs["two"] != 1 || f.runs["one"] > 3 {
 				t.Fatalf("append %d: %v %+v, ran %v", n, err, out, f.runs)
@@ -158,11 +150,11 @@ func TestWhatARetryDoesNotRun(t *testing.T) {
 		runs int
 	}{
 		"denied": {func(ctx context.Context, tn *flow.Turn[notes]) error {
-			_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Review{Expires: 1, Lapse: event.LapseDeny}}, fails)
+			_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Review: &flow.Question{Expires: 1, Lapse: event.LapseDeny}}, fails)
 			return err
 		}, flow.ErrDenied, 0},
 		"wait": {func(ctx context.Context, tn *flow.Turn[notes]) error {
-			w, err := tn.NewWait(ctx, flow.WaitOptions{Timeout: 1})
+			w, err := tn.NewWait(ctx, "", 1)
 			if err == nil {
 				_, err = flow.Await[int](ctx, tn, w)
 			}
@@ -178,27 +170,24 @@ func TestWhatARetryDoesNotRun(t *testing.T) {
 		"reconcile": {func(ctx context.Context, tn *flow.Turn[notes]) error {
 			_, err := flow.Do(ctx, tn, flow.Effect{Name: "x", Class: event.EffectReconcile}, fails)
 			return err
-		}, flow.ErrStart, 1},
+		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n = 0
 				a := &flow.Agent[notes]{Name: "a", Log: eventlog.Open(memory.New()), Turn: test.turn}
 				defer a.Log.Close()
-				_, err := a.Run(t.Context(), flow.Session("s"), flow.Text("go"))
+				_, err := a.Run(t.Context(), "s", flow.Text("go"))
 				if errors.As(err, new(*flow.Hibernated)) {
 					time.Sleep(time.Second)
-					_, err = a.Run(t.Context(), flow.Session("s"))
+					_, err = resume(t.Context(), a, "s")
 				}
 				if !errors.As(err, new(*flow.TurnError)) {
 					t.Fatal(err)
 				}
-				c, err := a.Start(t.Context(), flow.Session("s"), flow.StartOptions{Retry: true})
-				if err == nil {
-					c.Close()
-					_, err = c.Output(t.Context())
-				}
-				if err == nil || test.want != nil && !errors.Is(err, test.want) || n != test.runs {
+				_, err = again(t.Context(), a, "s")
+				refused := errors.As(err, new(*flow.InputError))
+				if err == nil || test.want != nil && !errors.Is(err, test.want) || n != test.runs || refused != (name == "reconcile") {
 					t.Fatalf("%v, ran %d", err, n)
 				}
 				info, err := flow.Info(t.Context(), a.Log, "s")

@@ -12,28 +12,22 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Review asks a person before an effect runs. The turn hibernates until all reviews of a
-// batch are answered.
-type Review struct {
-	// Prompt is the question to the person.
+// Question is what a person is asked before an effect runs. The turn hibernates until all
+// questions of a batch are answered.
+type Question struct {
 	Prompt string
-	// Detail is shown with the question. It must encode to JSON.
+	// Detail is shown with the prompt. It must encode to JSON.
 	Detail any
 	// Expires is how long an answer is accepted; 0 is for ever.
 	Expires time.Duration
-	// Lapse decides what follows after that; empty is event.LapseWait: the next Start asks
+	// Lapse decides what follows after that; empty is event.LapseWait: the next Resume asks
 	// anew, and Serve a minute after the review expired.
 	Lapse event.Lapse
 }
 
-// Ask returns a review function that asks about each call.
-func Ask(prompt string) func(context.Context, event.Part) (*Review, error) {
-	return func(context.Context, event.Part) (*Review, error) { return &Review{Prompt: prompt}, nil }
-}
-
 // awaitReviews checks that all reviews of the effects are answered. If not, it asks for
 // the missing ones and hibernates. The caller holds r.mu.
-func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Review) error {
+func (t *turn) awaitReviews(ctx context.Context, open []*effect, asked []*Question) error {
 	var missing []int
 	waiting := 0
 	for i, x := range open {
@@ -143,7 +137,7 @@ func (t *turn) checkLapsed(open []*effect) error {
 }
 
 // request makes the request of a review.
-func (t *turn) request(x *effect, r *Review) (func(cursor string) []event.Event, error) {
+func (t *turn) request(x *effect, r *Question) (func(cursor string) []event.Event, error) {
 	detail := jsontext.Value(nil)
 	if r.Detail != nil {
 		var err error

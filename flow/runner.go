@@ -33,21 +33,23 @@ type runner struct {
 	mu   sync.Mutex // guards what follows
 	live *projection.Live
 	turn *turn // the running turn, nil if none runs
-	// closed reports that no more inputs come.
-	closed bool
 	// resume is the hibernation that the caller asked to resume, whatever its reason.
-	resume string
-	// idle reports that the loop waits for an input, and no turn is open.
-	idle      bool
+	resume    string
 	snapshots []string
 	rendering projection.Rendering
 	fresh     *records // of the turn that this runner began last
 	last      lastTurn
+	ends      map[string]lastTurn // by input
+	steered   map[string]bool     // the inputs that went into the running turn
+	stored    *event.Event        // the input that the claim stored, nil if it stored none
+	// wanted is the input whose chunks the client wants; empty is all. pausedInput is the
+	// input of the turn that hibernates.
+	wanted, pausedInput string
 
 	changed chan struct{} // closed when the session changes next
 }
 
-// lastTurn is how the newest turn of this invocation ended.
+// lastTurn is how a turn of this runner ended.
 type lastTurn struct {
 	end TurnEnd
 	err error
@@ -59,8 +61,6 @@ type settings struct {
 	stateVersion  int
 	log           *eventlog.Log
 	options       Options
-	checkpoint    Checkpoint
-	takeOver      bool   // children are taken over too
 	depth         int    // the number of sessions above
 	root          string // the session at the root of the tree; empty for the root itself
 	set           projection.Set
@@ -156,8 +156,6 @@ func (r *runner) mayFollow(e *event.Event) error {
 	switch name := e.Type.Name(); {
 	case ofOthers(name), name == event.WaitResolved, name == event.ProjectionSnapshotted:
 		return nil
-	case name == event.HeadMoved:
-		return fmt.Errorf("session %q: event %d: %w", r.session, e.Seq, ErrRewound)
 	default:
 		return fmt.Errorf("session %q: event %d is %s: %w", r.session, e.Seq, name, ErrOvertaken)
 	}
@@ -198,6 +196,36 @@ func (r *runner) watch(ctx context.Context, stop context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+// serve runs the loop of a claimed session, and releases the claim.
+func (r *runner) serve(ctx context.Context, stop context.CancelCauseFunc) error {
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watch(ctx, stop)
+	}()
+	go func() {
+		select {
+		case <-r.lease.Lost():
+			stop(fmt.Errorf("session %q: the lease was lost: %w", r.session, ErrOvertaken))
+		case <-ctx.Done():
+		}
+	}()
+	var err, released error
+	for more := true; more; {
+		if err = r.loop(ctx); err != nil {
+			break
+		}
+		more, released = r.release(context.WithoutCancel(ctx), nil)
+	}
+	stop(context.Canceled)
+	<-watched
+	r.finishSinks(ctx)
+	if err != nil {
+		_, released = r.release(context.WithoutCancel(ctx), err)
+	}
+	return errors.Join(err, released)
 }
 
 // now is the agent's clock.

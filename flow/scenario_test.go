@@ -61,7 +61,7 @@ type shop struct {
 	agent flow.Agent[notes]
 }
 
-func newShop(t *testing.T, review func(context.Context, event.Part) (*flow.Review, error)) *shop {
+func newShop(t *testing.T, review func(context.Context, event.Part) (*flow.Question, error)) *shop {
 	t.Helper()
 	s := &shop{log: eventlog.Open(memory.New()), ran: map[string]int{}}
 	t.Cleanup(func() { s.log.Close() })
@@ -69,8 +69,8 @@ func newShop(t *testing.T, review func(context.Context, event.Part) (*flow.Revie
 	return s
 }
 
-func (s *shop) tool(review func(context.Context, event.Part) (*flow.Review, error)) flow.Tool {
-	return flow.Tool{Name: "pay", Review: review, Class: event.EffectUnsafeOnce, Run: func(ctx context.Context, c event.Part) ([]event.Part, error) {
+func (s *shop) tool(review func(context.Context, event.Part) (*flow.Question, error)) flow.ToolSpec {
+	return flow.ToolSpec{Name: "pay", Review: review, Class: event.EffectUnsafeOnce, Run: func(ctx context.Context, c event.Part) ([]event.Part, error) {
 		run, ok := flow.FromContext(ctx)
 		if !ok {
 			return nil, errors.New("no effect")
@@ -101,42 +101,41 @@ func open(t *testing.T, s *shop, session string) []projection.OpenApproval {
 }
 
 func TestReviewsOfABatch(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
+	s := newShop(t, ask("Pay?"))
 	ctx := t.Context()
-	_, err := s.agent.Run(ctx, flow.Session("s"), flow.Text("A1 B2"))
+	_, err := s.agent.Run(ctx, "s", flow.Text("A1 B2"))
 	var pause *flow.Hibernated
 	if !errors.As(err, &pause) || len(pause.Reviews) != 2 || s.runs() != 0 {
 		t.Fatalf("%v, ran %d", err, s.runs())
 	}
 	head, _ := s.log.Head(ctx, "s")
-	_, err = s.agent.Start(ctx, flow.Session("s"))
+	_, err = connect(ctx, &s.agent, "s")
 	var again *flow.Hibernated
 	if after, _ := s.log.Head(ctx, "s"); !errors.As(err, &again) || again.Ref != pause.Ref || after != head {
 		t.Fatalf("a start without answers: %v, %v", err, again)
 	}
 	reviews := open(t, s, "s")
-	one := flow.AnswerTo(reviews[0], event.Approved)
+	one := answerTo(reviews[0], event.Approved)
 	one.Arguments = jsontext.Value(`{"order":"A9"}`)
 	wrong := one
-	wrong.Digest = reviews[1].ArgumentsDigest
+	wrong.Review.ArgumentsDigest = reviews[1].ArgumentsDigest
 	for _, c := range []struct {
 		a    flow.Answer
 		want error
-	}{{wrong, flow.ErrMismatch}, {flow.Answer{Interrupt: "x", Decision: event.Approved}, flow.ErrNotOpen}, {one, nil}, {one, flow.ErrAnswered}} {
+	}{{wrong, flow.ErrMismatch}, {answerTo(projection.OpenApproval{InterruptID: "x"}, event.Approved), flow.ErrNotOpen}, {one, nil}, {one, flow.ErrAnswered}} {
 		if _, err := flow.Decide(ctx, s.log, "s", c.a); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Fatalf("%+v: %v, want %v", c.a, err, c.want)
 		}
 	}
-	if _, err := s.agent.Start(ctx, flow.Session("s")); !errors.As(err, &again) || len(again.Reviews) != 1 {
+	if _, err := connect(ctx, &s.agent, "s"); !errors.As(err, &again) || len(again.Reviews) != 1 {
 		t.Fatalf("one of two answered: %v", err)
 	}
-	no := flow.AnswerTo(reviews[1], event.Denied)
+	no := answerTo(reviews[1], event.Denied)
 	no.Reason = "too dear"
-	c, err := s.agent.Start(ctx, flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{no}})
+	c, err := connectWith(ctx, &s.agent, "s", no)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	out, err := c.Output(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -144,22 +143,21 @@ func TestReviewsOfABatch(t *testing.T) {
 	if want := `done: paid {"order":"A9"}, a person denied it: too dear`; out.Message.Text() != want || s.runs() != 1 || s.calls.Load() != 2 {
 		t.Fatalf("%q, ran %d, asked %d", out.Message.Text(), s.runs(), s.calls.Load())
 	}
-	if _, err := s.agent.Start(ctx, flow.FromSnapshot("s", pause.Ref.Snapshot)); !errors.Is(err, flow.ErrConsumed) {
+	if _, err := resumeAt(ctx, &s.agent, flow.Ref{Session: "s", Snapshot: pause.Ref.Snapshot}); !errors.Is(err, flow.ErrConsumed) {
 		t.Fatalf("a consumed hibernation: %v", err)
 	}
 }
 
 func TestAnAnswerInPlaceOfAnEffect(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
+	s := newShop(t, ask("Pay?"))
 	ctx := t.Context()
-	s.agent.Run(ctx, flow.Session("s"), flow.Text("A1"))
-	a := flow.AnswerTo(open(t, s, "s")[0], event.Answered)
+	s.agent.Run(ctx, "s", flow.Text("A1"))
+	a := answerTo(open(t, s, "s")[0], event.Answered)
 	a.Value = "paid by hand"
-	c, err := s.agent.Start(ctx, flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{a}})
+	c, err := connectWith(ctx, &s.agent, "s", a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	out, err := c.Output(ctx)
 	if err != nil || out.Message.Text() != "done: paid by hand" || s.runs() != 0 {
 		t.Fatalf("%v %+v", err, out.Message)
@@ -168,7 +166,7 @@ func TestAnAnswerInPlaceOfAnEffect(t *testing.T) {
 
 func TestUnsafeOnceNeedsAReview(t *testing.T) {
 	s := newShop(t, nil)
-	if _, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1")); !errors.Is(err, flow.ErrNoReview) || s.runs() != 0 {
+	if _, err := s.agent.Run(t.Context(), "s", flow.Text("A1")); !errors.Is(err, flow.ErrNoReview) || s.runs() != 0 {
 		t.Fatal(err)
 	}
 }
@@ -176,7 +174,7 @@ func TestUnsafeOnceNeedsAReview(t *testing.T) {
 // interrupted stops the agent while effect "slow" runs, and returns the session.
 func TestAnInterruptedEffectByClass(t *testing.T) {
 	for class, want := range map[event.EffectClass]error{event.EffectPure: nil, event.EffectIdempotent: nil, event.EffectDedupe: nil,
-		event.EffectReconcile: flow.ErrNeedsReconcile, event.EffectUnsafeOnce: flow.ErrIncompleteEffect} {
+		event.EffectReconcile: flow.ErrNeedsReconcile, event.EffectUnsafeOnce: flow.ErrNeedsReconcile} {
 		t.Run(string(class), func(t *testing.T) {
 			log := eventlog.Open(memory.New())
 			defer log.Close()
@@ -185,7 +183,7 @@ func TestAnInterruptedEffectByClass(t *testing.T) {
 			var hang atomic.Bool
 			hang.Store(true)
 			begun := make(chan struct{}, 8)
-			review := &flow.Review{Prompt: "sure?"}
+			review := &flow.Question{Prompt: "sure?"}
 			if class != event.EffectUnsafeOnce {
 				review = nil
 			}
@@ -207,7 +205,7 @@ func TestAnInterruptedEffectByClass(t *testing.T) {
 				return tn.Update(func(n *notes) error { n.Count = v; return nil })
 			}}
 			ctx, stop := context.WithCancel(t.Context())
-			c, err := a.Start(ctx, flow.Session("s"))
+			c, err := connect(ctx, a, "s")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +214,7 @@ func TestAnInterruptedEffectByClass(t *testing.T) {
 				for range c.Receive() {
 				}
 				p, _ := projection.LoadPending(ctx, log, "s")
-				if err := c.Answer(ctx, flow.AnswerTo(p.Approvals[0], event.Approved)); err != nil {
+				if c, err = connectWith(ctx, a, "s", answerTo(p.Approvals[0], event.Approved)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -228,7 +226,7 @@ func TestAnInterruptedEffectByClass(t *testing.T) {
 			if err != nil || info.Status != flow.StatusExpired || info.Runner != "" {
 				t.Fatalf("%+v %v", info, err)
 			}
-			out, err := a.Run(t.Context(), flow.Session("s"))
+			out, err := resume(t.Context(), a, "s")
 			if want != nil {
 				if !errors.Is(err, want) || runs.Load() != 1 {
 					t.Fatalf("%v, ran %d", err, runs.Load())
@@ -236,7 +234,7 @@ func TestAnInterruptedEffectByClass(t *testing.T) {
 				if _, err := flow.Reconcile(t.Context(), log, "s", info.Effects[0].Key, flow.Outcome{Result: 5, By: "me"}); err != nil {
 					t.Fatal(err)
 				}
-				if out, err = a.Run(t.Context(), flow.Session("s")); runs.Load() != 1 {
+				if out, err = resume(t.Context(), a, "s"); runs.Load() != 1 {
 					t.Fatal("ran again")
 				}
 			}
@@ -266,26 +264,18 @@ func TestAFailedTurnIsUndoneAndRetried(t *testing.T) {
 		}
 		return nil
 	}}
-	out, err := a.Run(t.Context(), flow.Session("s"), flow.Text("hi"))
+	out, err := a.Run(t.Context(), "s", flow.Text("hi"))
 	var failed *flow.TurnError
 	if !errors.As(err, &failed) || failed.Code != "panic" || out.Status != flow.StatusFailed || len(out.Messages) != 0 || out.Custom.Count != 0 {
 		t.Fatalf("%v %+v", err, out)
 	}
 	fail = false
-	c, err := a.Start(t.Context(), flow.Session("s"), flow.StartOptions{Retry: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, ok := c.Resumed(); !ok || r.Turn != failed.Turn {
-		t.Fatalf("%+v", r)
-	}
-	c.Close()
-	out, err = c.Output(t.Context())
+	out, err = again(t.Context(), a, "s")
 	if err != nil || ran != 1 || out.Custom.Count != 1 || len(out.Messages) != 2 {
 		t.Fatalf("%v ran %d %+v", err, ran, out)
 	}
-	if _, err := a.Start(t.Context(), flow.Session("s"), flow.StartOptions{Retry: true}); !errors.Is(err, flow.ErrStart) {
-		t.Fatal(err)
+	if out, err = again(t.Context(), a, "s"); err != nil || ran != 1 || len(out.Messages) != 2 {
+		t.Fatalf("the turn ended, and its input is sent again: %v %+v", err, out)
 	}
 }
 
@@ -295,7 +285,7 @@ func TestAWaitSleepsAndResolves(t *testing.T) {
 		defer log.Close()
 		tokens := make(chan string, 1)
 		a := &flow.Agent[notes]{Name: "a", Log: log, Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
-			w, err := tn.NewWait(ctx, flow.WaitOptions{Name: "signal", Timeout: time.Hour})
+			w, err := tn.NewWait(ctx, "signal", time.Hour)
 			if err != nil {
 				return err
 			}
@@ -315,12 +305,12 @@ func TestAWaitSleepsAndResolves(t *testing.T) {
 			return tn.Update(func(n *notes) error { n.Count += v; return nil })
 		}}
 		for i, resolve := range []bool{true, false} {
-			c, err := a.Start(t.Context(), flow.Session("s"))
+			c, err := connect(t.Context(), a, "s")
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.SendText("go")
-			ref, err := flow.ParseWaitToken(<-tokens, nil)
+			ref, err := flow.ParseToken(<-tokens, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +334,6 @@ func TestAWaitSleepsAndResolves(t *testing.T) {
 					t.Fatal(info.Status, err)
 				}
 			}
-			c.Close()
 			out, err := c.Output(t.Context())
 			if err != nil || out.Custom.Count != []int{7, 6}[i] {
 				t.Fatalf("%v %+v", err, out)

@@ -12,14 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schema is a type with a JSON Schema of its own, for example one with an enum:
-//
-//	func (Reason) JSONSchema() jsontext.Value {
-//		return jsontext.Value(`{"type":"string","enum":["late","damaged"]}`)
-//	}
-//
-// The schema has a type. JSONSchema is called on the zero value.
-type Schema interface{ JSONSchema() jsontext.Value }
+// schema is a type with a JSON Schema of its own.
+type schema interface{ JSONSchema() jsontext.Value }
 
 // anyValue describes a member of any type. Its schema would be true otherwise, which some
 // servers refuse.
@@ -57,7 +51,7 @@ func findSchemas(t reflect.Type, own map[reflect.Type]*jsonschema.Schema, seen m
 	}
 	seen[t] = true
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
-		if s, ok := reflect.New(t).Interface().(Schema); ok {
+		if s, ok := reflect.New(t).Interface().(schema); ok {
 			own[t] = new(jsonschema.Schema)
 			err := stdjson.Unmarshal(s.JSONSchema(), own[t])
 			if err == nil && typesOf(own[t]) == nil {

@@ -11,32 +11,17 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// ServeOptions configure Serve. The zero value is ready for use.
-type ServeOptions struct {
-	// Concurrency is the number of sessions that run at a time; 16 if 0.
-	Concurrency int
-	// Poll is how often timers are checked, 1 s if 0. If the store is no
-	// eventlog.Notifier, all sessions are checked then.
-	Poll time.Duration
-}
-
 // Serve runs the sessions of this agent that have something to do, until ctx ends:
 // crashed turns, answered reviews, due timers and posted inputs, also of other processes.
 // It leaves sessions of other runners alone. When ctx ends it stops the running turns,
 // which stay open, and returns nil. An error of one session does not end the others: it is
 // logged, and the session runs again after it changed, or a child of it that stopped it.
-func (a *Agent[S]) Serve(ctx context.Context, o ServeOptions) error {
-	s, err := a.settings()
+func (a *Agent[S]) Serve(ctx context.Context) error {
+	s, err := a.settings(true)
 	if err != nil {
 		return err
 	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = 16
-	}
-	if o.Poll <= 0 {
-		o.Poll = time.Second
-	}
-	v := &server{settings: s, slots: make(chan struct{}, o.Concurrency), poll: o.Poll, known: map[string]known{}, parents: map[string]string{},
+	v := &server{settings: s, slots: make(chan struct{}, s.options.Concurrency), poll: s.options.Poll, known: map[string]known{}, parents: map[string]string{},
 		running: map[string]bool{}, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
 	return v.run(ctx)
 }
@@ -173,7 +158,7 @@ func (v *server) look(ctx context.Context, session string, child bool) {
 	}
 	info, err := Info(ctx, v.log, session)
 	if err != nil {
-		v.options.Logger.WarnContext(ctx, "session cannot be read", "session", session, "error", err)
+		v.options.Observe.Logger.WarnContext(ctx, "session cannot be read", "session", session, "error", err)
 	}
 	v.mu.Lock()
 	if v.known[session] != last { // a runner left it meanwhile
@@ -303,13 +288,13 @@ func (v *server) knownSince(ctx context.Context, e *childError) (now known, chan
 // stopped the session before that, and the head that the runner left; it is zero if there
 // was no runner.
 func (v *server) serveSession(ctx context.Context, session string) (head event.Head, err error) {
-	r, _, err := v.open(ctx, Session(session), StartOptions{})
+	o, err := v.open(ctx, &start{session: session})
 	if errors.Is(err, ErrAlreadyRunning) {
 		return head, nil
 	}
 	if err == nil {
+		r := o.r
 		r.out.close()
-		r.closed = true
 		inner, stop := context.WithCancelCause(ctx)
 		err = r.serve(inner, stop)
 		r.mu.Lock()
@@ -320,6 +305,6 @@ func (v *server) serveSession(ctx context.Context, session string) (head event.H
 	if err == nil || ctx.Err() != nil || errors.As(err, &pause) {
 		return head, nil
 	}
-	v.options.Logger.WarnContext(ctx, "session stopped", "session", session, "error", err)
+	v.options.Observe.Logger.WarnContext(ctx, "session stopped", "session", session, "error", err)
 	return head, err
 }

@@ -26,7 +26,7 @@ func (r *runner) finishSinks(ctx context.Context) { r.warn(ctx, r.sinks.Finish(c
 // warn logs the deliveries that failed.
 func (r *runner) warn(ctx context.Context, warnings []*sink.Error) {
 	for _, w := range warnings {
-		r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "sink failed", slog.String("sink", w.Sink), slog.String("session", w.Session),
+		r.options.Observe.Logger.LogAttrs(ctx, slog.LevelWarn, "sink failed", slog.String("sink", w.Sink), slog.String("session", w.Session),
 			slog.Any("error", w.Cause))
 	}
 }

@@ -36,7 +36,7 @@ type Snapshot[S any] struct {
 // killed before it made the snapshot. The error is projection.ErrSnapshotNotFound if the session has
 // neither.
 func (a *Agent[S]) Snapshot(ctx context.Context, ref Ref) (Snapshot[S], error) {
-	s, err := a.settings()
+	s, err := a.settings(false)
 	if err != nil {
 		return Snapshot[S]{}, err
 	}

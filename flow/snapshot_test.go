@@ -31,17 +31,17 @@ func TestASnapshotThatWasNotMade(t *testing.T) {
 					}
 				}}), ran: map[string]int{}}
 				t.Cleanup(func() { s.log.Close() })
-				s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(flow.Ask("Pay?")))}
+				s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask("Pay?")))}
 				s.agent.Options.Snapshots.Policy = func(*projection.Opportunity) bool { return kill }
 				return s
 			}
 			s := newShopAt()
-			_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+			_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 			if kill == errors.As(err, new(*flow.Hibernated)) {
 				t.Fatal(err)
 			}
 			next := newShopAt()
-			_, err = next.agent.Start(t.Context(), flow.Session("s"))
+			_, err = connect(t.Context(), &next.agent, "s")
 			h := paused(t, err)
 			if _, err := projection.Find(t.Context(), other, "s", h.Ref.Snapshot); !errors.Is(err, projection.ErrSnapshotNotFound) {
 				t.Fatal(err)
@@ -50,28 +50,37 @@ func TestASnapshotThatWasNotMade(t *testing.T) {
 			if err != nil || read.Status != flow.StatusHibernated || len(read.Messages) != 3 || read.Ref != h.Ref {
 				t.Fatalf("%v %+v", err, read)
 			}
-			if _, err := next.agent.Start(t.Context(), flow.FromSnapshot("s", h.Ref.Snapshot)); paused(t, err).Ref != h.Ref {
+			if _, err := resumeAt(t.Context(), &next.agent, flow.Ref{Session: "s", Snapshot: h.Ref.Snapshot}); paused(t, err).Ref != h.Ref {
 				t.Fatal(err)
 			}
-			if _, err := flow.Decide(t.Context(), other, "s", flow.AnswerTo(h.Reviews[0], event.Approved)); err != nil {
+			if _, err := flow.Decide(t.Context(), other, "s", answerTo(h.Reviews[0], event.Approved)); err != nil {
 				t.Fatal(err)
 			}
 			token, err := h.Ref.Token(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = next.agent.Run(t.Context(), flow.FromToken(token))
+			_, err = resumeAt(t.Context(), &next.agent, parsed(t, token))
 			if !kill && err != nil || next.runs() != 1 {
 				t.Fatalf("%v, ran %d", err, next.runs())
 			}
 			last := newShopAt()
 			kill = false
-			if _, err := last.agent.Start(t.Context(), flow.FromToken(token)); !errors.Is(err, flow.ErrConsumed) {
+			if _, err := resumeAt(t.Context(), &last.agent, parsed(t, token)); !errors.Is(err, flow.ErrConsumed) {
 				t.Fatal(err)
 			}
 			checkReserved(t, last)
 		})
 	}
+}
+
+func parsed(t *testing.T, token string) flow.Ref {
+	t.Helper()
+	ref, err := flow.ParseToken(token, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
 }
 
 // checkReserved continues after the end of the turn of a session, by the id that its
@@ -90,10 +99,13 @@ func checkReserved(t *testing.T, s *shop) {
 		}
 	}
 	s.agent.Turn = twice(echo(nil))
-	if _, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("later")); err != nil {
+	if _, err := s.agent.Run(t.Context(), "s", flow.Text("later")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.agent.Run(t.Context(), flow.FromSnapshot("s", start.SnapshotID), flow.Text("instead"))
+	if _, err := resumeAt(t.Context(), &s.agent, flow.Ref{Session: "s", Snapshot: start.SnapshotID}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.agent.Run(t.Context(), "s", flow.Text("instead"))
 	if err != nil || out.Message.Text() != "A1|instead" {
 		t.Fatalf("%v %+v", err, out.Message)
 	}
@@ -109,20 +121,20 @@ func TestACheckpointOffThePath(t *testing.T) {
 	if err := c.SendText("A1"); err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	_, err := c.Output(t.Context())
 	h := paused(t, err)
+	s.agent.Options.Checkpoint = 0
 	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.BeforeTurn(0)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("B2")); err != nil {
+	if _, err := s.agent.Run(t.Context(), "s", flow.Text("B2")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.agent.Run(t.Context(), flow.FromSnapshot("s", h.Ref.Snapshot))
+	out, err := resumeAt(t.Context(), &s.agent, flow.Ref{Session: "s", Snapshot: h.Ref.Snapshot})
 	if err != nil || out.Message.Text() != `done: paid {"order":"A1"}` {
 		t.Fatalf("%v %+v", err, out.Message)
 	}
-	if _, err := s.agent.Start(t.Context(), flow.FromSnapshot("s", h.Ref.Snapshot)); !errors.Is(err, flow.ErrConsumed) {
+	if _, err := resumeAt(t.Context(), &s.agent, flow.Ref{Session: "s", Snapshot: h.Ref.Snapshot}); !errors.Is(err, flow.ErrConsumed) {
 		t.Fatal(err)
 	}
 }
@@ -130,21 +142,21 @@ func TestACheckpointOffThePath(t *testing.T) {
 // A review that a rewind took off the path is open: a start from its snapshot waits for
 // the answer, and continues with it.
 func TestAReviewOffThePath(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
-	_, err := s.agent.Run(t.Context(), flow.Session("s"), flow.Text("A1"))
+	s := newShop(t, ask("Pay?"))
+	_, err := s.agent.Run(t.Context(), "s", flow.Text("A1"))
 	h := paused(t, err)
 	if _, err := fork.Rewind(t.Context(), s.log, "s", fork.BeforeTurn(0)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.agent.Run(t.Context(), flow.FromSnapshot("s", h.Ref.Snapshot))
+	_, err = resumeAt(t.Context(), &s.agent, flow.Ref{Session: "s", Snapshot: h.Ref.Snapshot})
 	again := paused(t, err)
 	if !slices.EqualFunc(again.Reviews, h.Reviews, func(a, b projection.OpenApproval) bool { return a.InterruptID == b.InterruptID }) {
 		t.Fatalf("%+v", again.Reviews)
 	}
-	if _, err := flow.Decide(t.Context(), s.log, "s", flow.AnswerTo(h.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(t.Context(), s.log, "s", answerTo(h.Reviews[0], event.Approved)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := s.agent.Run(t.Context(), flow.FromSnapshot("s", h.Ref.Snapshot)); err != nil || s.runs() != 1 {
+	if out, err := resumeAt(t.Context(), &s.agent, flow.Ref{Session: "s", Snapshot: h.Ref.Snapshot}); err != nil || s.runs() != 1 {
 		t.Fatalf("%v %+v", err, out.Message)
 	}
 }

@@ -14,19 +14,6 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Telemetry says where traces and metrics go. The zero value uses the global providers of
-// OpenTelemetry, which drop everything unless the program sets them.
-//
-// Each execution of a turn is a span "invoke_agent NAME", each attempt of an effect a span
-// below it: "chat MODEL", "execute_tool NAME" or "effect NAME", and each snapshot a span
-// "snapshot". Names and attributes follow the semantic conventions for generative AI;
-// attributes that they lack begin with "convlog.". No span has the text of a message,
-// arguments or results.
-type Telemetry struct {
-	Traces  trace.TracerProvider
-	Metrics metric.MeterProvider
-}
-
 // scopeName names this package to OpenTelemetry.
 const scopeName = "github.com/convlog/convlog/flow"
 
@@ -63,7 +50,7 @@ type telemetry struct {
 	turns    metric.Int64Counter
 }
 
-func newTelemetry(o Telemetry) (*telemetry, error) {
+func newTelemetry(o Observe) (*telemetry, error) {
 	if o.Traces == nil {
 		o.Traces = otel.GetTracerProvider()
 	}
@@ -79,7 +66,7 @@ func newTelemetry(o Telemetry) (*telemetry, error) {
 
 // logLine gives the logger a line about the session.
 func (r *runner) logLine(ctx context.Context, text string, attrs ...any) {
-	r.options.Logger.InfoContext(ctx, text, append([]any{"session", r.session, "agent", r.name, "epoch", r.epoch}, attrs...)...)
+	r.options.Observe.Logger.InfoContext(ctx, text, append([]any{"session", r.session, "agent", r.name, "epoch", r.epoch}, attrs...)...)
 }
 
 // startTurnSpan begins the span of one execution of a turn.

@@ -74,15 +74,14 @@ func (x *span) has(key string) string {
 }
 
 func TestSpans(t *testing.T) {
-	s := newShop(t, flow.Ask("Pay?"))
+	s := newShop(t, ask("Pay?"))
 	all := &spans{}
-	s.agent.Options.Telemetry.Traces = all
-	s.agent.Run(t.Context(), flow.Session("s"), flow.Text("SECRET"))
-	c, err := s.agent.Start(t.Context(), flow.Session("s"), flow.StartOptions{Answers: []flow.Answer{flow.AnswerTo(open(t, s, "s")[0], event.Approved)}})
+	s.agent.Options.Observe.Traces = all
+	s.agent.Run(t.Context(), "s", flow.Text("SECRET"))
+	c, err := connectWith(t.Context(), &s.agent, "s", answerTo(open(t, s, "s")[0], event.Approved))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
 	if _, err := c.Output(t.Context()); err != nil {
 		t.Fatal(err)
 	}

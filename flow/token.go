@@ -19,41 +19,35 @@ const minKey = 32
 // tokenVersion is the newest version of tokens.
 const tokenVersion = 1
 
-// Ref names a snapshot of a session.
+// Ref names a session, and a snapshot or a wait of it.
 type Ref struct {
 	Session  string `json:"session"`
-	Snapshot string `json:"snapshot"`
+	Snapshot string `json:"snapshot,omitzero"`
+	Wait     string `json:"wait,omitzero"`
 }
 
-// Token encodes the reference as a text. With a key of at least 32 bytes the token is
-// signed (HMAC-SHA256); without one it is not.
-func (r Ref) Token(key []byte) (string, error) { return encodeToken("snapshot", r, key) }
+// Token encodes a reference to a snapshot or a wait as a text. With a key of at least 32
+// bytes the token is signed (HMAC-SHA256); without one it is not.
+func (r Ref) Token(key []byte) (string, error) {
+	if r.Wait != "" {
+		return encodeToken("wait", r, key)
+	}
+	return encodeToken("snapshot", r, key)
+}
 
-// ParseToken decodes a token of Ref.Token. With a key it accepts signed tokens only. The
-// error is ErrToken, ErrSignature or a *event.VersionError.
-func ParseToken(token string, key []byte) (Ref, error) {
-	var r Ref
-	err := decodeToken("snapshot", token, key, &r)
-	if err == nil && (r.Session == "" || r.Snapshot == "") {
-		err = fmt.Errorf("%w: it names no session or no snapshot", ErrToken)
+// ParseToken decodes a token of Ref.Token or of a Pending. With a key it accepts signed
+// tokens only. The error is ErrToken or a *event.VersionError.
+func ParseToken(token string, key []byte) (r Ref, err error) {
+	wait := strings.HasPrefix(token, "convlog:wait:")
+	if wait {
+		err = decodeToken("wait", token, key, &r)
+	} else {
+		err = decodeToken("snapshot", token, key, &r)
+	}
+	if err == nil && (r.Session == "" || (r.Wait != "") != wait || (r.Snapshot != "") == wait) {
+		err = fmt.Errorf("%w: it names no session, or neither a snapshot nor a wait", ErrToken)
 	}
 	return r, err
-}
-
-// WaitRef names a wait of a session.
-type WaitRef struct {
-	Session string `json:"session"`
-	Wait    string `json:"wait"`
-}
-
-// ParseWaitToken decodes the token of a Pending. ParseToken lists the errors.
-func ParseWaitToken(token string, key []byte) (WaitRef, error) {
-	var w WaitRef
-	err := decodeToken("wait", token, key, &w)
-	if err == nil && (w.Session == "" || w.Wait == "") {
-		err = fmt.Errorf("%w: it names no session or no wait", ErrToken)
-	}
-	return w, err
 }
 
 // encodeToken makes "convlog:KIND:v1:BODY" or "convlog:KIND:v1:BODY.SIGNATURE".
@@ -72,7 +66,7 @@ func encodeToken(kind string, value any, key []byte) (string, error) {
 
 func sign(text string, key []byte) (string, error) {
 	if len(key) < minKey {
-		return "", fmt.Errorf("%w: the key has %d bytes, and at least %d are needed", ErrSignature, len(key), minKey)
+		return "", fmt.Errorf("%w: the key has %d bytes, and at least %d are needed", ErrToken, len(key), minKey)
 	}
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
@@ -114,10 +108,10 @@ func checkSignature(text, signature string, signed bool, key []byte) error {
 		return err
 	}
 	if !signed {
-		return fmt.Errorf("%w: it is not signed", ErrSignature)
+		return fmt.Errorf("%w: it is not signed", ErrToken)
 	}
 	if !hmac.Equal([]byte(want), []byte(signature)) {
-		return ErrSignature
+		return fmt.Errorf("%w: the signature does not match the key", ErrToken)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ type refund struct {
 }
 
 // call runs a tool with arguments.
-func call(t *testing.T, tool flow.Tool, arguments string) (string, error) {
+func call(t *testing.T, tool flow.ToolSpec, arguments string) (string, error) {
 	t.Helper()
 	parts, err := tool.Run(t.Context(), event.Part{Type: event.ToolCallPart, CallID: "c", Name: tool.Name, Arguments: []byte(arguments)})
 	if err != nil {
@@ -72,8 +72,8 @@ func call(t *testing.T, tool flow.Tool, arguments string) (string, error) {
 	return parts[0].Text, nil
 }
 
-func TestNewTool(t *testing.T) {
-	tool := flow.MustTool("refund", "Refund an order.", func(_ context.Context, in refund) (refund, error) { return in, nil })
+func TestTool(t *testing.T) {
+	tool := flow.Tool("refund", "Refund an order.", func(_ context.Context, in refund) (refund, error) { return in, nil })
 	want := `{"type":"object","properties":{"order":{"type":"integer"},"reason":{"type":"string","enum":["late","damaged"]},` +
 		`"items":{"type":["null","array"],"items":{"type":"object","properties":{"name":{"type":"string","description":"the name of the item"},` +
 		`"count":{"type":"integer","minimum":-128,"maximum":127},"tags":{"type":["null","array"],"items":{"type":"string"}}},"required":["name"],"additionalProperties":false}},` +
@@ -96,7 +96,7 @@ func TestNewTool(t *testing.T) {
 
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	ran := false
-	tool := flow.MustTool("refund", "", func(context.Context, refund) (string, error) { ran = true; return "", nil })
+	tool := flow.Tool("refund", "", func(context.Context, refund) (string, error) { ran = true; return "", nil })
 	long := strings.Repeat("é", 1<<20)
 	for _, c := range []struct{ arguments, want string }{
 		{``, `order: missing, expected integer; reason: missing, expected string`},
@@ -128,9 +128,8 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{`{"order":1,"reason":"late","items":[` + strings.Repeat(`5,`, 1<<18) + `5]}`, `items[7]: expected object, got integer 5. `},
 	} {
 		_, err := call(t, tool, c.arguments)
-		var e *flow.ArgumentsError
-		var retry flow.RetryError
-		if !errors.As(err, &e) || !errors.As(err, &retry) || !retry.Permanent() || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
+		var fits interface{ Permanent() bool }
+		if !errors.As(err, &fits) || !fits.Permanent() || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
 			t.Errorf("%.200s\ngives  %.2000v\nwithout %s", c.arguments, err, c.want)
 		}
 	}
@@ -139,14 +138,14 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// No arguments at all can make a tool fail in another way than with an ArgumentsError.
+// No arguments at all can make a tool fail in another way than with an error for the model.
 func FuzzArguments(f *testing.F) {
 	f.Add([]byte(`{"order":1,"reason":"late","items":[{"name":"a"}],"note":{"a":[1e9]}}`))
 	f.Add([]byte(`"{"`))
-	tool := flow.MustTool("refund", "", func(_ context.Context, in refund) (refund, error) { return in, nil })
+	tool := flow.Tool("refund", "", func(_ context.Context, in refund) (refund, error) { return in, nil })
 	f.Fuzz(func(t *testing.T, arguments []byte) {
 		parts, err := tool.Run(t.Context(), event.Part{Arguments: arguments})
-		var e *flow.ArgumentsError
+		var e interface{ Permanent() bool }
 		if err != nil && !errors.As(err, &e) {
 			t.Fatal(err)
 		}
@@ -162,17 +161,17 @@ func TestResults(t *testing.T) {
 	type none struct{}
 	image := event.Part{Type: event.ImagePart, URL: "https://example.org/a.png"}
 	for name, c := range map[string]struct {
-		tool flow.Tool
+		tool flow.ToolSpec
 		want []event.Part
 	}{
-		"text":  {flow.MustTool("f", "", func(context.Context, none) (string, error) { return "a\xffb", nil }), []event.Part{event.Text("a\ufffdb")}},
-		"named": {flow.MustTool("f", "", func(context.Context, none) (reason, error) { return "late", nil }), []event.Part{event.Text("late")}},
-		"JSON": {flow.MustTool("f", "", func(context.Context, none) (map[string]any, error) {
+		"text":  {flow.Tool("f", "", func(context.Context, none) (string, error) { return "a\xffb", nil }), []event.Part{event.Text("a\ufffdb")}},
+		"named": {flow.Tool("f", "", func(context.Context, none) (reason, error) { return "late", nil }), []event.Part{event.Text("late")}},
+		"JSON": {flow.Tool("f", "", func(context.Context, none) (map[string]any, error) {
 			return map[string]any{"b": "\xff", "a": json.Number("1.50")}, nil
 		}), []event.Part{event.Text(`{"a":1.50,"b":"` + "\ufffd" + `"}`)}},
-		"nothing": {flow.MustTool("f", "", func(context.Context, map[string]any) (any, error) { return nil, nil }), []event.Part{event.Text(`null`)}},
-		"part":    {flow.MustTool("f", "", func(context.Context, *none) (event.Part, error) { return image, nil }), []event.Part{image}},
-		"parts":   {flow.MustTool("f", "", func(context.Context, none) ([]event.Part, error) { return []event.Part{image, image}, nil }), []event.Part{image, image}},
+		"nothing": {flow.Tool("f", "", func(context.Context, map[string]any) (any, error) { return nil, nil }), []event.Part{event.Text(`null`)}},
+		"part":    {flow.Tool("f", "", func(context.Context, *none) (event.Part, error) { return image, nil }), []event.Part{image}},
+		"parts":   {flow.Tool("f", "", func(context.Context, none) ([]event.Part, error) { return []event.Part{image, image}, nil }), []event.Part{image, image}},
 	} {
 		got, err := c.tool.Run(t.Context(), event.ToolCall("c", "f", nil))
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
@@ -180,11 +179,11 @@ func TestResults(t *testing.T) {
 		}
 	}
 	failed := errors.New("no such order")
-	tool := flow.MustTool("f", "", func(context.Context, none) (string, error) { return "", failed })
+	tool := flow.Tool("f", "", func(context.Context, none) (string, error) { return "", failed })
 	if _, err := call(t, tool, `{}`); err != failed {
 		t.Errorf("Run = %v", err)
 	}
-	if _, err := call(t, flow.MustTool("f", "", func(context.Context, none) (float64, error) { return math.NaN(), nil }), `{}`); err == nil {
+	if _, err := call(t, flow.Tool("f", "", func(context.Context, none) (float64, error) { return math.NaN(), nil }), `{}`); err == nil {
 		t.Error("NaN is a result")
 	}
 }
@@ -207,19 +206,25 @@ func TestTypesWithoutASchema(t *testing.T) {
 		}](),
 		"bad pattern": newTool[struct{ B badPattern }](),
 	} {
-		if err == nil || !strings.Contains(err.Error(), `tool "f"`) {
+		if err == nil || !strings.Contains(err.Error(), `Tool "f"`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := flow.NewTool[struct{}, string]("", "", nil); err == nil {
-		t.Error("a tool without name and function")
-	}
 	defer func() {
 		if recover() == nil {
-			t.Error("MustTool does not panic")
+			t.Error("a tool without name and function")
 		}
 	}()
-	flow.MustTool("f", "", func(context.Context, chan int) (string, error) { return "", nil })
+	flow.Tool[struct{}, string]("", "", nil)
+}
+
+func TestOptionsOfATool(t *testing.T) {
+	f := func(context.Context, struct{}) (string, error) { return "", nil }
+	tool := flow.Tool("pay", "Pays.", f, flow.Once, flow.Review("Pay?"), flow.Retry{Attempts: 3})
+	asked, err := tool.Review(t.Context(), event.Part{})
+	if err != nil || asked.Prompt != "Pay?" || tool.Class != event.EffectUnsafeOnce || tool.Retry.Attempts != 3 {
+		t.Fatalf("%v %+v %+v", err, asked, tool)
+	}
 }
 
 type (
@@ -235,13 +240,19 @@ func (badPattern) JSONSchema() jsontext.Value {
 	return jsontext.Value(`{"type":"string","pattern":"("}`)
 }
 
-func newTool[In any]() error {
-	_, err := flow.NewTool("f", "", func(context.Context, In) (string, error) { return "", nil })
-	return err
+// newTool returns the panic of a tool without a schema.
+func newTool[In any]() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	flow.Tool("f", "", func(context.Context, In) (string, error) { return "", nil })
+	return nil
 }
 
 func TestAToolIsCalledConcurrently(t *testing.T) {
-	tool := flow.MustTool("f", "", func(_ context.Context, in refund) (string, error) { return fmt.Sprint(in.Order), nil })
+	tool := flow.Tool("f", "", func(_ context.Context, in refund) (string, error) { return fmt.Sprint(in.Order), nil })
 	var all sync.WaitGroup
 	for n := range 50 {
 		all.Go(func() {

@@ -5,39 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
-
-// Tool is a function that a model may call.
-type Tool struct {
-	Name, Description string
-	// Parameters is the JSON Schema of the arguments, an object; nil means no arguments.
-	Parameters jsontext.Value
-	// Class decides whether an interrupted call runs again; idempotent if empty.
-	Class event.EffectClass
-	// Retry says how often a failed call is tried. The zero Retry is once.
-	Retry Retry
-	// Timeout bounds an attempt; 0 is no bound.
-	Timeout time.Duration
-	// Review decides whether a person must approve the call; nil never asks.
-	Review func(ctx context.Context, call event.Part) (*Review, error)
-	// Run runs the call and returns the content of its result. An error is told to the
-	// model.
-	Run func(ctx context.Context, call event.Part) ([]event.Part, error)
-}
 
 // Tools runs the tool calls of an answer at the same time, and appends a message with the
 // result of each. Errors of tools, denials and calls of unknown tools are told to the
 // model. No call runs before all reviews are answered. If the turn is run again, calls
 // with a recorded result do not run. It returns the errors of Do, and ErrLimit.
-func (t *Turn[S]) Tools(ctx context.Context, tools []Tool, calls []event.Part) error {
+func (t *Turn[S]) Tools(ctx context.Context, tools []ToolSpec, calls []event.Part) error {
 	return t.t.tools(ctx, tools, calls)
 }
 
-func (t *turn) tools(ctx context.Context, tools []Tool, calls []event.Part) error {
+func (t *turn) tools(ctx context.Context, tools []ToolSpec, calls []event.Part) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -86,8 +66,8 @@ func (t *turn) checkOpen(calls []event.Part) error {
 }
 
 // unknownTool is the result of a call of a tool that does not exist.
-func unknownTool(name string) Tool {
-	return Tool{Name: name, Class: event.EffectPure, Run: func(context.Context, event.Part) ([]event.Part, error) {
+func unknownTool(name string) ToolSpec {
+	return ToolSpec{Name: name, Class: event.EffectPure, Run: func(context.Context, event.Part) ([]event.Part, error) {
 		return nil, fmt.Errorf("there is no tool named %q", name)
 	}}
 }
@@ -96,14 +76,14 @@ func unknownTool(name string) Tool {
 type toolCall struct {
 	turn *turn
 	call event.Part
-	tool Tool
+	tool ToolSpec
 }
 
 func (c *toolCall) spec() spec {
 	s := spec{kind: kindTool, name: c.call.Name, arguments: c.call.Arguments, class: c.tool.Class, callID: c.call.CallID,
 		retry: c.tool.Retry, timeout: c.tool.Timeout, reviewed: c.tool.Review != nil, started: c.started, run: c.run, finish: c.finish}
 	if c.tool.Review != nil {
-		s.review = func(ctx context.Context) (*Review, error) { return c.tool.Review(ctx, c.call) }
+		s.review = func(ctx context.Context) (*Question, error) { return c.tool.Review(ctx, c.call) }
 	}
 	return s
 }

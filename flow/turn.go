@@ -21,8 +21,6 @@ import (
 // is run again.
 type Turn[S any] struct{ t *turn }
 
-func (t *Turn[S]) scope() *turn { return t.t }
-
 // ID identifies the turn.
 func (t *Turn[S]) ID() ulid.ULID { return t.t.rec.turn }
 
@@ -139,9 +137,10 @@ func (t *Turn[S]) NewID() string { return t.t.newID() }
 func (t *Turn[S]) Patched(name string) (bool, error) { return t.t.patched(name) }
 
 // NewWait begins to wait for something outside. The wait is durable when NewWait returns,
-// so that its token can be given away. Await returns its value.
-func (t *Turn[S]) NewWait(ctx context.Context, o WaitOptions) (Pending, error) {
-	return t.t.newWait(ctx, o)
+// so that its token can be given away. Await returns its value. After the timeout the wait
+// ends without a value; 0 is never.
+func (t *Turn[S]) NewWait(ctx context.Context, name string, timeout time.Duration) (Pending, error) {
+	return t.t.newWait(ctx, name, timeout)
 }
 
 // Sleep waits for a time. A turn that sleeps longer than Options.InProcess hibernates.

@@ -13,22 +13,15 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// WaitOptions describe a wait.
-type WaitOptions struct {
-	Name string
-	// Timeout ends the wait without a value; 0 is never.
-	Timeout time.Duration
-}
-
 // Pending is a wait for something outside. Resolve ends it.
 type Pending struct {
 	ID string
-	// Token names the session and the wait; see ParseWaitToken.
+	// Token names the session and the wait; see ParseToken.
 	Token string
 }
 
 // newWait appends a wait, durably. If the turn is run again, it returns the same wait.
-func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
+func (t *turn) newWait(ctx context.Context, name string, timeout time.Duration) (Pending, error) {
 	if err := t.enter(ctx); err != nil {
 		return Pending{}, err
 	}
@@ -40,8 +33,8 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 	}
 	ordinal := strconv.Itoa(t.next)
 	recorded, known := t.rec.shapeAt(ordinal)
-	if known && recorded.name != o.Name {
-		if err := t.diverge(recorded.seq, ordinal, "name", recorded.name, o.Name); err != nil {
+	if known && recorded.name != name {
+		if err := t.diverge(recorded.seq, ordinal, "name", recorded.name, name); err != nil {
 			return Pending{}, err
 		}
 	}
@@ -60,14 +53,14 @@ func (t *turn) newWait(ctx context.Context, o WaitOptions) (Pending, error) {
 		t.come(x.wait.point)
 		return t.pendingWait(x.wait.start.WaitID)
 	}
-	return t.startWait(ctx, ordinal, o)
+	return t.startWait(ctx, ordinal, name, timeout)
 }
 
 // startWait appends a new wait. A fork or a copy may have later records already.
-func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pending, error) {
-	w := event.Wait{WaitID: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Reason: o.Name}
-	if o.Timeout > 0 {
-		w.Until = t.r.now().Add(o.Timeout)
+func (t *turn) startWait(ctx context.Context, ordinal, name string, timeout time.Duration) (Pending, error) {
+	w := event.Wait{WaitID: t.key(ordinal), TurnID: t.rec.turn, Ordinal: ordinal, Reason: name}
+	if timeout > 0 {
+		w.Until = t.r.now().Add(timeout)
 	}
 	e, err := t.playNewWait(&w)
 	if err != nil {
@@ -89,20 +82,20 @@ func (t *turn) startWait(ctx context.Context, ordinal string, o WaitOptions) (Pe
 }
 
 func (t *turn) pendingWait(id string) (Pending, error) {
-	token, err := encodeToken("wait", WaitRef{Session: t.r.session, Wait: id}, t.r.options.Key)
+	token, err := encodeToken("wait", Ref{Session: t.r.session, Wait: id}, t.r.options.Key)
 	return Pending{ID: id, Token: token}, err
 }
 
 // Await returns the value that a wait was resolved with. Until then the turn hibernates.
 // The error matches ErrExpired if the time of the wait ended, and ErrCanceled if somebody
 // canceled it. It is ErrNotOpen for a wait of another turn.
-func Await[T any](ctx context.Context, t Scope, p Pending) (T, error) {
+func Await[T, S any](ctx context.Context, t *Turn[S], p Pending) (T, error) {
 	var none T
-	s, err := t.scope().await(ctx, p)
+	s, err := t.t.await(ctx, p)
 	if err != nil {
 		return none, err
 	}
-	return decodeResult[T](t.scope(), s, kindWait)
+	return decodeResult[T](t.t, s, kindWait)
 }
 
 func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
@@ -265,7 +258,7 @@ func (r *runner) waitsFor(id string) bool {
 
 // sleep is a wait that nobody resolves.
 func (t *turn) sleep(ctx context.Context, d time.Duration) error {
-	p, err := t.newWait(ctx, WaitOptions{Name: "sleep", Timeout: max(d, time.Nanosecond)})
+	p, err := t.newWait(ctx, "sleep", max(d, time.Nanosecond))
 	if err != nil {
 		return err
 	}

@@ -99,13 +99,13 @@ func (w *world) Generate(ctx context.Context, r *flow.Request, emit func(eventlo
 	return flow.Response{Message: m, Cost: 5}, nil
 }
 
-func (w *world) tools() []flow.Tool {
+func (w *world) tools() []flow.ToolSpec {
 	text := func(ctx context.Context, name string, f func(*notes) error) ([]event.Part, error) {
 		w.ran(ctx, name)
 		return []event.Part{event.Text(name)}, flow.Update(ctx, f)
 	}
-	return []flow.Tool{
-		{Name: "pay", Class: event.EffectUnsafeOnce, Review: flow.Ask("pay?"), Run: func(ctx context.Context, c event.Part) ([]event.Part, error) {
+	return []flow.ToolSpec{
+		{Name: "pay", Class: event.EffectUnsafeOnce, Review: ask("pay?"), Run: func(ctx context.Context, c event.Part) ([]event.Part, error) {
 			return text(ctx, "pay", func(n *notes) error { n.Count += 100; return nil })
 		}},
 		{Name: "note", Run: func(ctx context.Context, c event.Part) ([]event.Part, error) {
@@ -135,7 +135,7 @@ func (w *world) turn(ctx context.Context, tn *flow.Turn[notes]) error {
 		if err := tn.Add(said("before the abort")); err != nil {
 			return err
 		}
-		return do("never", flow.Effect{Review: &flow.Review{Prompt: "never"}}, 1)
+		return do("never", flow.Effect{Review: &flow.Question{Prompt: "never"}}, 1)
 	}
 	if err := tn.Update(plus(1)); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (w *world) turn(ctx context.Context, tn *flow.Turn[notes]) error {
 	if err := tn.Add(said("wait")); err != nil {
 		return err
 	}
-	wait, err := tn.NewWait(ctx, flow.WaitOptions{Name: "signal"})
+	wait, err := tn.NewWait(ctx, "signal", 0)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (w *world) turn(ctx context.Context, tn *flow.Turn[notes]) error {
 		return err
 	}
 	look()
-	if err := do("last", flow.Effect{Class: event.EffectPure, Review: &flow.Review{Prompt: "last?"}}, 7); err != nil {
+	if err := do("last", flow.Effect{Class: event.EffectPure, Review: &flow.Question{Prompt: "last?"}}, 7); err != nil {
 		return err
 	}
 	if _, err := tn.Model(ctx, w, flow.Request{Model: "m"}); err != nil {
@@ -263,14 +263,22 @@ func (w *world) process(s *crashStore) error {
 		}
 		if w.sent["go"] && w.sent["abort"] { // nobody runs
 			for _, text := range []string{"posted", "fail"} {
-				post := func(in flow.Input) error { _, err := flow.Post(ctx, log, "s", in); return err }
+				post := func(in flow.Input) error { err := post(ctx, log, "s", in); return err }
 				if err := w.give(text, post); err != nil {
 					return err
 				}
 			}
 		}
 		w.retries = w.retries || info.Status == flow.StatusFailed
-		c, err := a.Start(ctx, flow.Session("s"), flow.StartOptions{Checkpoint: w.checkpoint, Retry: info.Status == flow.StatusFailed})
+		a.Options.Checkpoint = w.checkpoint
+		if info.Status == flow.StatusFailed {
+			in := flow.Text("fail")
+			in.ID = "fail"
+			if err := post(ctx, log, "s", in); err != nil {
+				return err
+			}
+		}
+		c, err := connect(ctx, a, "s")
 		var pause *flow.Hibernated
 		var failed *flow.TurnError
 		if errors.As(err, &pause) {
@@ -284,12 +292,10 @@ func (w *world) process(s *crashStore) error {
 		}
 		for _, text := range []string{"go", "abort"} {
 			if err := w.give(text, c.Send); err != nil {
-				c.Close()
 				c.Output(ctx)
 				return err
 			}
 		}
-		c.Close()
 		_, err = c.Output(ctx)
 		switch {
 		case errors.As(err, &pause):
@@ -297,7 +303,7 @@ func (w *world) process(s *crashStore) error {
 				return err
 			}
 			continue
-		case errors.Is(err, flow.ErrIncompleteEffect):
+		case errors.Is(err, flow.ErrNeedsReconcile):
 			if err := w.reconcile(ctx, log); err != nil {
 				return err
 			}
@@ -330,7 +336,7 @@ func (w *world) answer(ctx context.Context, log *eventlog.Log, h *flow.Hibernate
 		if r.Name == "never" {
 			_, err = flow.Abort(ctx, log, "s", event.Abort{Reason: "enough"})
 		} else {
-			_, err = flow.Decide(ctx, log, "s", flow.AnswerTo(r, event.Approved))
+			_, err = flow.Decide(ctx, log, "s", answerTo(r, event.Approved))
 		}
 		if err != nil {
 			return err

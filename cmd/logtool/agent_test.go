@@ -34,21 +34,34 @@ func converse(args []string) error {
 	retry := args[2] == "retry"
 	return at.with(forWriting, func(log *eventlog.Log) error {
 		a := &flow.Agent[struct{}]{Name: "shop", Log: log, Turn: shop(retry), Options: flow.Options{Runner: "till-1", InProcess: -1}}
-		c, err := a.Start(context.Background(), flow.Session(args[1]), flow.StartOptions{Retry: retry})
+		out, err := runTurn(context.Background(), a, args[1], args[len(args)-1], retry)
 		if err != nil {
-			return err
-		}
-		if text := args[len(args)-1]; text != "" && !retry {
-			err = c.SendText(text)
-		}
-		closed := c.Close()
-		out, failed := c.Output(context.Background())
-		if err := errors.Join(err, closed, failed); err != nil {
 			return err
 		}
 		fmt.Println(out.Status)
 		return nil
 	})
+}
+
+// runTurn runs a turn, continues the open turn, or tries the turn that failed again.
+func runTurn(ctx context.Context, a *flow.Agent[struct{}], session, text string, retry bool) (flow.Output[struct{}], error) {
+	in := flow.Text(text)
+	for e, err := range a.Log.Read(ctx, session, eventlog.All()) {
+		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+			return flow.Output[struct{}]{}, err
+		}
+		if p, ok, _ := event.Decode[event.TurnStart](&e); ok && retry {
+			in.ID = p.InputID
+		}
+	}
+	if text != "" {
+		return a.Run(ctx, session, in)
+	}
+	h, err := a.Resume(ctx, flow.Ref{Session: session})
+	if err != nil {
+		return flow.Output[struct{}]{}, err
+	}
+	return h.Wait(ctx)
 }
 
 // shop is the turn function. The word fail makes the turn fail, except if it is retried.
@@ -64,7 +77,7 @@ func shop(retry bool) func(context.Context, *flow.Turn[struct{}]) error {
 			return err
 		}
 		if slices.Contains(words, "wait") {
-			w, err := t.NewWait(ctx, flow.WaitOptions{Name: "parcel", Timeout: 1000 * time.Hour})
+			w, err := t.NewWait(ctx, "parcel", 1000*time.Hour)
 			if err != nil {
 				return err
 			}
@@ -91,7 +104,7 @@ func (clerk) Generate(_ context.Context, r *flow.Request, _ func(eventlog.Delta)
 	last := r.Messages[len(r.Messages)-1].Message
 	if last.Role == event.User {
 		for i, word := range strings.Fields(last.Text()) {
-			if slices.ContainsFunc(r.Tools, func(t flow.Tool) bool { return t.Name == word }) {
+			if slices.ContainsFunc(r.Tools, func(t flow.ToolSpec) bool { return t.Name == word }) {
 				m.Parts = append(m.Parts, event.ToolCall(fmt.Sprintf("call-%d-%d", len(r.Messages), i), word, jsontext.Value(`{"order":"A1"}`)))
 			}
 		}
@@ -103,23 +116,23 @@ func (clerk) Generate(_ context.Context, r *flow.Request, _ func(eventlog.Delta)
 }
 
 // tools are the tools of the agent. The word soon makes reviews expire at once.
-func tools(words []string) []flow.Tool {
-	tool := func(name string, class event.EffectClass, run func(ctx context.Context, arguments string) (string, error)) flow.Tool {
-		return flow.Tool{Name: name, Class: class, Retry: flow.Retry{Attempts: 3, First: time.Nanosecond},
+func tools(words []string) []flow.ToolSpec {
+	tool := func(name string, class event.EffectClass, run func(ctx context.Context, arguments string) (string, error)) flow.ToolSpec {
+		return flow.ToolSpec{Name: name, Class: class, Retry: flow.Retry{Attempts: 3, First: time.Nanosecond},
 			Run: func(ctx context.Context, call event.Part) ([]event.Part, error) {
 				text, err := run(ctx, string(call.Arguments))
 				return []event.Part{event.Text(text)}, err
 			}}
 	}
 	pay := tool("pay", event.EffectUnsafeOnce, func(_ context.Context, arguments string) (string, error) { return "paid " + arguments, nil })
-	pay.Review = func(context.Context, event.Part) (*flow.Review, error) {
-		r := &flow.Review{Prompt: "Pay this order?"}
+	pay.Review = func(context.Context, event.Part) (*flow.Question, error) {
+		r := &flow.Question{Prompt: "Pay this order?"}
 		if slices.Contains(words, "soon") {
 			r.Expires = time.Nanosecond
 		}
 		return r, nil
 	}
-	return []flow.Tool{
+	return []flow.ToolSpec{
 		pay,
 		tool("look", event.EffectPure, func(context.Context, string) (string, error) { return "It costs 3.", nil }),
 		tool("flaky", event.EffectIdempotent, func(ctx context.Context, _ string) (string, error) {

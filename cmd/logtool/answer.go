@@ -203,11 +203,11 @@ func (a *app) decide(ctx context.Context, log *eventlog.Log, session string, x *
 		return err
 	}
 	answer, asked := x.answer, event.ApprovalRequest{InterruptID: id}
-	answer.Interrupt = id
+	answer.Review.InterruptID = id
 	if i := slices.Index(ids, id); i >= 0 {
 		r := open.Approvals[i]
 		session = cmp.Or(r.SessionID, session)
-		answer.Effect, answer.Digest = r.EffectID, r.ArgumentsDigest
+		answer.Review = r
 		if asked, err = a.asked(ctx, log, session, &r); err != nil {
 			return err
 		}

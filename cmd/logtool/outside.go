@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/event"
@@ -64,7 +66,7 @@ func (a *app) recorded(session string, head event.Head, note string, err error) 
 // findWait is the id of a wait: from a token, an id, the beginning of one, or a name.
 func findWait(ctx context.Context, log *eventlog.Log, session, name string, key []byte) (string, error) {
 	if strings.HasPrefix(name, "convlog:") || len(key) > 0 {
-		ref, err := flow.ParseWaitToken(name, key)
+		ref, err := flow.ParseToken(name, key)
 		if err == nil && ref.Session != session {
 			err = fmt.Errorf("the token belongs to session %q, not %q", ref.Session, session)
 		}
@@ -270,7 +272,16 @@ func (a *app) post(ctx context.Context, log *eventlog.Log, session string, in fl
 	if err != nil {
 		return err
 	}
-	head, err := flow.Post(ctx, log, session, in)
+	info, err := flow.Info(ctx, log, session)
+	if err != nil {
+		return err
+	}
+	in.PostOnly = true
+	poster := &flow.Agent[jsontext.Value]{Name: cmp.Or(info.Agent, "logtool"), Log: log}
+	if _, err := poster.Send(ctx, session, in); err != nil {
+		return err
+	}
+	head, err := log.Head(ctx, session)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (a *app) tokenCommand() *cobra.Command {
 		Use:   "token SESSION [SNAPSHOT]",
 		Short: "Print a token for a snapshot of a session, or explain a token",
 		Long: `Print a token that names a snapshot of a session; the newest one without SNAPSHOT. A
-program continues the session there, with flow.FromToken. --key-file signs the token
+program continues the session there, with flow.ParseToken. --key-file signs the token
 with the bytes of a file, at least 32: nobody without the key can make such a token.
 
 --show prints what a token names. With --key-file it checks the signature too.`,
@@ -108,7 +108,7 @@ func (a *app) showToken(token string, key []byte) error {
 	row := tokenRow{Token: token, Kind: "snapshot", Signed: strings.Contains(token, "."), Checked: len(key) > 0}
 	what := ""
 	if strings.HasPrefix(token, "convlog:wait:") {
-		ref, err := flow.ParseWaitToken(token, key)
+		ref, err := flow.ParseToken(token, key)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow"
 )
 
@@ -18,5 +19,14 @@ func find(_ context.Context, r *flow.Request) (flow.Response, error) {
 }
 
 func report(_ context.Context, r *flow.Request) (flow.Response, error) {
-	return flow.ScriptText(result(r)).Response, nil
+	return answer(result(r)), nil
+}
+
+// answer is an answer with a text, and with calls.
+func answer(text string, calls ...event.Part) flow.Response {
+	var parts []event.Part
+	if text != "" {
+		parts = append(parts, event.Text(text))
+	}
+	return flow.Response{Message: event.Message{Parts: append(parts, calls...)}}
 }

@@ -7,53 +7,51 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 )
 
 // chat shows the turn that continues, if there is one, and then takes each line of the
 // input as a message.
-func chat(ctx context.Context, c *flow.Conn[customer], in io.Reader) error {
-	if _, ok := c.Resumed(); ok {
-		fmt.Println("(continued)")
-		if err := show(c); err != nil {
-			return err
-		}
+func chat(ctx context.Context, agent *flow.Agent[customer], in io.Reader) error {
+	if err := goOn(ctx, agent); err != nil {
+		return err
 	}
 	lines := bufio.NewScanner(in)
 	for fmt.Print("> "); lines.Scan(); fmt.Print("> ") {
-		if err := c.SendText(lines.Text()); err != nil {
+		h, err := agent.Send(ctx, *session, flow.Text(lines.Text()))
+		if err != nil {
 			return err
 		}
-		if err := show(c); err != nil {
+		if err := show(h); err != nil {
 			return err
 		}
 	}
-	c.Close()
-	out, err := c.Output(ctx)
+	h, err := agent.Resume(ctx, flow.Ref{Session: *session})
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out, err := h.Wait(ctx)
 	fmt.Printf("\n%s, %d refunds\n", out.Status, out.Custom.Refunds)
 	return err
 }
 
-// show prints a turn while it runs. If it waits for reviews, show says what to do, and
-// waits too.
-func show(c *flow.Conn[customer]) error {
-	for waits := true; waits; {
-		waits = false
-		for chunk, err := range c.Receive() {
-			var pause *flow.Hibernated
-			var failed *flow.TurnError
-			switch {
-			case errors.As(err, &pause):
-				waits = true
-				fmt.Print(question(pause))
-			case errors.As(err, &failed):
-				fmt.Println(failed)
-			case err != nil:
-				return err
-			default:
-				fmt.Print(text(chunk))
-			}
-		}
+// goOn continues the open turn of the session. If it waits for a review, goOn waits too.
+func goOn(ctx context.Context, agent *flow.Agent[customer]) error {
+	info, err := flow.Info(ctx, agent.Log, *session)
+	if errors.Is(err, eventlog.ErrNotFound) || err == nil && info.Turn == nil {
+		return nil
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	h, err := agent.Send(ctx, *session, flow.Input{ID: info.Turn.InputID, Messages: flow.Text("again").Messages})
+	if err != nil {
+		return err
+	}
+	fmt.Println("(continued)")
+	return show(h)
 }

@@ -3,15 +3,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"os/signal"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/store/jsonl"
 )
 
@@ -31,8 +28,7 @@ func main() {
 	}
 }
 
-// run chats until the input ends. If the session waits for a review, run waits for the
-// answer, and starts the agent then.
+// run chats until the input ends.
 func run(ctx context.Context) error {
 	m, err := newModels(*model, *url)
 	if err != nil {
@@ -40,20 +36,5 @@ func run(ctx context.Context) error {
 	}
 	l := eventlog.Open(jsonl.New(*dir))
 	defer l.Close()
-	agent := support(l, m, system, *tokens)
-	for {
-		head, _ := l.Head(ctx, *session) // a new session has none
-		c, err := agent.Start(ctx, flow.Session(*session))
-		var pause *flow.Hibernated
-		if err == nil {
-			return chat(ctx, c, os.Stdin)
-		}
-		if !errors.As(err, &pause) {
-			return err
-		}
-		fmt.Print(question(pause))
-		if err := answered(ctx, l, head); err != nil {
-			return err
-		}
-	}
+	return chat(ctx, support(l, m, system, *tokens), os.Stdin)
 }

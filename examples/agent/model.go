@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/anthropic"
+	"github.com/convlog/convlog/flow/flowtest"
 	"github.com/convlog/convlog/flow/openai"
 )
 
@@ -29,7 +30,7 @@ func newModel(name, url string, script ...step) (flow.Model, error) {
 	case "script":
 		var t typist
 		for _, s := range script {
-			t.Answers = append(t.Answers, flow.ScriptAnswer{Make: s})
+			t.Script = append(t.Script, s)
 		}
 		return t, nil
 	case "openai":
@@ -41,7 +42,7 @@ func newModel(name, url string, script ...step) (flow.Model, error) {
 }
 
 // typist is a script that types like a person, and counts a word as a token.
-type typist struct{ flow.Script }
+type typist struct{ flowtest.Script }
 
 func (t typist) Generate(ctx context.Context, r *flow.Request, emit func(eventlog.Delta)) (flow.Response, error) {
 	x, err := t.Script.Generate(ctx, r, func(d eventlog.Delta) { time.Sleep(20 * time.Millisecond); emit(d) })

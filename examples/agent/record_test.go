@@ -25,15 +25,15 @@ func record(t *testing.T, path, session string, decision event.Decision) {
 	}
 	agent := support(nil, m, system, compacts)
 	flowtest.Record(t, agent, path, session, func(ctx context.Context, a *flow.Agent[customer]) error {
-		_, err := a.Run(ctx, flow.Session(session), question)
+		_, err := a.Run(ctx, session, question)
 		var pause *flow.Hibernated
 		if errors.As(err, &pause) {
-			answer := flow.AnswerTo(pause.Reviews[0], decision)
+			answer := flow.Answer{Review: pause.Reviews[0], Decision: decision}
 			answer.By, answer.Reason = "ada", "looked at it"
 			_, err = flow.Decide(ctx, a.Log, session, answer)
 		}
 		if err == nil {
-			_, err = a.Run(ctx, flow.Session(session), flow.Text("Where is A2, then?"))
+			_, err = a.Run(ctx, session, flow.Text("Where is A2, then?"))
 		}
 		return err
 	})

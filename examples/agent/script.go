@@ -19,7 +19,7 @@ type step func(context.Context, *flow.Request) (flow.Response, error)
 // the customer. Without tools, the request is for a summary.
 func look(_ context.Context, r *flow.Request) (flow.Response, error) {
 	if len(r.Tools) == 0 {
-		return flow.ScriptText("The customer asked about orders, and got answers.").Response, nil
+		return answer("The customer asked about orders, and got answers."), nil
 	}
 	return say(r, "Let me look.", "find_order", `{"id":%q}`), nil
 }
@@ -32,7 +32,7 @@ func act(_ context.Context, r *flow.Request) (flow.Response, error) {
 }
 
 func tell(_ context.Context, r *flow.Request) (flow.Response, error) {
-	return flow.ScriptText("Here is what I know: " + result(r) + ".").Response, nil
+	return answer("Here is what I know: " + result(r) + "."), nil
 }
 
 // result is the result of the last call.
@@ -43,7 +43,7 @@ func result(r *flow.Request) string {
 // say is a text with a call of a tool about the order in the question.
 func say(r *flow.Request, text, tool, arguments string) flow.Response {
 	call := event.ToolCall(fmt.Sprint("call-", len(r.Messages)), tool, fmt.Appendf(nil, arguments, number.FindString(asked(r))))
-	return flow.ScriptText(text, call).Response
+	return answer(text, call)
 }
 
 // asked is the last text of the user.

@@ -18,7 +18,7 @@ type models struct{ support, carrier flow.Model }
 // support is the agent of the shop. The history is compacted when it has more than some
 // tokens.
 func support(l *eventlog.Log, m models, system string, tokens int64) *flow.Agent[customer] {
-	all := append(tools(), flow.AgentTool("carrier", "Asks the carrier about a parcel.", carrier(m.carrier)))
+	all := append(tools(), flow.AgentTool("carrier", "Asks the carrier about a parcel.", carrier(m.carrier), flow.ChildOptions{}))
 	return &flow.Agent[customer]{Name: "support", Log: l, Turn: flow.Chat[customer](m.support, flow.Request{System: system}, all...),
 		Options: flow.Options{Compact: projection.HistorySize{Tokens: tokens}, KeepTurns: 1}}
 }

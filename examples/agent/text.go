@@ -39,7 +39,7 @@ func question(h *flow.Hibernated) string {
 // advice adds to an error what a person can do.
 func advice(err error) error {
 	switch {
-	case errors.Is(err, flow.ErrIncompleteEffect):
+	case errors.Is(err, flow.ErrNeedsReconcile):
 		return fmt.Errorf("%w\nlook whether the bank has the refund, and record it with the KEY that logtool --store %[2]s agent runs lists:\n  logtool --store %[2]s agent reconcile %[3]s KEY --result paid (or --did-not-run)", err, *dir, *session)
 	case errors.Is(err, flow.ErrAlreadyRunning):
 		return fmt.Errorf("%w\nend the other process first", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow"
 )
 
@@ -25,15 +24,14 @@ type payment struct {
 }
 
 // track is the tool of the carrier.
-var track = flow.MustTool("track", "Tells where the parcel is.", func(_ context.Context, o order) (string, error) {
+var track = flow.Tool("track", "Tells where the parcel is.", func(_ context.Context, o order) (string, error) {
 	return fmt.Sprintf("parcel of %s: in Leipzig", o.ID), nil
 })
 
-func tools() []flow.Tool {
-	pay := flow.MustTool("refund", "Pays money back.", refund)
-	pay.Class, pay.Review = event.EffectUnsafeOnce, flow.Ask("Pay it back?")
-	return []flow.Tool{
-		flow.MustTool("find_order", "Finds what was ordered.", func(_ context.Context, o order) (string, error) {
+func tools() []flow.ToolSpec {
+	pay := flow.Tool("refund", "Pays money back.", refund, flow.Once, flow.Review("Pay it back?"))
+	return []flow.ToolSpec{
+		flow.Tool("find_order", "Finds what was ordered.", func(_ context.Context, o order) (string, error) {
 			return fmt.Sprintf("order %s: a mug, 1250 cents, delivered", o.ID), nil
 		}),
 		pay,

@@ -152,7 +152,7 @@ func sent(t *testing.T, c anthropic.Client, r *flow.Request) (body string, heade
 
 func TestBody(t *testing.T) {
 	r := &flow.Request{
-		Model: "other", System: "Be brief.", Output: []byte(`{"type":"object"}`), Tools: []flow.Tool{{Name: "f", Description: "Do it."}},
+		Model: "other", System: "Be brief.", Output: []byte(`{"type":"object"}`), Tools: []flow.ToolSpec{{Name: "f", Description: "Do it."}},
 		Parameters: []byte(`{"max_tokens":5,"temperature":0.70,"tools":[{"type":"web_search_20250305","name":"web_search"}]}`),
 	}
 	body, header := sent(t, anthropic.Client{Key: "k", Model: "m", Header: http.Header{"Anthropic-Beta": {"b"}}}, r)

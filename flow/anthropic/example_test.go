@@ -30,9 +30,9 @@ func ExampleClient() {
 		Parameters: []byte(`{"thinking":{"type":"enabled","budget_tokens":2048}}`),
 	}, func(eventlog.Delta) {})
 
-	var retry flow.RetryError
-	if errors.As(err, &retry) && !retry.Permanent() {
-		fmt.Println("again after", retry.RetryAfter())
+	var failed *flow.ModelError
+	if errors.As(err, &failed) && !failed.Permanent() {
+		fmt.Println("again after", failed.RetryAfter())
 	}
 	fmt.Println(err)
 	// Output:

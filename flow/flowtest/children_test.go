@@ -21,14 +21,11 @@ import (
 // household is an agent with a child whose effect needs a review.
 func household(mode event.ChildMode, prompt string, ran func()) (top, child *flow.Agent[shop]) {
 	child = &flow.Agent[shop]{Name: "child", Turn: func(ctx context.Context, t *flow.Turn[shop]) error {
-		m := flow.Script{Answers: []flow.ScriptAnswer{{Make: func(context.Context, *flow.Request) (flow.Response, error) {
-			ran()
-			return flow.ScriptText("I pay.").Response, nil
-		}}}}
+		m := always(func() (event.Message, error) { ran(); return said("I pay."), nil })
 		if _, err := t.Model(ctx, m, flow.Request{System: prompt}); err != nil {
 			return err
 		}
-		v, err := do(ctx, t, ran, "pay", &flow.Review{Prompt: "Pay?"})
+		v, err := do(ctx, t, ran, "pay", &flow.Question{Prompt: "Pay?"})
 		return errors.Join(err, t.SetArtifact(ctx, event.Artifact{Name: "receipt"}, []byte("paid")), say(t, v))
 	}}
 	top = &flow.Agent[shop]{Name: "top", Turn: func(ctx context.Context, t *flow.Turn[shop]) error {
@@ -47,15 +44,15 @@ func household(mode event.ChildMode, prompt string, ran func()) (top, child *flo
 // payBill runs a household until the review of its child, approves the review, and runs the
 // household to its end.
 func payBill(ctx context.Context, a *flow.Agent[shop]) error {
-	_, err := a.Run(ctx, flow.Session(session), flow.Text("The bill."))
+	_, err := a.Run(ctx, session, flow.Text("The bill."))
 	var h *flow.Hibernated
 	if !errors.As(err, &h) {
 		return err
 	}
-	if _, err := flow.Decide(ctx, a.Log, session, flow.AnswerTo(h.Reviews[0], event.Approved)); err != nil {
+	if _, err := flow.Decide(ctx, a.Log, session, answerTo(h.Reviews[0], event.Approved)); err != nil {
 		return err
 	}
-	_, err = a.Run(ctx, flow.Session(session))
+	_, err = resume(ctx, a, session)
 	return err
 }
 
@@ -139,12 +136,12 @@ func TestARecordingOfItsOwnGrandchild(t *testing.T) {
 	leaf := &flow.Agent[shop]{Name: "leaf", Turn: func(context.Context, *flow.Turn[shop]) error { return nil }}
 	top := &flow.Agent[shop]{Name: "top", Log: log, Turn: func(ctx context.Context, t *flow.Turn[shop]) error {
 		_, err := flow.Do(ctx, t, flow.Effect{Name: "delegate"}, func(ctx context.Context) (int, error) {
-			_, err := flow.RunChild(ctx, leaf, t.Input())
+			_, err := flow.RunChild(ctx, leaf, t.Input(), flow.ChildOptions{})
 			return 0, err
 		})
 		return err
 	}}
-	if _, err := top.Run(t.Context(), flow.Session(session), flow.Text("Go.")); err != nil {
+	if _, err := top.Run(t.Context(), session, flow.Text("Go.")); err != nil {
 		t.Fatal(err)
 	}
 	for id, child := range map[string]string{session: "low", "low": session} {

@@ -9,14 +9,14 @@
 //		agent := newAgent()
 //		if *update {
 //			flowtest.Record(t, agent, "testdata/refund.jsonl", "refund", func(ctx context.Context, a *flow.Agent[state]) error {
-//				_, err := a.Run(ctx, flow.Session("refund"), flow.Text("Please refund A1."))
+//				_, err := a.Run(ctx, "refund", flow.Text("Please refund A1."))
 //				return err
 //			})
 //		}
 //		flowtest.Replay(t, agent, "testdata/refund.jsonl")
 //	}
 //
-// Record runs the agent with the models and tools that it has: a flow.Script, or real ones.
+// Record runs the agent with the models and tools that it has: a Script, or real ones.
 // A session of production is a recording, too: export it, or use ReplayLog.
 //
 // # Recorded results
@@ -34,7 +34,7 @@
 // and arguments. Requests and final logs are not compared then. See Result.ByPosition.
 //
 // Review functions of tools run: they decide whether a person is asked. Functions of
-// Options.Sinks and Options.Telemetry are not called.
+// Options.Observe are not called.
 //
 // # Comparisons
 //

@@ -16,11 +16,11 @@ func ExampleRun() {
 	log := eventlog.Open(memory.New())
 	defer log.Close()
 	agent := func(system string) *flow.Agent[struct{}] {
-		m := flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("It is in Leipzig.")}}
+		m := flowtest.Script{flowtest.Say("It is in Leipzig.")}
 		return &flow.Agent[struct{}]{Name: "support", Log: log, Turn: flow.Chat[struct{}](m, flow.Request{System: system})}
 	}
 	ctx := context.Background()
-	if _, err := agent("You are kind.").Run(ctx, flow.Session("order-42"), flow.Text("Where is my parcel?")); err != nil {
+	if _, err := agent("You are kind.").Run(ctx, "order-42", flow.Text("Where is my parcel?")); err != nil {
 		fmt.Println(err)
 	}
 

@@ -30,10 +30,7 @@ func (f *fakeTB) Errorf(format string, args ...any) {
 // asked is a turn that asks a model once.
 func asked(system string) turnFunc {
 	return func(ctx context.Context, x *flow.Turn[shop], ran func()) error {
-		m := flow.Script{Answers: []flow.ScriptAnswer{{Make: func(context.Context, *flow.Request) (flow.Response, error) {
-			ran()
-			return flow.ScriptText("Hello.").Response, nil
-		}}}}
+		m := always(func() (event.Message, error) { ran(); return said("Hello."), nil })
 		_, err := x.Model(ctx, m, flow.Request{System: strings.ReplaceAll(system, "NOW", x.Now().Format("05.000000"))})
 		return err
 	}
@@ -42,8 +39,9 @@ func asked(system string) turnFunc {
 func recorded(t *testing.T, system string) (s *stage, path string) {
 	s, path = newStage(t, asked(system)), filepath.Join(t.TempDir(), "hello.jsonl")
 	flowtest.Record(t, s.agent, path, session, func(ctx context.Context, a *flow.Agent[shop]) error {
-		_, err := a.Run(ctx, flow.Session(session), flow.Text("Hi."), flow.Text("Hi again."))
-		return err
+		_, err := a.Run(ctx, session, flow.Text("Hi."))
+		_, err2 := a.Run(ctx, session, flow.Text("Hi again."))
+		return errors.Join(err, err2)
 	})
 	if s.ran != 2 {
 		t.Fatalf("the model was asked %d times", s.ran)

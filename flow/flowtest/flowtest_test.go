@@ -50,23 +50,23 @@ func (v *variant) runs(name string) error {
 }
 
 func (v *variant) model() flow.Model {
-	return flow.Script{Answers: []flow.ScriptAnswer{
-		{Make: func(context.Context, *flow.Request) (flow.Response, error) {
-			return flow.ScriptText("Let me look.", event.ToolCall("c1", "find", jsontext.Value(`{"id":"A1"}`)),
-				event.ToolCall("c2", "track", jsontext.Value(`{"id":"A1"}`))).Response, v.runs("the model")
-		}},
-		{Make: func(_ context.Context, r *flow.Request) (flow.Response, error) {
-			return flow.ScriptText("Done with " + r.Messages[len(r.Messages)-1].Message.ToolResults()[0].Content[0].Text).Response, v.runs("the model")
-		}},
-	}}
+	return flowtest.Script{
+		func(context.Context, *flow.Request) (flow.Response, error) {
+			return flow.Response{Message: said("Let me look.", event.ToolCall("c1", "find", jsontext.Value(`{"id":"A1"}`)),
+				event.ToolCall("c2", "track", jsontext.Value(`{"id":"A1"}`)))}, v.runs("the model")
+		},
+		func(_ context.Context, r *flow.Request) (flow.Response, error) {
+			return flow.Response{Message: said("Done with " + r.Messages[len(r.Messages)-1].Message.ToolResults()[0].Content[0].Text)}, v.runs("the model")
+		},
+	}
 }
 
 type order struct {
 	ID string `json:"id"`
 }
 
-func (v *variant) tool(name string) flow.Tool {
-	return flow.MustTool(name, "Does "+name+".", func(ctx context.Context, o order) (string, error) {
+func (v *variant) tool(name string) flow.ToolSpec {
+	return flow.Tool(name, "Does "+name+".", func(ctx context.Context, o order) (string, error) {
 		if err := v.runs(name); err != nil {
 			return "", err
 		}
@@ -83,7 +83,7 @@ func chat(ctx context.Context, t *flow.Turn[shop], v *variant) error {
 	if err := t.Update(func(s *shop) error { s.Visits += 10; return nil }); err != nil {
 		return err
 	}
-	tools := []flow.Tool{v.tool("find"), v.tool("track")}
+	tools := []flow.ToolSpec{v.tool("find"), v.tool("track")}
 	r := flow.Request{Model: "m1", System: system, Tools: tools, Parameters: jsontext.Value(`{"temperature":0}`)}
 	for {
 		answer, err := t.Model(ctx, v.model(), r)
@@ -123,7 +123,7 @@ func record(t testing.TB, v *variant, inputs ...string) *eventlog.Log {
 	t.Helper()
 	log := newLog(t)
 	for _, text := range inputs {
-		if _, err := v.agent(t, log).Run(t.Context(), flow.Session(session), flow.Text(text)); err != nil {
+		if _, err := v.agent(t, log).Run(t.Context(), session, flow.Text(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestChangedCode(t *testing.T) {
 	log := record(t, &variant{}, "Hello.", "And again.")
 	call := func(prompt func(ctx context.Context, t *flow.Turn[shop], v *variant, r *flow.Request) error) variant {
 		return variant{turn: func(ctx context.Context, t *flow.Turn[shop], v *variant) error {
-			r := flow.Request{Model: "m1", System: "You are a shop.\nBe kind.", Tools: []flow.Tool{v.tool("find"), v.tool("track")}, Parameters: jsontext.Value(`{"temperature":0}`)}
+			r := flow.Request{Model: "m1", System: "You are a shop.\nBe kind.", Tools: []flow.ToolSpec{v.tool("find"), v.tool("track")}, Parameters: jsontext.Value(`{"temperature":0}`)}
 			if err := t.Update(func(s *shop) error { s.Visits += 10; return nil }); err != nil {
 				return err
 			}

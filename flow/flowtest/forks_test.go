@@ -16,14 +16,14 @@ func TestForksReplay(t *testing.T) {
 	s.must(s.run("1", "2"))
 	_, err := fork.At(t.Context(), s.log, session, fork.Head(), fork.Options{ID: "branch"})
 	s.must(err)
-	_, err = s.agent.Run(t.Context(), flow.Session("branch"), flow.Text("3"))
+	_, err = s.agent.Run(t.Context(), "branch", flow.Text("3"))
 	s.must(err)
 	if r := s.replayed(steps, "branch"); r.Turns != 1 || len(texts(t, r.Log, "branch")) != len(texts(t, s.log, "branch")) {
 		t.Errorf("%+v", r)
 	}
 	copied, err := fork.Copy(t.Context(), s.log, session)
 	s.must(err)
-	_, err = s.agent.Run(t.Context(), flow.Session(copied.ID), flow.Text("3"))
+	_, err = s.agent.Run(t.Context(), copied.ID, flow.Text("3"))
 	s.must(err)
 	if r := s.replayed(steps, copied.ID); r.Turns != 1 {
 		t.Errorf("%+v", r)
@@ -43,7 +43,7 @@ func TestAForkInsideATurnReplays(t *testing.T) {
 		if err := add(v); err != nil {
 			return err
 		}
-		v, err = do(ctx, x, ran, "pay", &flow.Review{Prompt: "Pay?"})
+		v, err = do(ctx, x, ran, "pay", &flow.Question{Prompt: "Pay?"})
 		return errors.Join(err, add(v))
 	}
 	s := newStage(t, turn)
@@ -51,12 +51,12 @@ func TestAForkInsideATurnReplays(t *testing.T) {
 	_, err := fork.At(t.Context(), s.log, session, fork.Head(), fork.Options{ID: "branch", Force: true})
 	s.must(err)
 	var h *flow.Hibernated
-	if _, err := s.agent.Run(t.Context(), flow.Session("branch")); !errors.As(err, &h) {
+	if _, err := resume(t.Context(), s.agent, "branch"); !errors.As(err, &h) {
 		t.Fatal(err)
 	}
-	_, err = flow.Decide(t.Context(), s.log, "branch", flow.AnswerTo(h.Reviews[0], event.Approved))
+	_, err = flow.Decide(t.Context(), s.log, "branch", answerTo(h.Reviews[0], event.Approved))
 	s.must(err)
-	_, err = s.agent.Run(t.Context(), flow.Session("branch"))
+	_, err = resume(t.Context(), s.agent, "branch")
 	s.must(err)
 	if r := s.replayed(turn, "branch"); r.Turns != 1 || r.Open {
 		t.Errorf("%+v", r)

@@ -112,7 +112,7 @@ func run[S any](ctx context.Context, agent *flow.Agent[S], p *player, r *Result)
 	a := *agent
 	a.Log = r.Log
 	o := &a.Options
-	o.Now, o.Resume, o.Limits.Time, o.Sinks, o.Telemetry = p.clock, nil, 0, nil, flow.Telemetry{}
+	o.Now, o.Resume, o.Limits.Time, o.Observe.Sinks, o.Observe.Traces, o.Observe.Metrics = p.clock, nil, 0, nil, nil, nil
 	ctx = playback.With(ctx, p)
 	for items := p.tape.items; len(items) > 0; {
 		n := slices.IndexFunc(items, func(x item) bool { return x.turn == nil })
@@ -134,44 +134,18 @@ func run[S any](ctx context.Context, agent *flow.Agent[S], p *player, r *Result)
 	return nil
 }
 
-// runTurns runs turns with one runner.
+// runTurns runs turns. A failed turn is no error.
 func runTurns[S any](ctx context.Context, a *flow.Agent[S], session string, turns []item) error {
-	c, err := a.Start(ctx, flow.Session(session))
-	if err != nil {
-		return err
-	}
 	for _, x := range turns {
-		if err = c.Send(x.turn.input); err == nil {
-			err = receive(c)
-		}
-		if err != nil {
-			break
-		}
-	}
-	if closed := c.Close(); err == nil {
-		err = closed
-	}
-	<-c.Done()
-	return err
-}
-
-// receive waits until a turn ends. A failed turn is no error.
-func receive[S any](c *flow.Conn[S]) error {
-	ended := false
-	for chunk, err := range c.Receive() {
+		_, err := a.Run(ctx, session, x.turn.input)
 		var failed *flow.TurnError
 		switch {
 		case errors.As(err, &failed):
-			return nil
 		case errors.Is(err, playback.ErrEnded):
 			return errOpen
 		case err != nil:
 			return err
 		}
-		ended = chunk.EndTurn != nil
-	}
-	if !ended {
-		return errors.New("the runner ended before the turn")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/flowtest"
 )
 
 // turnFunc is a turn function. Each effect that runs calls ran.
@@ -29,7 +30,7 @@ type scene struct {
 }
 
 // do is an effect that returns its argument.
-func do(ctx context.Context, t *flow.Turn[shop], ran func(), name string, review *flow.Review) (string, error) {
+func do(ctx context.Context, t *flow.Turn[shop], ran func(), name string, review *flow.Question) (string, error) {
 	return flow.Do(ctx, t, flow.Effect{Name: name, Review: review, Class: event.EffectPure}, func(ctx context.Context) (string, error) {
 		ran()
 		return name + " done", flow.Update(ctx, func(s *shop) error { s.Visits++; return nil })
@@ -64,7 +65,7 @@ func steps(ctx context.Context, t *flow.Turn[shop], ran func()) error {
 func reviewed(ctx context.Context, t *flow.Turn[shop], ran func()) error {
 	var calls []flow.Call[int]
 	for i := range 3 {
-		calls = append(calls, flow.Call[int]{Effect: flow.Effect{Name: fmt.Sprint("pay ", i), Arguments: i, Review: &flow.Review{Prompt: "Pay?", Detail: i}},
+		calls = append(calls, flow.Call[int]{Effect: flow.Effect{Name: fmt.Sprint("pay ", i), Arguments: i, Review: &flow.Question{Prompt: "Pay?", Detail: i}},
 			Do: func(context.Context) (int, error) { ran(); return 10 + i, nil }})
 	}
 	results, err := flow.Batch(ctx, t, 0, calls...)
@@ -74,18 +75,18 @@ func reviewed(ctx context.Context, t *flow.Turn[shop], ran func()) error {
 	if err := say(t, results); err != nil {
 		return err
 	}
-	tool := flow.MustTool("find", "", func(_ context.Context, o order) (string, error) { ran(); return "found " + o.ID, nil })
-	tool.Review = flow.Ask("Find?")
+	tool := flow.Tool("find", "", func(_ context.Context, o order) (string, error) { ran(); return "found " + o.ID, nil })
+	tool.Review = func(context.Context, event.Part) (*flow.Question, error) { return &flow.Question{Prompt: "Find?"}, nil }
 	call := event.ToolCall("c1", "find", jsontext.Value(`{"id":"A1"}`))
 	if err := t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{call}}); err != nil {
 		return err
 	}
-	return t.Tools(ctx, []flow.Tool{tool}, []event.Part{call})
+	return t.Tools(ctx, []flow.ToolSpec{tool}, []event.Part{call})
 }
 
 func lapsing(lapse event.Lapse) turnFunc {
 	return func(ctx context.Context, t *flow.Turn[shop], ran func()) error {
-		v, err := do(ctx, t, ran, "pay", &flow.Review{Prompt: "Pay?", Expires: time.Nanosecond, Lapse: lapse})
+		v, err := do(ctx, t, ran, "pay", &flow.Question{Prompt: "Pay?", Expires: time.Nanosecond, Lapse: lapse})
 		if err != nil && !errors.Is(err, flow.ErrDenied) {
 			return err
 		}
@@ -95,7 +96,7 @@ func lapsing(lapse event.Lapse) turnFunc {
 
 // waiting is a turn with waits.
 func waiting(ctx context.Context, t *flow.Turn[shop], ran func()) error {
-	p, err := t.NewWait(ctx, flow.WaitOptions{Name: "signal"})
+	p, err := t.NewWait(ctx, "signal", 0)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func waiting(ctx context.Context, t *flow.Turn[shop], ran func()) error {
 	if err := t.Sleep(ctx, time.Millisecond); err != nil {
 		return err
 	}
-	late, err := t.NewWait(ctx, flow.WaitOptions{Name: "late", Timeout: time.Millisecond})
+	late, err := t.NewWait(ctx, "late", time.Millisecond)
 	if err != nil {
 		return err
 	}
@@ -121,12 +122,12 @@ func waiting(ctx context.Context, t *flow.Turn[shop], ran func()) error {
 var scenes = []scene{
 	{name: "reviews", turn: reviewed, drive: func(t *testing.T, s *stage) {
 		h := s.paused("Pay.")
-		approved, denied, answered := flow.AnswerTo(h.Reviews[0], event.Approved), flow.AnswerTo(h.Reviews[1], event.Denied), flow.AnswerTo(h.Reviews[2], event.Answered)
+		approved, denied, answered := answerTo(h.Reviews[0], event.Approved), answerTo(h.Reviews[1], event.Denied), answerTo(h.Reviews[2], event.Answered)
 		denied.Reason, answered.Value = "no", 99
 		_, err := flow.Decide(t.Context(), s.log, session, approved, denied, answered)
 		s.must(err)
 		h = s.paused()
-		other := flow.AnswerTo(h.Reviews[0], event.Approved)
+		other := answerTo(h.Reviews[0], event.Approved)
 		other.Arguments = jsontext.Value(`{"id":"A2"}`)
 		_, err = flow.Decide(t.Context(), s.log, session, other)
 		s.must(err)
@@ -139,7 +140,7 @@ var scenes = []scene{
 		}
 	}},
 	{name: "a review that is asked twice", turn: func(ctx context.Context, t *flow.Turn[shop], ran func()) error {
-		v, err := do(ctx, t, ran, "pay", &flow.Review{Prompt: "Pay?", Expires: 50 * time.Millisecond})
+		v, err := do(ctx, t, ran, "pay", &flow.Question{Prompt: "Pay?", Expires: 50 * time.Millisecond})
 		return errors.Join(err, say(t, v))
 	}, drive: func(t *testing.T, s *stage) {
 		s.paused("Pay.")
@@ -148,7 +149,7 @@ var scenes = []scene{
 		var h *flow.Hibernated
 		for answered := false; !answered; {
 			h = s.paused()
-			_, err := flow.Decide(t.Context(), s.log, session, flow.AnswerTo(h.Reviews[0], event.Approved))
+			_, err := flow.Decide(t.Context(), s.log, session, answerTo(h.Reviews[0], event.Approved))
 			answered = err == nil
 		}
 		s.must(s.run())
@@ -176,7 +177,7 @@ var scenes = []scene{
 		})
 		return errors.Join(err, say(t, v))
 	}, drive: func(t *testing.T, s *stage) {
-		_, err := s.agent.Run(context.WithValue(t.Context(), logKey{}, s.log), flow.Session(session), flow.Text("Go."))
+		_, err := s.agent.Run(context.WithValue(t.Context(), logKey{}, s.log), session, flow.Text("Go."))
 		s.must(err)
 	}},
 	{name: "an abort of a hibernated turn", turn: reviewed, drive: func(t *testing.T, s *stage) {
@@ -194,17 +195,19 @@ var scenes = []scene{
 			}
 			hint, later := flow.Text("It is A1."), flow.Text("Thanks.")
 			hint.ID, hint.Steer, later.ID = "hint", true, "later"
-			_, err := flow.Post(ctx, log, session, hint)
-			_, err2 := flow.Post(ctx, log, session, later)
+			hint.PostOnly, later.PostOnly = true, true
+			poster := &flow.Agent[shop]{Name: "shop", Log: log}
+			_, err := poster.Send(ctx, session, hint)
+			_, err2 := poster.Send(ctx, session, later)
 			return 0, errors.Join(err, err2)
 		}); err != nil {
 			return err
 		}
-		m := flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("I see.")}}
+		m := flowtest.Script{flowtest.Say("I see.")}
 		a, err := t.Model(ctx, m, flow.Request{})
 		return errors.Join(err, say(t, a.Text()))
 	}, drive: func(t *testing.T, s *stage) {
-		_, err := s.agent.Run(context.WithValue(t.Context(), logKey{}, s.log), flow.Session(session), flow.Text("Where is it?"))
+		_, err := s.agent.Run(context.WithValue(t.Context(), logKey{}, s.log), session, flow.Text("Where is it?"))
 		s.must(err)
 	}, turns: 2},
 	{name: "a failed turn and the next one", turn: func(ctx context.Context, t *flow.Turn[shop], ran func()) error {
@@ -220,10 +223,7 @@ var scenes = []scene{
 		s.must(s.run("And now?"))
 	}, turns: 3},
 	{name: "compactions", turn: func(ctx context.Context, t *flow.Turn[shop], ran func()) error {
-		m := flow.Script{Answers: []flow.ScriptAnswer{{Make: func(context.Context, *flow.Request) (flow.Response, error) {
-			ran()
-			return flow.ScriptText("Short.").Response, nil
-		}}}, Next: func(*flow.Request) int { return 0 }}
+		m := always(func() (event.Message, error) { ran(); return said("Short."), nil })
 		if t.Index() == 2 {
 			if err := t.Compact(ctx, m, flow.Request{}, 1); err != nil {
 				return err
@@ -242,41 +242,33 @@ var scenes = []scene{
 		return steps(ctx, t, ran)
 	}, drive: func(_ *testing.T, s *stage) { s.must(s.run("1", "2")) }, turns: 2},
 	{name: "checkpoints", turn: steps, drive: func(t *testing.T, s *stage) {
-		o := flow.StartOptions{Checkpoint: flow.BeforeEachEffect}
-		for i := range 4 {
-			c, err := s.agent.Start(t.Context(), flow.Session(session), o)
-			s.must(err)
-			if i == 0 {
-				s.must(c.SendText("Go."))
-			}
-			s.must(c.Close())
-			<-c.Done()
+		s.agent.Options.Checkpoint = flow.BeforeEachEffect
+		s.paused("Go.")
+		for range 2 {
+			s.paused()
 		}
+		s.must(s.run())
 	}},
 	{name: "a start from a token", turn: steps, drive: func(t *testing.T, s *stage) {
-		c, err := s.agent.Start(t.Context(), flow.Session(session), flow.StartOptions{Checkpoint: flow.BeforeEachEffect})
-		s.must(err)
-		s.must(c.SendText("Go."))
-		s.must(c.Close())
-		out, err := c.Output(t.Context())
-		var h *flow.Hibernated
-		if !errors.As(err, &h) {
-			t.Fatal(err)
-		}
-		_, err = s.agent.Run(t.Context(), flow.FromSnapshot(session, out.Ref.Snapshot))
+		s.agent.Options.Checkpoint = flow.BeforeEachEffect
+		h := s.paused("Go.")
+		s.agent.Options.Checkpoint = 0
+		_, err := resumeAt(t.Context(), s.agent, h.Ref)
 		s.must(err)
 	}},
 	{name: "a rewind to an earlier turn", turn: steps, drive: func(t *testing.T, s *stage) {
-		out, err := s.agent.Run(t.Context(), flow.Session(session), flow.Text("1"))
+		out, err := s.agent.Run(t.Context(), session, flow.Text("1"))
 		s.must(err)
 		s.must(s.run("2"))
-		_, err = s.agent.Run(t.Context(), flow.FromSnapshot(session, out.Ref.Snapshot), flow.Text("3"))
+		_, err = resumeAt(t.Context(), s.agent, out.Ref)
 		s.must(err)
+		s.must(s.run("3"))
 	}, turns: 3},
 	{name: "a beginning with content", turn: steps, drive: func(t *testing.T, s *stage) {
-		_, err := s.agent.Run(t.Context(), flow.FromState(flow.Content[shop]{Session: session, Custom: shop{Paid: 7}, Messages: []event.Message{
-			{Role: event.User, Parts: []event.Part{event.Text("Earlier.")}}}}), flow.Text("1"))
+		_, err := s.agent.Begin(t.Context(), flow.Content[shop]{Session: session, Custom: shop{Paid: 7}, Messages: []event.Message{
+			{Role: event.User, Parts: []event.Part{event.Text("Earlier.")}}}})
 		s.must(err)
+		s.must(s.run("1"))
 	}},
 	{name: "a message of another program", turn: steps, drive: func(t *testing.T, s *stage) {
 		s.must(s.run("1"))
@@ -285,7 +277,7 @@ var scenes = []scene{
 		s.must(s.run("2"))
 	}, turns: 2},
 	{name: "a limit", turn: func(ctx context.Context, t *flow.Turn[shop], ran func()) error {
-		m := flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("More.")}, Next: func(*flow.Request) int { return 0 }}
+		m := always(func() (event.Message, error) { return said("More."), nil })
 		for {
 			if _, err := t.Model(ctx, m, flow.Request{}); err != nil {
 				return err

@@ -36,11 +36,16 @@ func (s *stage) of(turn turnFunc, ran func()) *flow.Agent[shop] {
 
 // run starts the session and runs inputs. It returns the error of the run.
 func (s *stage) run(inputs ...string) error {
-	var in []flow.Input
-	for _, text := range inputs {
-		in = append(in, flow.Text(text))
+	if len(inputs) == 0 {
+		_, err := resume(s.t.Context(), s.agent, session)
+		return err
 	}
-	_, err := s.agent.Run(s.t.Context(), flow.Session(session), in...)
+	var err error
+	for _, text := range inputs {
+		if err == nil {
+			_, err = s.agent.Run(s.t.Context(), session, flow.Text(text))
+		}
+	}
 	return err
 }
 
@@ -132,10 +137,9 @@ func TestAKilledRunReplays(t *testing.T) {
 				}
 				return nil
 			}
-			c, err := s.of(killed, nil).Start(ctx, flow.Session(session))
-			s.must(err)
-			s.must(c.SendText("Go."))
-			<-c.Done()
+			if _, err := s.of(killed, nil).Run(ctx, session, flow.Text("Go.")); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
 			if r := s.replayed(steps, session); !r.Open {
 				t.Errorf("the killed run: %+v", r)
 			}
@@ -157,10 +161,8 @@ func TestARetriedTurnReplays(t *testing.T) {
 		t.Fatal("the turn did not fail")
 	}
 	s.agent = s.of(steps, func() {})
-	c, err := s.agent.Start(t.Context(), flow.Session(session), flow.StartOptions{Retry: true})
+	_, err := again(t.Context(), s.agent, session)
 	s.must(err)
-	s.must(c.Close())
-	<-c.Done()
 	s.must(s.run("Once more."))
 	if r := s.replayed(steps, session); r.Turns != 2 || r.Open {
 		t.Errorf("%+v", r)
@@ -178,8 +180,8 @@ func TestATranscriptIsServedByPosition(t *testing.T) {
 	s.must(err)
 	chat := func(name string) turnFunc {
 		return func(ctx context.Context, x *flow.Turn[shop], ran func()) error {
-			tool := flow.MustTool(name, "", func(context.Context, order) (string, error) { ran(); return "", nil })
-			return flow.Chat[shop](flow.Script{}, flow.Request{System: "You are a shop."}, tool)(ctx, x)
+			tool := flow.Tool(name, "", func(context.Context, order) (string, error) { ran(); return "", nil })
+			return flow.Chat[shop](flowtest.Script{}, flow.Request{System: "You are a shop."}, tool)(ctx, x)
 		}
 	}
 	r := s.replayed(chat("find"), session)
@@ -190,7 +192,7 @@ func TestATranscriptIsServedByPosition(t *testing.T) {
 		t.Errorf("the history is\n%q\nand was\n%q", got, want)
 	}
 	quiet := s.of(func(ctx context.Context, x *flow.Turn[shop], _ func()) error {
-		_, err := x.Model(ctx, flow.Script{}, flow.Request{})
+		_, err := x.Model(ctx, flowtest.Script{}, flow.Request{})
 		return err
 	}, nil)
 	_, err = flowtest.Run(t.Context(), quiet, s.log, session)
@@ -204,12 +206,12 @@ func TestATranscriptIsServedByPosition(t *testing.T) {
 func TestChangedReviewsAndWaits(t *testing.T) {
 	turn := func(prompt, wait string) turnFunc {
 		return func(ctx context.Context, x *flow.Turn[shop], ran func()) error {
-			if _, err := x.NewWait(ctx, flow.WaitOptions{Name: wait}); err != nil {
+			if _, err := x.NewWait(ctx, wait, 0); err != nil {
 				return err
 			}
-			var review *flow.Review
+			var review *flow.Question
 			if prompt != "" {
-				review = &flow.Review{Prompt: prompt}
+				review = &flow.Question{Prompt: prompt}
 			}
 			_, err := do(ctx, x, ran, "pay", review)
 			return err
@@ -217,7 +219,7 @@ func TestChangedReviewsAndWaits(t *testing.T) {
 	}
 	s := newStage(t, turn("Pay?", "signal"))
 	h := s.paused("Go.")
-	_, err := flow.Decide(t.Context(), s.log, session, flow.AnswerTo(h.Reviews[0], event.Approved))
+	_, err := flow.Decide(t.Context(), s.log, session, answerTo(h.Reviews[0], event.Approved))
 	s.must(err)
 	s.must(s.run())
 	s.replayed(turn("Pay?", "signal"), session)

@@ -56,7 +56,7 @@ func (c *Client) body(r *flow.Request) (jsontext.Value, error) {
 	var b httpmodel.Body
 	b.Set("model", model)
 	b.Set("messages", messages)
-	b.SetTools(r.Tools, func(t flow.Tool) any {
+	b.SetTools(r.Tools, func(t flow.ToolSpec) any {
 		return tool{"function", function{openai.ToolName(t.Name), t.Description, t.Parameters}}
 	})
 	if r.Output != nil {

@@ -114,7 +114,7 @@ func sent(t *testing.T, c openai.Client, r *flow.Request) (body string, header h
 
 func TestBody(t *testing.T) {
 	r := &flow.Request{
-		Model: "other", Output: []byte(`{"type":"object"}`), Tools: []flow.Tool{{Name: "f", Description: "Do it."}},
+		Model: "other", Output: []byte(`{"type":"object"}`), Tools: []flow.ToolSpec{{Name: "f", Description: "Do it."}},
 		Parameters: []byte(`{"temperature":0.70,"seed":9007199254740993,"stream_options":null,"tools":[{"type":"x"}]}`),
 	}
 	body, header := sent(t, openai.Client{Key: "k", Model: "m", Header: http.Header{"X-Title": {"t"}}}, r)

@@ -108,6 +108,8 @@ var table = map[string]room{
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
 		tests:   []string{"runlog/...", "upkeep/...", "flow/flowtest"},
 	},
+	"flow/capture":           {rooms: []string{"flow/internal/raw"}, modules: given},
+	"flow/internal/raw":      {},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
 	"flow/flowtest": {
 		rooms:   []string{"event", "eventlog", "projection", "fork", "flow", "flow/internal/playback", "replay", "replay/replaytest", "store/memory", "upkeep/transfer"},

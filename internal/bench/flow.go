@@ -93,7 +93,7 @@ func (toolbox) Generate(_ context.Context, r *flow.Request, _ func(eventlog.Delt
 }
 
 func toolboxAgent(log *eventlog.Log) *flow.Agent[toolboxState] {
-	tool := flow.Tool{Name: "read_file", Run: func(context.Context, event.Part) ([]event.Part, error) {
+	tool := flow.ToolSpec{Name: "read_file", Run: func(context.Context, event.Part) ([]event.Part, error) {
 		return []event.Part{event.Text(strings.Repeat("the content of a file. ", 20))}, nil
 	}}
 	return &flow.Agent[toolboxState]{Name: "toolbox", Log: log, Turn: flow.Chat[toolboxState](toolbox{}, flow.Request{}, tool)}
@@ -109,27 +109,13 @@ func flowTurn(ctx context.Context, b *bench) ([]figure, error) {
 	session := b.name()
 	turns := func(ctx context.Context) (float64, error) {
 		session = b.name()
-		c, err := agent.Start(ctx, flow.Session(session))
-		if err != nil {
-			return 0, err
-		}
 		start := time.Now()
 		for range flowTurns {
-			if err := c.SendText("What is in the files?"); err != nil {
+			if _, err := agent.Run(ctx, session, flow.Text("What is in the files?")); err != nil {
 				return 0, err
 			}
-			for _, err := range c.Receive() {
-				if err != nil {
-					return 0, err
-				}
-			}
 		}
-		took := perItem(start, flowTurns)
-		if err := c.Close(); err != nil {
-			return 0, err
-		}
-		_, err = c.Output(ctx)
-		return took, err
+		return perItem(start, flowTurns), nil
 	}
 	bare := func(ctx context.Context) (float64, error) {
 		groups, err := appendsOf(ctx, log, session)
@@ -137,11 +123,8 @@ func flowTurn(ctx context.Context, b *bench) ([]figure, error) {
 			return 0, err
 		}
 		to := b.name()
-		if _, err := log.Append(ctx, to, eventlog.New().Durable(), groups[0]...); err != nil {
-			return 0, err
-		}
 		start := time.Now()
-		for _, events := range groups[1 : len(groups)-1] { // the last one is the run_released
+		for _, events := range groups {
 			if _, err := log.Append(ctx, to, eventlog.Any().Durable(), events...); err != nil {
 				return 0, err
 			}
@@ -198,16 +181,17 @@ func flowResume(ctx context.Context, b *bench) ([]figure, error) {
 	run := func(ctx context.Context, in ...flow.Input) (float64, error) {
 		inner, stop = context.WithCancelCause(ctx)
 		start := time.Now()
-		c, err := agent.Start(inner, flow.Session(session))
+		var h *flow.Handle[toolboxState]
+		var err error
+		if len(in) > 0 {
+			h, err = agent.Send(inner, session, in[0])
+		} else {
+			h, err = agent.Resume(inner, flow.Ref{Session: session})
+		}
 		if err != nil {
 			return 0, err
 		}
-		for _, x := range in {
-			if err := c.Send(x); err != nil {
-				return 0, err
-			}
-		}
-		if _, err := c.Output(ctx); !errors.Is(err, errReplayed) {
+		if _, err := h.Wait(ctx); !errors.Is(err, errReplayed) {
 			return 0, fmt.Errorf("the turn ended: %w", err)
 		}
 		return float64(replayed.Sub(start).Nanoseconds()), nil
@@ -256,8 +240,12 @@ func flowReplayTest(ctx context.Context, b *bench) ([]figure, error) {
 	live := func(ctx context.Context) (float64, error) {
 		session = b.name()
 		start := time.Now()
-		_, err := toolboxAgent(log).Run(ctx, flow.Session(session), in...)
-		return perItem(start, flowTurns), err
+		for _, x := range in {
+			if _, err := toolboxAgent(log).Run(ctx, session, x); err != nil {
+				return 0, err
+			}
+		}
+		return perItem(start, flowTurns), nil
 	}
 	if _, err := live(ctx); err != nil {
 		return nil, err
@@ -329,7 +317,7 @@ func flowServe(ctx context.Context, b *bench) ([]figure, error) {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
-	go func() { served <- agent.Serve(inner, flow.ServeOptions{}) }()
+	go func() { served <- agent.Serve(inner) }()
 	if err := counter.settle(ctx); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ var childModes = []event.ChildMode{event.ChildFresh, event.ChildHandoff, event.C
 const agentTool = "agent_"
 
 // agentTools are a tool for each mode of a child.
-func (s *script) agentTools(levels int) (tools []flow.Tool) {
+func (s *script) agentTools(levels int) (tools []flow.ToolSpec) {
 	if levels == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (p *place) delegate(name string) flow.Call[string] {
 		e.Retry = flow.Retry{Attempts: 10_000, First: time.Duration(1+p.r.IntN(40)) * time.Millisecond, Max: 40 * time.Millisecond}
 	}
 	if p.r.IntN(4) == 0 {
-		e.Review = &flow.Review{Prompt: "may it run?"}
+		e.Review = &flow.Question{Prompt: "may it run?"}
 	}
 	return flow.Call[string]{Effect: e, Do: func(ctx context.Context) (string, error) {
 		p.work(ctx, e.Class)

@@ -17,7 +17,7 @@ import (
 // The ways in which a process runs the agent.
 const (
 	byServe = "serve" // like a server, until it is killed
-	byStart = "start" // with a connection, until it is killed
+	byStart = "start" // with handles of the inputs, until it is killed
 	byRun   = "run"   // until the agent has nothing to do
 )
 
@@ -32,15 +32,16 @@ func agentJob(ctx context.Context, b backend, j job) error {
 	a := s.agent(log)
 	switch j.How {
 	case byServe:
-		return a.Serve(ctx, flow.ServeOptions{Poll: 5 * time.Millisecond})
+		a.Options.Poll = 5 * time.Millisecond
+		return a.Serve(ctx)
 	case byRun:
-		_, err = a.Run(ctx, flow.Session(agentSession))
+		_, err = resume(ctx, a, agentSession)
 	default:
 		err = converse(ctx, a, j.To)
 	}
 	var pause *flow.Hibernated
 	switch {
-	case errors.Is(err, flow.ErrIncompleteEffect), errors.Is(err, flow.ErrNeedsReconcile):
+	case errors.Is(err, flow.ErrNeedsReconcile):
 		fmt.Println("stuck")
 		return nil
 	case errors.As(err, &pause):
@@ -50,40 +51,30 @@ func agentJob(ctx context.Context, b backend, j job) error {
 	return err
 }
 
-// converse runs the agent with a connection. It sends all inputs again, up to the
-// input of the newest turn.
+// converse sends all inputs again, up to the input of the newest turn, and waits for their
+// turns.
 func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
-	c, err := a.Start(ctx, flow.Session(agentSession))
+	h, err := a.Resume(ctx, flow.Ref{Session: agentSession})
 	if err != nil {
 		return err
 	}
+	handles := []*flow.Handle[tally]{h}
 	info, err := flow.Info(ctx, a.Log, agentSession)
 	if err != nil {
 		return err
 	}
 	for n := range min(info.NextTurn, turns) {
-		err := c.Send(inputOf(n))
-		if errors.Is(err, flow.ErrClosed) { // the runner stopped before: its error says why
-			break
+		if h, err = a.Send(ctx, agentSession, inputOf(n)); err != nil {
+			return err
 		}
-		if err != nil && ctx.Err() == nil {
+		handles = append(handles, h)
+	}
+	for _, h := range handles {
+		if _, err := untilEnd(ctx, h); err != nil {
 			return err
 		}
 	}
-	for {
-		select {
-		case <-c.Done():
-			_, err := c.Output(ctx)
-			return err
-		default:
-		}
-		for _, err := range c.Receive() {
-			var pause *flow.Hibernated
-			if errors.As(err, &pause) {
-				time.Sleep(time.Millisecond)
-			}
-		}
-	}
+	return nil
 }
 
 // An agent's process is killed at any moment, hundreds of times, until all turns have
@@ -155,9 +146,7 @@ func (s *fixture) runAgent(turns, kills int) (r agentRun) {
 func (s *fixture) employ(turns int) (p *person, attended <-chan error) {
 	s.Helper()
 	p = &person{log: s.log(), turns: turns, diary: func() (diary, error) { return readDiary(s.dir) }}
-	own, err := openScript(s.dir, s.seed, s.levels)
-	s.must(err)
-	s.must(p.begin(s.ctx, own.agent(p.log)))
+	s.must(p.begin(s.ctx))
 	done := make(chan error, 1)
 	go func() { done <- p.attend(s.ctx) }()
 	return p, done

@@ -98,33 +98,22 @@ func (m *crowd) meet(ctx context.Context) error {
 // visit runs three turns of a session: two while all sessions run, and one at a random
 // time, such that 100 turns begin in a second.
 func (m *crowd) visit(ctx context.Context, n int) error {
-	c, err := m.agent.Start(ctx, flow.Session(fmt.Sprintf("session-%d", n)))
-	if err != nil {
-		return err
-	}
+	var out flow.Output[tally]
 	for i := range 3 {
 		if i == 2 {
 			time.Sleep(rand.N(10 * time.Duration(m.size) * time.Millisecond))
 		}
 		begun := time.Now()
-		if err := c.Send(inputOf(i)); err != nil {
+		var err error
+		if out, err = m.agent.Run(ctx, fmt.Sprintf("session-%d", n), inputOf(i)); err != nil {
 			return err
-		}
-		for _, err := range c.Receive() {
-			if err != nil {
-				return err
-			}
 		}
 		m.took(i, time.Since(begun))
 	}
-	if err := c.Close(); err != nil {
-		return err
+	if out.Custom.Turns != 3 {
+		return fmt.Errorf("session %d ended %d turns, want 3", n, out.Custom.Turns)
 	}
-	out, err := c.Output(ctx)
-	if err == nil && out.Custom.Turns != 3 {
-		err = fmt.Errorf("session %d ended %d turns, want 3", n, out.Custom.Turns)
-	}
-	return err
+	return nil
 }
 
 func (m *crowd) took(turn int, d time.Duration) {

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/projection"
 )
 
 // person does from outside what an agent cannot do by itself: it posts inputs, answers
@@ -41,21 +41,15 @@ type person struct {
 	blocked map[string]bool                   // these reviews, as far as its log names them
 }
 
-// begin makes the session and its first input.
-func (p *person) begin(ctx context.Context, a *flow.Agent[tally]) error {
-	if _, err := a.Run(ctx, flow.Session(agentSession)); err != nil {
-		return err
-	}
-	return p.post(ctx, 0)
-}
+// begin begins the session with its first input.
+func (p *person) begin(ctx context.Context) error { return p.post(ctx, 0) }
 
 // post posts the input of a turn. One that the session has is not stored again.
 func (p *person) post(ctx context.Context, n int) error {
 	if n >= p.turns {
 		return nil
 	}
-	_, err := flow.Post(ctx, p.log, agentSession, inputOf(n))
-	return err
+	return post(ctx, p.log, agentSession, inputOf(n))
 }
 
 // attend watches the session and its children, and reacts until all turns have ended.
@@ -191,7 +185,8 @@ func (p *person) answer(ctx context.Context, session string, q *event.ApprovalRe
 
 // answerTo approves three of five requests.
 func answerTo(q *event.ApprovalRequest) flow.Answer {
-	a := flow.Answer{Interrupt: q.InterruptID, Effect: q.EffectID, Digest: q.ArgumentsDigest, By: "a person", Decision: event.Approved}
+	a := flow.Answer{Review: projection.OpenApproval{InterruptID: q.InterruptID, EffectID: q.EffectID, ArgumentsDigest: q.ArgumentsDigest},
+		By: "a person", Decision: event.Approved}
 	switch hashOf(q.Name+string(q.Arguments)) % 5 {
 	case 0:
 		a.Decision, a.Reason = event.Denied, "no"
@@ -271,15 +266,13 @@ func (p *person) toolResult(ctx context.Context, session, key string) (string, e
 
 // accompany runs an agent in this process until it has ended all turns.
 func (p *person) accompany(ctx context.Context, a *flow.Agent[tally]) error {
-	if err := p.begin(ctx, a); err != nil {
+	if err := p.begin(ctx); err != nil {
 		return err
 	}
-	c, err := a.Start(ctx, flow.Session(agentSession))
-	if err != nil {
-		return err
-	}
-	if err := p.attend(ctx); err != nil {
-		return err
-	}
-	return errors.Join(c.Close(), waitFor(c.Done(), time.Minute))
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- a.Serve(serving) }()
+	err := p.attend(ctx)
+	stop()
+	return errors.Join(err, <-served)
 }

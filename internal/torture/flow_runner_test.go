@@ -33,7 +33,7 @@ func (s *script) gateAgent(log *eventlog.Log, levels int, effect func() error) *
 			if levels == 0 {
 				return 1, effect()
 			}
-			out, err := flow.RunChild(ctx, s.gateAgent(nil, levels-1, effect), t.Input())
+			out, err := flow.RunChild(ctx, s.gateAgent(nil, levels-1, effect), t.Input(), flow.ChildOptions{})
 			return out.Custom.Turns, err
 		})
 		if err != nil {
@@ -73,14 +73,7 @@ func runnerJob(ctx context.Context, b backend, j job) error {
 		}
 		return ctx.Err()
 	})
-	c, err := a.Start(ctx, flow.Session(agentSession))
-	if err != nil {
-		return err
-	}
-	if err := c.Send(inputOf(0)); err != nil {
-		return err
-	}
-	_, err = c.Output(ctx)
+	_, err = a.Run(ctx, agentSession, inputOf(0))
 	if !errors.Is(err, flow.ErrOvertaken) {
 		return fmt.Errorf("got error %v, want %v", err, flow.ErrOvertaken)
 	}
@@ -91,7 +84,7 @@ func runnerJob(ctx context.Context, b backend, j job) error {
 // succeed starts until no other runner has the session, and ends its turn.
 func succeed(ctx context.Context, a *flow.Agent[tally]) error {
 	for refused := false; ctx.Err() == nil; {
-		c, err := a.Start(ctx, flow.Session(agentSession))
+		h, err := a.Resume(ctx, flow.Ref{Session: agentSession})
 		if errors.Is(err, flow.ErrAlreadyRunning) {
 			if !refused {
 				fmt.Println("refused")
@@ -104,10 +97,7 @@ func succeed(ctx context.Context, a *flow.Agent[tally]) error {
 			return err
 		}
 		fmt.Println("took")
-		if err := c.Close(); err != nil {
-			return err
-		}
-		_, err = c.Output(ctx)
+		_, err = h.Wait(ctx)
 		return err
 	}
 	return ctx.Err()
@@ -180,12 +170,11 @@ func (s *fixture) overtake() {
 	own, err := openScript(s.dir, s.seed, s.levels)
 	s.must(err)
 	a := own.gateAgent(log, s.levels, func() error { return nil })
-	_, err = a.Start(s.ctx, flow.Session(agentSession))
+	_, err = resume(s.ctx, a, agentSession)
 	s.wantErr(flow.ErrAlreadyRunning, err)
-	conn, err := a.Start(s.ctx, flow.Session(agentSession), flow.StartOptions{TakeOver: true})
+	_, err = flow.TakeOver(s.ctx, log, agentSession, "a person")
 	s.must(err)
-	s.must(conn.Close())
-	_, err = conn.Output(s.ctx)
+	_, err = resume(s.ctx, a, agentSession)
 	s.must(err)
 	before := s.heads(log)
 	s.must(os.WriteFile(gateIn(s.dir), nil, 0o600))

@@ -110,7 +110,7 @@ func (p *place) effect(name string) flow.Call[string] {
 	class := classes[p.r.IntN(len(classes))]
 	e := flow.Effect{Name: string(class) + " " + name, Class: class, Arguments: map[string]string{"place": name}}
 	if class == event.EffectUnsafeOnce || class == event.EffectReconcile && p.r.IntN(2) == 0 {
-		e.Review = &flow.Review{Prompt: "may it run?"}
+		e.Review = &flow.Question{Prompt: "may it run?"}
 	}
 	return flow.Call[string]{Effect: e, Do: func(ctx context.Context) (string, error) {
 		p.work(ctx, class)
@@ -182,7 +182,7 @@ func nap(ctx context.Context, p *place) error {
 
 // signal waits for a value that a person sends as soon as the wait exists.
 func signal(ctx context.Context, p *place) error {
-	w, err := p.t.NewWait(ctx, flow.WaitOptions{Name: "signal " + p.name})
+	w, err := p.t.NewWait(ctx, "signal "+p.name, 0)
 	if err != nil {
 		return err
 	}
@@ -258,14 +258,16 @@ func (s *script) Generate(ctx context.Context, r *flow.Request, emit func(eventl
 }
 
 // tools are a tool of each class; the tools of class unsafe_once have a review.
-func (s *script) tools() (tools []flow.Tool) {
+func (s *script) tools() (tools []flow.ToolSpec) {
 	for _, class := range classes {
-		tool := flow.Tool{Name: string(class), Class: class, Run: func(ctx context.Context, call event.Part) ([]event.Part, error) {
+		tool := flow.ToolSpec{Name: string(class), Class: class, Run: func(ctx context.Context, call event.Part) ([]event.Part, error) {
 			s.work(ctx, class)
 			return []event.Part{event.Text(resultOf(string(call.Arguments)))}, nil
 		}}
 		if class == event.EffectUnsafeOnce {
-			tool.Review = flow.Ask("may it run?")
+			tool.Review = func(context.Context, event.Part) (*flow.Question, error) {
+				return &flow.Question{Prompt: "may it run?"}, nil
+			}
 		}
 		tools = append(tools, tool)
 	}

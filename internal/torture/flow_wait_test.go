@@ -43,7 +43,7 @@ func tomorrowAgent(log *eventlog.Log, now func() time.Time) *flow.Agent[tally] {
 // signalAgent is an agent that gives away the token of a wait, and waits.
 func signalAgent(log *eventlog.Log, give func(token string)) *flow.Agent[tally] {
 	return &flow.Agent[tally]{Name: "script", Log: log, Turn: func(ctx context.Context, t *flow.Turn[tally]) error {
-		w, err := t.NewWait(ctx, flow.WaitOptions{Name: "signal"})
+		w, err := t.NewWait(ctx, "signal", 0)
 		if err != nil {
 			return err
 		}
@@ -73,20 +73,15 @@ func waitJob(ctx context.Context, b backend, j job) error {
 	if j.How == forSignal {
 		a = signalAgent(log, func(token string) { fmt.Println("token", token) })
 	}
-	c, err := a.Start(ctx, flow.Session(agentSession))
+	h, err := a.Send(ctx, agentSession, inputOf(0))
 	if err != nil {
 		return err
 	}
-	if err := c.Send(inputOf(0)); err != nil {
-		return err
-	}
 	for ctx.Err() == nil {
-		for _, err := range c.Receive() {
-			var pause *flow.Hibernated
-			if errors.As(err, &pause) && j.How == forRetry {
-				fmt.Println("hibernates")
-				<-ctx.Done()
-			}
+		_, err := h.Wait(ctx)
+		if errors.As(err, new(*flow.Hibernated)) && j.How == forRetry {
+			fmt.Println("hibernates")
+			<-ctx.Done()
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -105,7 +100,7 @@ func TestRetryAfterKill(t *testing.T) {
 		before, err := log.Head(s.ctx, agentSession)
 		s.must(err)
 		var pause *flow.Hibernated
-		_, err = tomorrowAgent(log, nil).Start(s.ctx, flow.Session(agentSession))
+		_, err = tomorrowAgent(log, nil).Resume(s.ctx, flow.Ref{Session: agentSession})
 		if !errors.As(err, &pause) {
 			t.Fatalf("an early start: %v", err)
 		}
@@ -113,7 +108,7 @@ func TestRetryAfterKill(t *testing.T) {
 			t.Fatalf("an early start appends: %v, %v", after, err)
 		}
 		due := func() time.Time { return pause.Until.Add(time.Second) }
-		out, err := tomorrowAgent(log, due).Run(s.ctx, flow.Session(agentSession))
+		out, err := resume(s.ctx, tomorrowAgent(log, due), agentSession)
 		s.must(err)
 		if out.Custom.Turns != 2 || out.Status != flow.StatusFinished {
 			t.Errorf("attempt %d, %s", out.Custom.Turns, out.Status)
@@ -145,7 +140,7 @@ func (s *fixture) signalAtOnce(value int) {
 	})
 	select {
 	case token := <-tokens:
-		ref, err := flow.ParseWaitToken(token, nil)
+		ref, err := flow.ParseToken(token, nil)
 		s.must(err)
 		_, err = flow.Resolve(s.ctx, log, ref.Session, ref.Wait, value, "a person")
 		s.must(err)
@@ -154,7 +149,7 @@ func (s *fixture) signalAtOnce(value int) {
 	}
 	time.Sleep(time.Duration(s.random.IntN(8)) * time.Millisecond)
 	s.must(c.kill())
-	out, err := signalAgent(log, func(string) {}).Run(s.ctx, flow.Session(agentSession))
+	out, err := resume(s.ctx, signalAgent(log, func(string) {}), agentSession)
 	s.must(err)
 	if out.Custom.Turns != value || out.Status != flow.StatusFinished {
 		s.Errorf("value %d, want %d; %s", out.Custom.Turns, value, out.Status)

@@ -85,7 +85,7 @@ func (c *Call) Answer(answer jsontext.Value, f *Format, r *flow.Request, model s
 	return m, nil
 }
 
-func (f *Format) renameCalls(parts []event.Part, tools []flow.Tool) {
+func (f *Format) renameCalls(parts []event.Part, tools []flow.ToolSpec) {
 	names := map[string]string{} // by the name in the request, where the two differ
 	for _, t := range tools {
 		if name := f.ToolName(t.Name); name != t.Name {

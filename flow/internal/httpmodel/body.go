@@ -67,7 +67,7 @@ func (b *Body) JSON() jsontext.Value { return rawjson.Object(*b) }
 
 // SetTools sets the member tools, if there are tools. member makes the description of a
 // tool, whose Parameters are set.
-func (b *Body) SetTools(tools []flow.Tool, member func(flow.Tool) any) {
+func (b *Body) SetTools(tools []flow.ToolSpec, member func(flow.ToolSpec) any) {
 	all := make([]any, len(tools))
 	for i, t := range tools {
 		if t.Parameters == nil {

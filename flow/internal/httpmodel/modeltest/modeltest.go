@@ -48,7 +48,7 @@ func Request() *flow.Request {
 			{Message: event.Message{Role: event.Assistant, Parts: []event.Part{call}}},
 			{Message: event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c0", "shop:order", event.Text("lost"))}}},
 		},
-		Tools: []flow.Tool{{Name: "shop:order", Description: "Look up an order."}, {Name: "refund", Parameters: []byte(`{"type":"object"}`)}},
+		Tools: []flow.ToolSpec{{Name: "shop:order", Description: "Look up an order."}, {Name: "refund", Parameters: []byte(`{"type":"object"}`)}},
 	}
 }
 

@@ -1,4 +1,4 @@
-package flow_test
+package flowtest_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/flow/flowtest"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -30,13 +31,13 @@ func generate(t *testing.T, m flow.Model, r *flow.Request) (flow.Response, []str
 
 func TestScript(t *testing.T) {
 	failed := errors.New("no")
-	s := flow.Script{Answers: []flow.ScriptAnswer{
-		flow.ScriptText("I look it up.", event.ToolCall("c", "order", []byte(`{"id":1}`))),
-		{Err: failed},
-		{Make: func(_ context.Context, r *flow.Request) (flow.Response, error) {
+	s := flowtest.Script{
+		flowtest.Say("I look it up.", event.ToolCall("c", "order", []byte(`{"id":1}`))),
+		func(context.Context, *flow.Request) (flow.Response, error) { return flow.Response{}, failed },
+		func(_ context.Context, r *flow.Request) (flow.Response, error) {
 			return flow.Response{Message: event.Message{Parts: []event.Part{event.Text(fmt.Sprint(len(r.Messages)))}}, Cost: event.Dollar}, nil
-		}},
-	}}
+		},
+	}
 	for range 2 {
 		got, deltas, err := generate(t, s, history(event.User))
 		want := `[0 text I  0 text look  0 text it  0 text up. 1 tool_call {"id":1}]`
@@ -67,23 +68,13 @@ func TestScript(t *testing.T) {
 	}
 }
 
-func TestAScriptWithItsOwnChoice(t *testing.T) {
-	s := flow.Script{Answers: []flow.ScriptAnswer{flow.ScriptText("a"), flow.ScriptText("b")}, Next: func(r *flow.Request) int { return len(r.Messages) - 1 }}
-	if got, _, err := generate(t, s, history(event.User, event.User)); err != nil || got.Message.Text() != "b" {
-		t.Errorf("%v, %v", got, err)
-	}
-	if _, _, err := generate(t, s, history()); err == nil {
-		t.Error("an answer before the first")
-	}
-}
-
 // A turn that looks up an order: the model calls a tool, and answers with its result.
 func ExampleScript() {
-	model := flow.Script{Answers: []flow.ScriptAnswer{
-		flow.ScriptText("", event.ToolCall("c1", "order", []byte(`{"id":"A1001"}`))),
-		flow.ScriptText("It is on its way."),
-	}}
-	order := flow.MustTool("order", "Look up an order.", func(_ context.Context, in struct {
+	model := flowtest.Script{
+		flowtest.Say("", event.ToolCall("c1", "order", []byte(`{"id":"A1001"}`))),
+		flowtest.Say("It is on its way."),
+	}
+	order := flow.Tool("order", "Look up an order.", func(_ context.Context, in struct {
 		ID string `json:"id" jsonschema:"the number on the parcel"`
 	}) (map[string]string, error) {
 		return map[string]string{in.ID: "on its way"}, nil

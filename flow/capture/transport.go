@@ -1,4 +1,6 @@
-package flow
+// Package capture records the bodies of requests and responses of models over HTTP with the
+// effects that sent them.
+package capture
 
 import (
 	"bytes"
@@ -8,51 +10,65 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/convlog/convlog/flow/internal/raw"
 )
 
-// RawTransport is an http.RoundTripper that captures the bodies of requests and responses.
+// Call is the bytes of a call of a model over HTTP, without headers.
+type Call = raw.Call
+
+// Body is the beginning of the body of a request or a response.
+type Body = raw.Body
+
+// Keep records a call with the effect of package flow that runs with ctx, as op_logged events
+// with bodies in the append of the effect's result, or of the end of its attempt. The bodies
+// can be erased apart from the effect (erase.Raw). Outside an effect it does nothing and
+// returns false. It may be called concurrently. c must not be modified afterwards.
+func Keep(ctx context.Context, c Call) bool { return raw.Keep(ctx, c) }
+
+// Transport is an http.RoundTripper that captures the bodies of requests and responses.
 // It passes each piece of a body on at once. It does not capture headers and addresses,
 // which may have keys, and a key that a server repeats in its answer becomes [key]. It may
 // be used concurrently; do not modify it after the first use.
 //
-//	client := &http.Client{Transport: &flow.RawTransport{}}
+//	client := &http.Client{Transport: &capture.Transport{}}
 //	model := openai.Client{HTTP: client, …}
-type RawTransport struct {
+type Transport struct {
 	// Base sends the requests; http.DefaultTransport if nil.
 	Base http.RoundTripper
 	// Max is the number of bytes kept of each body; 8 MiB if 0.
 	Max int
 	// Capture gets each call once its response was read to the end or closed, or the
-	// request failed. ctx is the context of the request. KeepRaw if nil.
-	Capture func(ctx context.Context, c RawCall)
+	// request failed. ctx is the context of the request. Keep if nil.
+	Capture func(ctx context.Context, c Call)
 }
 
-// defaultRawMax is the default of RawTransport.Max.
-const defaultRawMax = 8 << 20
+// defaultMax is the default of Transport.Max.
+const defaultMax = 8 << 20
 
 // RoundTrip implements http.RoundTripper.
-func (r *RawTransport) RoundTrip(q *http.Request) (*http.Response, error) {
+func (r *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	limit := r.Max
 	if limit <= 0 {
-		limit = defaultRawMax
+		limit = defaultMax
 	}
 	request := &tap{max: limit, keys: keysOf(q.Header)}
 	answer, err := cmp.Or(r.Base, http.DefaultTransport).RoundTrip(request.on(q))
 	if err != nil {
-		r.capture(q.Context(), RawCall{Request: request.body()})
+		r.capture(q.Context(), Call{Request: request.body()})
 		return nil, err
 	}
 	response := &tap{max: limit, keys: request.keys, ReadCloser: answer.Body}
 	response.ended = sync.OnceFunc(func() {
-		r.capture(q.Context(), RawCall{Request: request.body(), Response: response.body(), Status: answer.StatusCode})
+		r.capture(q.Context(), Call{Request: request.body(), Response: response.body(), Status: answer.StatusCode})
 	})
 	answer.Body = response
 	return answer, nil
 }
 
-func (r *RawTransport) capture(ctx context.Context, c RawCall) {
+func (r *Transport) capture(ctx context.Context, c Call) {
 	if r.Capture == nil {
-		KeepRaw(ctx, c)
+		Keep(ctx, c)
 	} else {
 		r.Capture(ctx, c)
 	}
@@ -117,14 +133,14 @@ func (t *tap) keep(b []byte) {
 }
 
 // body returns a copy of the bytes that were read so far.
-func (t *tap) body() RawBody {
+func (t *tap) body() Body {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kept := bytes.Clone(t.kept)
 	for _, key := range t.keys {
 		kept = bytes.ReplaceAll(kept, key, []byte("[key]"))
 	}
-	return RawBody{Kept: kept, Bytes: t.total, Truncated: t.total > int64(len(t.kept))}
+	return Body{Kept: kept, Bytes: t.total, Truncated: t.total > int64(len(t.kept))}
 }
 
 // keysOf are the keys in the headers of a request.
