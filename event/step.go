@@ -20,6 +20,8 @@ type StepStart struct {
 	} `json:"prompt_cache,omitzero"`
 	// RequestDigest identifies the request, which is not stored.
 	RequestDigest Digest `json:"request_digest,omitzero"`
+	// Seen is the newest event that the request has; 0 if it is not known.
+	Seen int64 `json:"seen,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }

@@ -104,6 +104,9 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 		}
 		effects[i] = x
 	}
+	if err := t.recall(ctx, effects); err != nil {
+		return nil, t.stopLocked(err)
+	}
 	if t.rec.step(n) {
 		if err := t.advance(ctx, t.rec.reached(n)); err != nil {
 			return nil, t.stopLocked(err)
@@ -111,6 +114,20 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 	}
 	t.next++
 	return effects, nil
+}
+
+// recall prepares effects that began and run again: the request of a model has the history
+// that its first attempt saw, and not the messages that other writers appended since.
+func (t *turn) recall(ctx context.Context, effects []*effect) error {
+	x := effects[0]
+	if x.spec.recall == nil || x.rec == nil || x.settled != nil || x.rec.seen == 0 || t.view == nil {
+		return nil
+	}
+	if err := t.foldUpTo(ctx, x.rec.seen); err != nil {
+		return err
+	}
+	x.spec.recall()
+	return nil
 }
 
 // replay returns the recorded result of the next effect, if the record is of e with the
@@ -234,6 +251,9 @@ func (t *turn) admit(ctx context.Context, many bool, effects, open []*effect) er
 // intend appends the intents of effects. An effect that a person answered gets its result
 // in the same append. The caller holds r.mu.
 func (t *turn) intend(ctx context.Context, open []*effect) error {
+	if !t.replaying() {
+		t.goLive() // a new call of a model has the events of other writers
+	}
 	var events []event.Event
 	var last *effect // the last one with an answer instead of a result
 	var lastID ulid.ULID

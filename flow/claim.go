@@ -69,6 +69,9 @@ func (r *runner) keep(events []event.Event) {
 	}
 }
 
+// errClaiming: another runner has the lease of the next epoch, and has not appended its claim.
+var errClaiming = fmt.Errorf("it claims the session now: %w", ErrAlreadyRunning)
+
 func (r *runner) takeLease(ctx context.Context, epoch int64) error {
 	l, err := leaser(r.log)
 	if err != nil {
@@ -77,7 +80,7 @@ func (r *runner) takeLease(ctx context.Context, epoch int64) error {
 	r.epoch = epoch
 	r.lease, err = l.Lease(ctx, leaseName(r.session, r.epoch))
 	if errors.Is(err, eventlog.ErrLeased) {
-		return fmt.Errorf("session %q: %w", r.session, ErrAlreadyRunning)
+		return fmt.Errorf("session %q: %w", r.session, errClaiming)
 	}
 	return err
 }

@@ -151,6 +151,9 @@ type spec struct {
 	// there is a review function.
 	review   func(ctx context.Context) (*Question, error)
 	reviewed bool
+	// recall prepares an attempt after the first one. It is called with r.mu held, at the
+	// place in the log that the first attempt saw.
+	recall func()
 	// started are the events that follow the first intent.
 	started func(key string) []event.Event
 	// request is the request of a call of a model, for playback. It is called with r.mu held.

@@ -163,6 +163,7 @@ const (
 	codeExpired  = "expired"
 	codeCanceled = "canceled"
 	codeAborted  = "aborted"
+	codeStopped  = "stopped" // Serve gave up
 )
 
 // TurnError reports that a turn failed. The session is as it was before the turn. Send the

@@ -34,8 +34,9 @@ type turn struct {
 	// view has the states of the session at the newest record that the replay has reached.
 	// It is nil when the turn is live: then the runner has the states.
 	view   *projection.Live
-	folded int // how many of rec.events are folded into view
-	next   int // the ordinal of the next effect
+	folded int  // how many of rec.events are folded into view
+	reload bool // the folded events change the state
+	next   int  // the ordinal of the next effect
 	point  point
 	ids    int // made at point
 	// pending are messages, artifacts and patch markers for the append of the next record.
@@ -93,19 +94,25 @@ func (t *turn) advance(ctx context.Context, seq int64) error {
 	if t.view == nil {
 		return t.loadState()
 	}
-	first, changed := t.folded, false
-	for ; t.folded < len(t.rec.events) && t.rec.events[t.folded].Seq <= seq; t.folded++ {
-		name := t.rec.events[t.folded].Type.Name()
-		changed = changed || name == event.CustomPatched || name == event.HeadMoved || name == event.Redacted
-	}
-	if err := t.view.Fold(ctx, t.rec.events[first:t.folded]...); err != nil {
+	if err := t.foldUpTo(ctx, seq); err != nil {
 		return err
 	}
-	if changed {
+	if t.reload {
+		t.reload = false
 		return t.loadState()
 	}
 	t.state.doc, t.state.target = t.state.loaded, t.r.stateVersion
 	return nil
+}
+
+// foldUpTo folds the recorded events up to seq.
+func (t *turn) foldUpTo(ctx context.Context, seq int64) error {
+	first := t.folded
+	for ; t.folded < len(t.rec.events) && t.rec.events[t.folded].Seq <= seq; t.folded++ {
+		name := t.rec.events[t.folded].Type.Name()
+		t.reload = t.reload || name == event.CustomPatched || name == event.HeadMoved || name == event.Redacted
+	}
+	return t.view.Fold(ctx, t.rec.events[first:t.folded]...)
 }
 
 // dropReplayed drops the changes of the turn function since the last record, if the log
@@ -239,14 +246,31 @@ func (t *turn) key(ordinal string) string {
 
 // recorded returns the artifacts at the newest record that the turn has reached.
 func (t *turn) recorded() []projection.RecordedArtifact {
-	list, _ := projection.State(t.states(), projection.Artifacts())
+	states, err := t.reachedStates()
+	if err != nil {
+		states = t.states() // the next effect has the error
+	}
+	list, _ := projection.State(states, projection.Artifacts())
 	return list.Items
 }
 
-// entries are the effective history at the newest record that the turn has reached, with
-// the messages that are not appended yet. The caller holds r.mu.
-func (t *turn) entries() ([]projection.Entry, error) {
-	h, _ := projection.State(t.states(), projection.History())
+// reachedStates are the states at the newest record that the turn has reached, also if other
+// writers have appended events since: an execution sees the same as the next one. The caller
+// holds r.mu.
+func (t *turn) reachedStates() (projection.States, error) {
+	if t.view != nil || t.r.foreign <= t.point.seq {
+		return t.states(), nil
+	}
+	l, err := projection.LoadSet(t.ctx, t.r.log, t.r.session, replaySet, projection.Options{At: t.point.seq})
+	return l, err
+}
+
+// entries are the history for a call of a model: the newest states, with the messages that are
+// not appended yet. The caller holds r.mu.
+func (t *turn) entries() ([]projection.Entry, error) { return t.entriesIn(t.states()) }
+
+func (t *turn) entriesIn(states projection.States) ([]projection.Entry, error) {
+	h, _ := projection.State(states, projection.History())
 	entries, err := t.r.rendering.Messages(h, t.r.options.Render)
 	if err != nil {
 		return nil, err
@@ -267,7 +291,47 @@ func (t *turn) entries() ([]projection.Entry, error) {
 			entries = entriesOf(c)
 		}
 	}
-	return entries, nil
+	return paired(entries), nil
+}
+
+// paired moves the messages that other writers appended between a call and its result to after
+// the result: models refuse them between the two.
+func paired(entries []projection.Entry) []projection.Entry {
+	var open []string // calls without a result so far
+	var out, held []projection.Entry
+	for i, x := range entries {
+		between := len(open) > 0 && x.Message.Role != event.Tool && x.Message.Role != event.Assistant
+		if between && out == nil {
+			out = slices.Clone(entries[:i])
+		}
+		if between {
+			held = append(held, x)
+			continue
+		}
+		if x.Message.Role == event.Assistant {
+			open = nil
+			for _, c := range x.Message.ToolCalls() {
+				open = append(open, c.CallID)
+			}
+		}
+		for _, c := range x.Message.ToolResults() {
+			open = slices.DeleteFunc(open, func(id string) bool { return id == c.CallID })
+		}
+		if out == nil {
+			continue
+		}
+		if x.Message.Role == event.Assistant { // the calls before it have no result
+			out, held = append(out, held...), nil
+		}
+		out = append(out, x)
+		if len(open) == 0 {
+			out, held = append(out, held...), nil
+		}
+	}
+	if out == nil {
+		return entries
+	}
+	return append(out, held...)
 }
 
 // entriesOf are the literal messages of a compaction that replaces the history.

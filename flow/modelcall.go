@@ -46,7 +46,7 @@ func (t *turn) model(ctx context.Context, m Model, r Request) (event.Message, er
 	}
 	c := &modelCall{turn: t, model: m, request: r, id: event.NewID()}
 	s := spec{kind: kindModel, name: cmp.Or(r.Model, "model"), arguments: arguments, class: event.EffectPure, retry: t.r.options.Retry,
-		started: c.started, request: c.played, run: c.run, finish: c.finish}
+		started: c.started, recall: c.complete, request: c.played, run: c.run, finish: c.finish}
 	settled, err := t.batch(ctx, false, 1, []spec{s})
 	if err != nil {
 		return event.Message{}, err
@@ -93,7 +93,7 @@ type modelCall struct {
 // intent is appended.
 func (c *modelCall) started(string) []event.Event {
 	c.complete()
-	s := event.StepStart{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model}
+	s := event.StepStart{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model, Seen: c.turn.r.live.Head.Seq}
 	if d, err := c.digest(); err == nil { // a request that does not encode has none
 		s.RequestDigest = d
 	}

@@ -37,6 +37,8 @@ type records struct {
 	shapes map[string]shape
 	spent  spent
 	point  point
+	// last is the record of the newest intent.
+	last *record
 }
 
 // record has the events of one ordinal.
@@ -49,6 +51,7 @@ type record struct {
 	inherited       bool
 	done            *event.EffectCompletion // the result
 	doneEvent       *event.Event
+	seen            int64     // the newest event that the request of a model call has
 	retryAt         time.Time // after a failed attempt
 	failures        int       // attempts that failed
 	review          *reviewRecord

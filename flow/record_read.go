@@ -135,6 +135,12 @@ func (r *records) add(i int) error {
 		return r.addIntent(e)
 	case event.EffectCompleted:
 		return r.addCompletion(e)
+	case event.StepStarted:
+		p, err := event.DecodeKept[event.StepStart](e)
+		if err == nil && p.TurnID == r.turn && r.last != nil && r.own(e) {
+			r.last.seen = p.Seen
+		}
+		return err
 	case event.ApprovalRequested:
 		return r.addReview(e)
 	case event.ApprovalResolved, event.ApprovalCanceled:
@@ -158,6 +164,7 @@ func (r *records) addIntent(e *event.Event) error {
 		return err
 	}
 	x := r.ordinal(p.Ordinal, e.Seq)
+	r.last = x
 	if n, place, ok := splitOrdinal(p.Ordinal); ok && place >= 0 {
 		r.tops[n].size = max(r.tops[n].size, place+1)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type runner struct {
 	// resume is the hibernation that the caller asked to resume, whatever its reason.
 	resume    string
 	snapshots []string
+	foreign   int64 // the newest event of the path that another writer appended
 	rendering projection.Rendering
 	fresh     *records // of the turn that this runner began last
 	last      lastTurn
@@ -144,6 +146,9 @@ func (r *runner) absorb(ctx context.Context, e *event.Event) error {
 	if err := r.live.Fold(ctx, *e); err != nil {
 		return err
 	}
+	if e.Type.Scope() == event.PathScope {
+		r.foreign = e.Seq
+	}
 	if e.Type.Name() == event.AbortRequested {
 		return r.abort(e)
 	}
@@ -151,15 +156,26 @@ func (r *runner) absorb(ctx context.Context, e *event.Event) error {
 	return nil
 }
 
-// mayFollow returns an error if an event of another writer stops the runner.
+// mayFollow returns an error if an event of another writer stops the runner: a claim, a moved
+// head, an event of a turn, an effect or a child, or a change of the agent's own state. Other
+// writers append all other events, also of unknown types.
 func (r *runner) mayFollow(e *event.Event) error {
-	switch name := e.Type.Name(); {
-	case ofOthers(name), name == event.WaitResolved, name == event.ProjectionSnapshotted:
-		return nil
-	default:
-		return fmt.Errorf("session %q: event %d is %s: %w", r.session, e.Seq, name, ErrOvertaken)
+	name := e.Type.Name()
+	_, child := e.Type.ChildState()
+	stops := child || slices.Contains(runnersOnly, name)
+	if name == event.CustomPatched {
+		p, _, err := event.Decode[event.CustomPatch](e)
+		stops = err != nil || p.Name == r.name
 	}
+	if stops {
+		return fmt.Errorf("session %q: event %d is %s, and only the runner appends it: %w", r.session, e.Seq, name, ErrOvertaken)
+	}
+	return nil
 }
+
+// runnersOnly are the events that a runner appends, besides the events of children.
+var runnersOnly = []event.Type{event.RunClaimed, event.RunReleased, event.HeadMoved, event.TurnStarted, event.TurnCompleted, event.TurnHibernated,
+	event.TurnResumed, event.EffectIntended, event.EffectCompleted, event.StepStarted, event.StepCompleted, event.ToolStarted, event.ToolCompleted}
 
 // abort cancels the running turn, if the request names it or no turn.
 func (r *runner) abort(e *event.Event) error {

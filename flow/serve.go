@@ -15,14 +15,16 @@ import (
 // crashed turns, answered reviews, due timers and posted inputs, also of other processes.
 // It leaves sessions of other runners alone. When ctx ends it stops the running turns,
 // which stay open, and returns nil. An error of one session does not end the others: it is
-// logged, and the session runs again after it changed, or a child of it that stopped it.
+// logged, and the session runs again after it changed, or a child of it that stopped it; after
+// each failure in a row later. After some of them the turn is marked as failed, unless its
+// error asks a person to act (*DivergenceError, ErrNeedsReconcile).
 func (a *Agent[S]) Serve(ctx context.Context) error {
 	s, err := a.settings(true)
 	if err != nil {
 		return err
 	}
 	v := &server{settings: s, slots: make(chan struct{}, s.options.Concurrency), poll: s.options.Poll, known: map[string]known{}, parents: map[string]string{},
-		running: map[string]bool{}, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
+		running: map[string]bool{}, changed: map[string]bool{}, failed: map[string]failure{}, wake: make(chan struct{}, 1)}
 	return v.run(ctx)
 }
 
@@ -39,6 +41,74 @@ type server struct {
 	parents map[string]string // of the children that a session waits for
 	running map[string]bool
 	changed map[string]bool // to look at; "" is all sessions
+	failed  map[string]failure
+}
+
+// failure describes a session whose runs stopped with errors.
+type failure struct {
+	times int       // in a row
+	until time.Time // the session does not run before
+	again bool      // it changed meanwhile
+}
+
+// The delay after a run that failed doubles from firstBackoff to maxBackoff. After maxFailures
+// in a row, the turn fails.
+const (
+	firstBackoff = time.Second
+	maxBackoff   = 5 * time.Minute
+	maxFailures  = 8
+)
+
+// backsOff reports whether a session does not run yet, after a run that failed.
+func (v *server) backsOff(session string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f, ok := v.failed[session]
+	if !ok || !v.now().Before(f.until) {
+		return false
+	}
+	f.again = true
+	v.failed[session] = f
+	return true
+}
+
+// noteFailure counts a run that failed, and returns the number in a row; nil ends the row.
+func (v *server) noteFailure(session string, err error) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err == nil {
+		delete(v.failed, session)
+		return 0
+	}
+	f := v.failed[session]
+	f.until = v.now().Add(min(firstBackoff<<min(f.times, 16), maxBackoff))
+	f.times++
+	v.failed[session] = f
+	return f.times
+}
+
+// giveUp marks the open turn of a session as failed, unless its error asks a person to act.
+func (v *server) giveUp(ctx context.Context, session string, failed error) error {
+	if errors.As(failed, new(*DivergenceError)) || errors.Is(failed, ErrNeedsReconcile) || !leaveOpen(failed) {
+		return nil
+	}
+	_, err := change(ctx, v.log, session, func(s *outside) ([]event.Event, error) {
+		t := s.pending.Turn
+		if t == nil || !isFlowTurn(t) || t.Agent != v.name {
+			return nil, nil
+		}
+		if err := checkAlone(ctx, v.log, session, s.pending.Claim); err != nil {
+			return nil, err
+		}
+		rec, err := loadRecords(ctx, v.log, session, t, s.loaded.Head, nil)
+		if err != nil {
+			return nil, err
+		}
+		c := event.TurnCompletion{TurnID: t.ID, Status: event.TurnStatusFailed, StopReason: "failed", Code: codeStopped, Error: clean(failed),
+			Steps: rec.spent.calls, Usage: rec.spent.usage, DurationMS: rec.spent.busy.Milliseconds()}
+		return []event.Event{event.New(c), event.New(event.HeadMove{To: rec.before, Reason: "the turn failed"})}, nil
+	})
+	return err
 }
 
 // known describes a session at a version, as the server saw it last.
@@ -109,6 +179,13 @@ func (v *server) expire(all bool) {
 		return
 	}
 	now := v.now()
+	for session, f := range v.failed {
+		if f.again && !now.Before(f.until) {
+			f.again = false
+			v.failed[session], v.changed[session] = f, true
+			delete(v.known, session) // look reads it, also if only a child has changed
+		}
+	}
 	for session, k := range v.known {
 		if k.claim != nil || !k.due.IsZero() && !now.Before(k.due) {
 			v.changed[session] = true
@@ -177,7 +254,7 @@ func (v *server) look(ctx context.Context, session string, child bool) {
 		}
 	}
 	v.mu.Unlock()
-	if err == nil && v.wants(&info) {
+	if err == nil && v.wants(&info) && !v.backsOff(session) {
 		v.start(ctx, session)
 	}
 }
@@ -303,8 +380,15 @@ func (v *server) serveSession(ctx context.Context, session string) (head event.H
 	}
 	var pause *Hibernated
 	if err == nil || ctx.Err() != nil || errors.As(err, &pause) {
+		v.noteFailure(session, nil)
 		return head, nil
 	}
 	v.options.Observe.Logger.WarnContext(ctx, "session stopped", "session", session, "error", err)
+	if v.noteFailure(session, err) < maxFailures {
+		return head, err
+	}
+	if failed := v.giveUp(ctx, session, err); failed != nil {
+		v.options.Observe.Logger.WarnContext(ctx, "the turn could not be marked as failed", "session", session, "error", failed)
+	}
 	return head, err
 }

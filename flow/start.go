@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -27,6 +28,9 @@ type start struct {
 	here    bool   // it is an error if no runner starts here
 }
 
+// maxClaiming is how often a start waits a millisecond for the claim of another runner.
+const maxClaiming = 5000
+
 // opened is the result of a start.
 type opened struct {
 	r     *runner     // has claimed the session; nil if no runner starts here
@@ -39,8 +43,11 @@ func (s *settings) open(ctx context.Context, from *start) (opened, error) {
 	if err := event.CheckSessionID(from.session); err != nil {
 		return opened{}, fmt.Errorf("%w: %w", ErrStart, err)
 	}
-	for {
+	for tries := 0; ; tries++ {
 		o, err := s.tryOpen(ctx, from)
+		if errors.Is(err, errClaiming) && tries < maxClaiming && sleep(ctx, time.Millisecond) == nil {
+			continue
+		}
 		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
 			continue
 		}

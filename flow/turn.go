@@ -64,7 +64,11 @@ func (t *Turn[S]) Messages() ([]event.Message, error) {
 func (t *Turn[S]) History() ([]projection.Entry, error) {
 	t.t.r.mu.Lock()
 	defer t.t.r.mu.Unlock()
-	entries, err := t.t.entries()
+	states, err := t.t.reachedStates()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := t.t.entriesIn(states)
 	for i := range entries { // the runner keeps them
 		entries[i].Message.Parts = slices.Clone(entries[i].Message.Parts)
 	}

@@ -15,7 +15,7 @@ func carrier(m flow.Model) *flow.Agent[struct{}] {
 
 // The two steps of the carrier.
 func find(_ context.Context, r *flow.Request) (flow.Response, error) {
-	return say(r, "", "track", `{"id":%q}`), nil
+	return calls(r, "", "track", `{"id":%q}`), nil
 }
 
 func report(_ context.Context, r *flow.Request) (flow.Response, error) {

@@ -3,55 +3,37 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 )
 
-// chat shows the turn that continues, if there is one, and then takes each line of the
-// input as a message.
+// chat shows the turn that continues, and then takes each line of the input as a message.
 func chat(ctx context.Context, agent *flow.Agent[customer], in io.Reader) error {
-	if err := goOn(ctx, agent); err != nil {
+	last, err := goOn(ctx, agent)
+	if err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(in)
 	for fmt.Print("> "); lines.Scan(); fmt.Print("> ") {
-		h, err := agent.Send(ctx, *session, flow.Text(lines.Text()))
-		if err != nil {
-			return err
-		}
-		if err := show(h); err != nil {
+		if last, err = say(ctx, agent, flow.Text(lines.Text())); err != nil {
 			return err
 		}
 	}
-	h, err := agent.Resume(ctx, flow.Ref{Session: *session})
-	if errors.Is(err, eventlog.ErrNotFound) {
+	if last == nil {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	out, err := h.Wait(ctx)
+	out, err := last.Wait(ctx)
 	fmt.Printf("\n%s, %d refunds\n", out.Status, out.Custom.Refunds)
 	return err
 }
 
-// goOn continues the open turn of the session. If it waits for a review, goOn waits too.
-func goOn(ctx context.Context, agent *flow.Agent[customer]) error {
-	info, err := flow.Info(ctx, agent.Log, *session)
-	if errors.Is(err, eventlog.ErrNotFound) || err == nil && info.Turn == nil {
-		return nil
-	}
+// say sends an input and shows its turn.
+func say(ctx context.Context, agent *flow.Agent[customer], in flow.Input) (*flow.Handle[customer], error) {
+	h, err := agent.Send(ctx, *session, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h, err := agent.Send(ctx, *session, flow.Input{ID: info.Turn.InputID, Messages: flow.Text("again").Messages})
-	if err != nil {
-		return err
-	}
-	fmt.Println("(continued)")
-	return show(h)
+	return h, show(h)
 }

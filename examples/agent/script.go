@@ -21,14 +21,14 @@ func look(_ context.Context, r *flow.Request) (flow.Response, error) {
 	if len(r.Tools) == 0 {
 		return answer("The customer asked about orders, and got answers."), nil
 	}
-	return say(r, "Let me look.", "find_order", `{"id":%q}`), nil
+	return calls(r, "Let me look.", "find_order", `{"id":%q}`), nil
 }
 
 func act(_ context.Context, r *flow.Request) (flow.Response, error) {
 	if strings.Contains(asked(r), "refund") {
-		return say(r, "I ask for your money.", "refund", `{"id":%q,"cents":1250}`), nil
+		return calls(r, "I ask for your money.", "refund", `{"id":%q,"cents":1250}`), nil
 	}
-	return say(r, "I ask the carrier.", "carrier", `{"task":"Where is the parcel of %s?"}`), nil
+	return calls(r, "I ask the carrier.", "carrier", `{"task":"Where is the parcel of %s?"}`), nil
 }
 
 func tell(_ context.Context, r *flow.Request) (flow.Response, error) {
@@ -40,8 +40,8 @@ func result(r *flow.Request) string {
 	return r.Messages[len(r.Messages)-1].Message.ToolResults()[0].Content[0].Text
 }
 
-// say is a text with a call of a tool about the order in the question.
-func say(r *flow.Request, text, tool, arguments string) flow.Response {
+// calls is a text with a call of a tool about the order in the question.
+func calls(r *flow.Request, text, tool, arguments string) flow.Response {
 	call := event.ToolCall(fmt.Sprint("call-", len(r.Messages)), tool, fmt.Appendf(nil, arguments, number.FindString(asked(r))))
 	return answer(text, call)
 }

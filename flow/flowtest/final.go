@@ -82,6 +82,8 @@ func (p *player) comparable(events []event.Event) (list []event.Event, err error
 			err = rewrite(&e, func(t *event.TurnStart) { t.Version = "" })
 		case event.TurnCompleted:
 			err = rewrite(&e, plainEnd)
+		case event.StepStarted:
+			err = rewrite(&e, func(s *event.StepStart) { s.Seen = 0 })
 		case event.HeadMoved:
 			err = rewrite(&e, func(m *event.HeadMove) { m.To = p.position(seqs, m.To) })
 		case event.CompactionTriggered:

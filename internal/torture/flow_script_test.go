@@ -32,6 +32,7 @@ type script struct {
 	seed   uint64
 	levels int // of children below the agent
 	diary  *os.File
+	log    *eventlog.Log // gets an own event of each tool
 	pause  time.Duration // the longest work of an effect
 }
 
@@ -50,6 +51,7 @@ func openScript(dir string, seed uint64, levels int) (*script, error) {
 }
 
 func (s *script) agent(log *eventlog.Log) *flow.Agent[tally] {
+	s.log = log
 	return &flow.Agent[tally]{Name: "script", Log: log, Turn: s.turn, Options: scriptOptions}
 }
 
@@ -262,6 +264,9 @@ func (s *script) tools() (tools []flow.ToolSpec) {
 	for _, class := range classes {
 		tool := flow.ToolSpec{Name: string(class), Class: class, Run: func(ctx context.Context, call event.Part) ([]event.Part, error) {
 			s.work(ctx, class)
+			if err := s.audit(ctx); err != nil {
+				return nil, err
+			}
 			return []event.Part{event.Text(resultOf(string(call.Arguments)))}, nil
 		}}
 		if class == event.EffectUnsafeOnce {
@@ -272,6 +277,13 @@ func (s *script) tools() (tools []flow.ToolSpec) {
 		tools = append(tools, tool)
 	}
 	return tools
+}
+
+// audit appends an event of an own type to the session whose turn runs.
+func (s *script) audit(ctx context.Context) error {
+	run, _ := flow.FromContext(ctx)
+	_, err := s.log.Append(context.WithoutCancel(ctx), run.Session, eventlog.Any(), event.Event{ID: event.NewID(), Type: "torture:audited", Data: []byte(`{"by":"a tool"}`)})
+	return err
 }
 
 // work is the work of an execution of an effect: two lines in the diary, and some time
