@@ -133,7 +133,8 @@ func TestAForkOfALaterAttempt(t *testing.T) {
 								return "", errors.New("no luck")
 							case "another runner":
 								kill()
-								return "", context.Canceled
+								<-ctx.Done()
+								return "", ctx.Err()
 							}
 						}
 						out, err := flow.RunChild(ctx, low, t.Input(), flow.ChildOptions{Mode: event.ChildFork})

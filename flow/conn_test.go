@@ -285,7 +285,7 @@ func TestStartArguments(t *testing.T) {
 		"no such session":  {resume("x", out.Ref.Snapshot), flow.ErrStart},
 		"no such snapshot": {resume("s", "x"), projection.ErrSnapshotNotFound},
 		"no name":          {func() error { _, err := nameless.Send(t.Context(), "s", flow.Text("x")); return err }, flow.ErrStart},
-		"no messages":      {func() error { _, err := a.Send(t.Context(), "s", flow.Input{}); return err }, event.ErrInvalidMessage},
+		"no messages":      {func() error { _, err := a.Send(t.Context(), "s", flow.Input{}); return err }, event.ErrInvalid},
 		"content of a known": {func() error {
 			_, err := a.Begin(t.Context(), flow.Content[notes]{Session: "s"})
 			return err

@@ -45,7 +45,7 @@ func turnsOfInputs() projection.Projection[inputTurns] {
 }
 
 func (s *inputTurns) apply(e *event.Event) error {
-	id, err := event.InputOf(e)
+	id, err := e.InputID()
 	if err != nil || id == "" && e.Type.Name() != event.TurnStarted {
 		return err
 	}
