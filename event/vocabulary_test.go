@@ -44,7 +44,7 @@ var samples = map[Type][]string{
 		`"snapshot_id":"s","reason":"r","extra":{"z":1}}`},
 	TurnResumed: {`{"turn_id":"ID","cursor_id":"c","snapshot_id":"s","answer":{"\u0061":1.0},"extra":{"z":1}}`},
 	StepStarted: {`{"step":0,"turn_id":"ID","agent":"a","provider":"p","model":"m","prompt_cache":{"prefix_hash":"h","tool_schema_hash":"h"},` +
-		`"request_digest":"DIGEST","extra":{"z":1}}`},
+		`"request_digest":"DIGEST","seen":3,"extra":{"z":1}}`},
 	StepCompleted: {`{"step":1,"turn_id":"ID","agent":"a","provider":"p","model":"m","response_id":"r","stop_reason":"s",USAGE,"error":"e","extra":{"z":1}}`},
 	ToolStarted:   {`{"call_id":"1","name":"n","arguments":{"b":1,"a":2e0},"idempotency_key":"k","extra":{"z":1}}`},
 	ToolCompleted: {`{"call_id":"1","name":"n","idempotency_key":"k","content":PARTS,"is_error":true,"error":"e","duration_ms":3,"extra":{"z":1}}`},

@@ -215,8 +215,8 @@ func TestGuideConnections(t *testing.T) {
 			users++
 		}
 	}
-	if users < 2 {
-		t.Errorf("%d inputs", users)
+	if users == 0 { // the hint is a second one, if it came before the turn ended
+		t.Error("the output of the turn lacks its input")
 	}
 }
 
