@@ -241,7 +241,7 @@ func (f *finder) named(src Source) error {
 		format = f.formats[0]
 	}
 	if format == nil {
-		return &FormatError{Path: src.Name, Reason: unlike(head)}
+		return &FormatError{Path: src.Name, Reason: unlike(head), Database: bytes.HasPrefix(head, sqliteHead)}
 	}
 	if err := f.gathered(src, format, head); err != nil {
 		return fmt.Errorf("import: %w", err)
@@ -284,9 +284,8 @@ func (f *finder) sort() {
 	slices.Sort(f.Links)
 }
 
-// IsSQLite is the Reason of a FormatError about a SQLite database. The database may
-// be a log.
-const IsSQLite = "it is a SQLite database"
+// sqliteHead is the start of a SQLite database.
+var sqliteHead = []byte("SQLite format 3\x00")
 
 // unlike describes the content of a file that is no transcript; it may be empty.
 func unlike(head []byte) string {
@@ -295,8 +294,8 @@ func unlike(head []byte) string {
 		return "it is empty"
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")), bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
 		return "it is compressed, unpack it first"
-	case bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
-		return IsSQLite
+	case bytes.HasPrefix(head, sqliteHead):
+		return "it is a SQLite database"
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
 		return "its text is UTF-16, write it as UTF-8"
 	case bytes.IndexByte(head, 0) >= 0:

@@ -21,7 +21,7 @@ type Format interface {
 	// Name is the format's short name. The types of raw events begin with it.
 	Name() string
 	// Detect reports whether a file is of the format. It sees the file's name and
-	// up to HeadBytes of its start; the last line may be incomplete.
+	// up to 64 KiB of its start; the last line may be incomplete.
 	Detect(name string, head []byte) bool
 	// Import appends the records of the source that the log does not have yet. A
 	// record that cannot be parsed is rejected in the Result, and the import

@@ -42,7 +42,7 @@ func isObject(text []byte) bool { return text[0] == '{' && jsontext.Value(text).
 // reads the rest.
 func lastLine(file io.ReaderAt, size int64) (end int64, rest []byte, err error) {
 	const step = 64 << 10
-	for end = size; end > 0 && size-end <= maxRecord; {
+	for end = size; end > 0 && size-end <= MaxRecord; {
 		from := max(0, end-step)
 		block := make([]byte, end-from)
 		n, err := file.ReadAt(block, from)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
 )
 
 // Options configure Find and Import. The zero value is ready for use.
@@ -47,7 +48,7 @@ var (
 // Import imports files and folders. In a folder and its subfolders it imports the
 // regular files of known formats, skips other files and counts them, and lists
 // symbolic links without following them. It follows a link that is named. A named
-// file must be of a known format (ErrUnknownFormat). Import imports nothing unless
+// file must be of a known format (FormatError). Import imports nothing unless
 // it can read all named paths.
 //
 // A file is imported after the files that own the ids it needs (see Declarer): a
@@ -94,7 +95,7 @@ func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) 
 		files[i].src = counted(files[i].src, o.Bytes)
 	}
 	rows := make([]*Row, len(files))
-	importAll(withShared(ctx), log, files, func(i int, row Row) {
+	importAll(importrun.WithShared(ctx), log, files, func(i int, row Row) {
 		rows[i] = &row
 		if o.Progress != nil {
 			o.Progress(row)
@@ -112,7 +113,7 @@ func (f *Found) table(rows []*Row, canceled error) (Table, error) {
 			continue
 		}
 		if row.Err != nil {
-			failed = append(failed, fmt.Errorf("import %w", row.located()))
+			failed = append(failed, fmt.Errorf("import %w", row.Located()))
 		}
 		t.Rows = append(t.Rows, *row)
 	}
@@ -153,9 +154,9 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, done func(
 // importInto imports a file.
 func (f *found) importInto(ctx context.Context, log *eventlog.Log) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
-	var others present
-	row.Result, row.Err = f.format.Import(context.WithValue(ctx, presentKey{}, &others), log, f.src)
-	others.correct(&row.Result)
+	ctx, present := importrun.WithPresent(ctx)
+	row.Result, row.Err = f.format.Import(ctx, log, f.src)
+	row.Result.correct(present.Counts())
 	return row
 }
 

@@ -7,8 +7,14 @@ import (
 	"os"
 )
 
-// HeadBytes is the most that Source.Head reads.
-const HeadBytes = 64 << 10
+// headBytes is the most that Source.Head reads.
+const headBytes = 64 << 10
+
+// MaxRecord is the longest line, or document over several lines, that an import reads, in
+// bytes. Providers of models accept requests of 20 to 100 MB, so no transcript has a
+// longer message. An import needs up to six times the memory of its longest record: the
+// line, its texts, and the event made of it.
+const MaxRecord = 256 << 20
 
 // Source is a file to import.
 type Source struct {
@@ -49,19 +55,19 @@ func (s Source) Reader() (r io.Reader, f io.Closer, err error) {
 	return file, file, nil
 }
 
-// Head reads the first HeadBytes of the source.
+// Head reads the first 64 KiB of the source.
 func (s Source) Head() ([]byte, error) {
 	r, f, err := s.Reader()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	size := int64(HeadBytes)
+	size := int64(headBytes)
 	if s.Size > 0 {
 		size = min(s.Size, size)
 	}
 	// The free bytes let ReadFrom see the end without growing the buffer.
 	head := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
-	_, err = head.ReadFrom(io.LimitReader(r, HeadBytes))
+	_, err = head.ReadFrom(io.LimitReader(r, headBytes))
 	return head.Bytes(), err
 }

@@ -1,10 +1,7 @@
 package interop
 
 import (
-	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 )
 
@@ -25,7 +22,6 @@ type Result struct {
 	Events   int // events written
 	// Sessions are the sessions of the source's records, in order of appearance.
 	Sessions []string
-	touched  map[string]bool // the Sessions, if they are many
 }
 
 // Rejection is a record that cannot be parsed.
@@ -35,59 +31,12 @@ type Rejection struct {
 	Reason string
 }
 
-// Touch adds a session to Sessions, once.
-func (r *Result) Touch(session string) {
-	const few = 16
-	switch n := len(r.Sessions); {
-	case n > 0 && r.Sessions[n-1] == session, r.touched[session], n < few && slices.Contains(r.Sessions, session):
-		return
-	case n >= few && r.touched == nil:
-		r.touched = make(map[string]bool, 2*few)
-		for _, id := range r.Sessions {
-			r.touched[id] = true
-		}
-		if r.touched[session] {
-			return
-		}
-	}
-	r.Sessions = append(r.Sessions, session)
-	if r.touched != nil {
-		r.touched[session] = true
-	}
-}
-
-// Reject adds a rejected record.
-func (r *Result) Reject(e *RecordError) {
-	r.Rejected = append(r.Rejected, Rejection{Line: e.Line, Offset: e.Offset, Reason: e.Cause.Error()})
-}
-
-// Take calls take with each record and counts the records. A *RecordError, of the
-// sequence or of take, rejects the record. Any other error ends Take.
-func (r *Result) Take(records iter.Seq2[Record, error], take func(Record) error) error {
-	for rec, err := range records {
-		var rejected *RecordError
-		if err != nil && !errors.As(err, &rejected) {
-			return err
-		}
-		r.Records++
-		if rejected == nil {
-			err = take(rec)
-		}
-		if errors.As(err, &rejected) {
-			r.Reject(rejected)
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Found counts a record that the log had already.
-func (r *Result) Found(m Match) {
-	r.Present++
-	if m.Withheld {
-		r.Withheld++
-	}
+// correct moves records to Present that the importer counted as new.
+func (r *Result) correct(imported, raw int) {
+	imported, raw = min(imported, r.Imported), min(raw, r.Raw)
+	r.Imported -= imported
+	r.Raw -= raw
+	r.Present += imported + raw
 }
 
 func (r *Result) add(o *Result) {
@@ -113,9 +62,8 @@ type Row struct {
 	Cycle string
 }
 
-// located is Err with the file's name. An error that names a line already begins with
-// the file's name.
-func (r *Row) located() error {
+// Located is Err with the file's path. An error about a record begins with the path already.
+func (r *Row) Located() error {
 	if strings.HasPrefix(r.Err.Error(), r.Path) {
 		return r.Err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
-	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
 )
 

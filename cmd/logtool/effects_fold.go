@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // effectFolder finds the events of effects that say what another event says: the message

@@ -104,8 +104,10 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &beginning):
 		return beginning.hint()
-	case errors.As(err, &format) && format.Reason == interop.IsSQLite:
+	case errors.As(err, &format) && format.Database:
 		return "if it is a log, copy it with logtool store convert"
+	case format != nil:
+		return "logtool import --help names the formats"
 	case errors.As(err, &secret):
 		return "take the secret out, or give --secrets mask to store [secret:RULE] in its place"
 	case errors.As(err, &ambiguous):
@@ -164,7 +166,6 @@ var hints = []errorHint{
 	{jetstream.ErrNoLog, "name another prefix with ?prefix=NAME, or make a log there with logtool import"},
 	{eventlog.ErrLocked, "let the other process finish and run this again, or wait longer, as with --wait 10m"},
 	{interop.ErrHistory, "import it into another store"},
-	{interop.ErrUnknownFormat, "logtool import --help names the formats"},
 	{flow.ErrAnswered, openHint},
 	{flow.ErrNotOpen, openHint},
 	{flow.ErrExpired, "the agent asks again or ends the wait when it continues"},

@@ -143,20 +143,25 @@ var exportFormats = map[string]exportFormat{
 	"openai":    {suffix: ".json", isList: true, write: exportList},
 	"responses": {suffix: ".json", isList: true, write: exportList},
 	"anthropic": {suffix: ".json", isList: true, write: exportList},
-	"markdown": {suffix: ".md", write: func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
+	"markdown":  {suffix: ".md", write: exportPage(markdown.Write)},
+	"html":      {suffix: ".html", write: exportPage(html.Write)},
+}
+
+// exportPage writes a session for readers.
+func exportPage(
+	write func(context.Context, io.Writer, *eventlog.Log, string, eventlog.Range) error,
+) func(context.Context, io.Writer, *eventlog.Log, string, exportOptions) error {
+	return func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
 		from, to, err := x.turns.seqs(ctx, log, session)
 		if err != nil {
 			return err
 		}
-		return markdown.Write(ctx, w, log, session, markdown.Options{All: x.path == allPaths, From: from, To: to})
-	}},
-	"html": {suffix: ".html", write: func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
-		from, to, err := x.turns.seqs(ctx, log, session)
-		if err != nil {
-			return err
+		events := eventlog.Between(from, to)
+		if x.path != allPaths {
+			events = events.OnPath()
 		}
-		return html.Write(ctx, w, log, session, html.Options{All: x.path == allPaths, From: from, To: to})
-	}},
+		return write(ctx, w, log, session, events)
+	}
 }
 
 // exportList writes the messages that the model sees on one line.

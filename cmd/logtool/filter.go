@@ -32,7 +32,15 @@ type filter struct {
 const noSource = "none"
 
 // sourceNames are the values of --source.
-func sourceNames() []string { return append(formats.Names(), noSource) }
+func sourceNames() []string { return append(foreignFormats(), noSource) }
+
+// foreignFormats are the names of the formats of other programs.
+func foreignFormats() (names []string) {
+	for _, f := range formats.All() {
+		names = append(names, f.Name())
+	}
+	return names
+}
 
 // flags adds the flags. what is the thing that --since and --until select, for example
 // "sessions with activity", and models says what --model selects.

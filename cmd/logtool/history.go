@@ -10,10 +10,10 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
-	"github.com/convlog/convlog/interop/transcript"
 	"github.com/convlog/convlog/projection"
 )
 

@@ -73,7 +73,7 @@ const (
 
 // formatNames are the values of --format.
 func formatNames() []string {
-	return slices.Concat([]string{anyFormat}, formats.Names(), []string{ownFormat})
+	return slices.Concat([]string{anyFormat}, foreignFormats(), []string{ownFormat})
 }
 
 // importRun is one run of import.
@@ -161,8 +161,10 @@ func (x *importRun) formats() ([]interop.Format, error) {
 	case ownFormat:
 		return nil, nil
 	}
-	if f, ok := formats.ByName(x.format); ok {
-		return []interop.Format{f}, nil
+	for _, f := range formats.All() {
+		if f.Name() == x.format {
+			return []interop.Format{f}, nil
+		}
 	}
 	return nil, usagef("unknown format %q: --format is one of %s", x.format, strings.Join(formatNames(), ", "))
 }

@@ -164,8 +164,8 @@ func (w *watch) stamps() map[string]stamp {
 	all := map[string]stamp{}
 	for _, path := range w.paths {
 		matches := []string{path}
-		if _, err := os.Lstat(path); err != nil && interop.IsPattern(path) {
-			matches, _ = interop.Glob(path) // the first import reported a bad pattern
+		if _, err := os.Lstat(path); err != nil && isPattern(path) {
+			matches, _ = glob(path) // the first import reported a bad pattern
 		}
 		for _, match := range matches {
 			addStamps(all, match)

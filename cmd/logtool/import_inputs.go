@@ -47,7 +47,7 @@ func (in *inputs) add(a *app, arg, format string) error {
 	path := a.fromHome(arg)
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && interop.IsPattern(path):
+	case errors.Is(err, fs.ErrNotExist) && isPattern(path):
 		return in.pattern(path, format)
 	case err != nil:
 		return cannotImport(path, err)
@@ -101,7 +101,7 @@ func (a *app) fromHome(path string) string {
 
 // pattern adds the matches of a pattern that the shell did not expand.
 func (in *inputs) pattern(pattern, format string) error {
-	matches, err := interop.Glob(pattern)
+	matches, err := glob(pattern)
 	if err != nil {
 		return usagef("import: %v", err)
 	}
@@ -186,7 +186,9 @@ func (in *inputs) rename(err error) error {
 	if !errors.As(err, &format) || in.spooled[format.Path] == "" {
 		return err
 	}
-	return &interop.FormatError{Path: in.spooled[format.Path], Reason: format.Reason}
+	renamed := *format
+	renamed.Path = in.spooled[format.Path]
+	return &renamed
 }
 
 func (in *inputs) close() {

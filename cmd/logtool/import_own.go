@@ -88,7 +88,9 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer
 		row.Imported += int(s.Stored)
 		row.Present += int(s.Read - s.Stored)
 		row.Events += int(s.Stored)
-		row.Touch(s.Session)
+		if !slices.Contains(row.Sessions, s.Session) {
+			row.Sessions = append(row.Sessions, s.Session)
+		}
 	}
 	return row
 }

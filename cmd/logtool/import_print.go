@@ -56,9 +56,7 @@ func (a *app) printTable(table *interop.Table, verbose bool) error {
 		}
 		return p.Flush()
 	}
-	if err := withoutOnly(table).Print(p, interop.PrintOptions{All: verbose, Width: p.Width}); err != nil {
-		return err
-	}
+	(&importTable{p, withoutOnly(table), verbose}).print()
 	return p.Flush()
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // renderer prints the entries of a transcript as text.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // showOptions choose how events are printed.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/internal/terminal"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // ago writes a time relative to now, d before it.
@@ -28,10 +28,10 @@ func ago(d time.Duration, t time.Time) string {
 }
 
 // thousands writes 1234567 as 1,234,567.
-func thousands[N int | int64](n N) string { return interop.Thousands(int64(n)) }
+func thousands[N int | int64](n N) string { return transcript.Thousands(int64(n)) }
 
 // count writes a number with its noun: 1 session, 2 sessions.
-func count[N int | int64](n N, noun string) string { return interop.Count(int64(n), noun) }
+func count[N int | int64](n N, noun string) string { return transcript.Count(int64(n), noun) }
 
 // amount is a number of things.
 type amount struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/internal/httpmodel"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/anthropic"
 )
@@ -49,7 +50,7 @@ func (c *Client) body(r *flow.Request) (jsontext.Value, error) {
 	for _, m := range members {
 		b.Set(m.Name, m.Value)
 	}
-	b.SetTools(r.Tools, func(t flow.ToolSpec) any { return tool{anthropic.ToolName(t.Name), t.Description, t.Parameters} })
+	b.SetTools(r.Tools, func(t flow.ToolSpec) any { return tool{modelapi.AnthropicToolName(t.Name), t.Description, t.Parameters} })
 	if r.Output != nil {
 		b.Set("output_config", outputConfig{outputFormat{"json_schema", r.Output}})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/internal/httpmodel"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/anthropic"
 )
 
@@ -54,7 +55,7 @@ var _ flow.Model = (*Client)(nil)
 
 // format is the format of the answers.
 var format = httpmodel.Format{
-	Parse: anthropic.Answer, ToolName: anthropic.ToolName, NoFinish: errNoFinish,
+	Parse: anthropic.Answer, ToolName: modelapi.AnthropicToolName, NoFinish: errNoFinish,
 	Stops: map[string]string{
 		"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "model_context_window_exceeded": "length",
 		"refusal": "blocked", "tool_use": "tool_calls",
@@ -100,7 +101,7 @@ func (c *Client) Generate(ctx context.Context, r *flow.Request, emit func(eventl
 	return flow.Response{Message: m}, err
 }
 
-func (c *Client) provider() string { return cmp.Or(c.Provider, anthropic.Provider) }
+func (c *Client) provider() string { return cmp.Or(c.Provider, modelapi.Anthropic) }
 
 func (c *Client) header() http.Header {
 	h := http.Header{}

@@ -15,15 +15,15 @@ import (
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/anthropic"
 	"github.com/convlog/convlog/flow/internal/httpmodel/modeltest"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/internal/rawjson"
-	interop "github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/projection"
 )
 
 const key = "secret-key"
 
 // orderName is the name of the tool shop:order in a request.
-var orderName = interop.ToolName("shop:order")
+var orderName = modelapi.AnthropicToolName("shop:order")
 
 func newModel(url string, client *http.Client) flow.Model {
 	return &anthropic.Client{BaseURL: url, Key: key, Model: "m", HTTP: client, Now: func() time.Time { return modeltest.Now }}
@@ -127,7 +127,7 @@ func checkBody(body []byte) error {
 			rendered = append(rendered, m)
 		}
 	}
-	return interop.Check(rawjson.Object(rendered))
+	return modelapi.CheckMessages(rawjson.Object(rendered))
 }
 
 // sent returns the body of a request.

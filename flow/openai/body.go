@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/internal/httpmodel"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/openai"
 )
@@ -57,7 +58,7 @@ func (c *Client) body(r *flow.Request) (jsontext.Value, error) {
 	b.Set("model", model)
 	b.Set("messages", messages)
 	b.SetTools(r.Tools, func(t flow.ToolSpec) any {
-		return tool{"function", function{openai.ToolName(t.Name), t.Description, t.Parameters}}
+		return tool{"function", function{modelapi.OpenAIToolName(t.Name), t.Description, t.Parameters}}
 	})
 	if r.Output != nil {
 		b.Set("response_format", responseFormat{"json_schema", schema{outputName, r.Output}})

@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/internal/httpmodel"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/openai"
 )
 
@@ -49,7 +50,7 @@ var _ flow.Model = (*Client)(nil)
 
 // format is the format of the answers.
 var format = httpmodel.Format{
-	Parse: openai.ChatAnswer, ToolName: openai.ToolName, NoFinish: errNoFinish,
+	Parse: openai.ChatAnswer, ToolName: modelapi.OpenAIToolName, NoFinish: errNoFinish,
 	Stops: map[string]string{
 		"stop": "stop", "length": "length", "content_filter": "blocked", "tool_calls": "tool_calls", "function_call": "tool_calls",
 	},
@@ -111,7 +112,7 @@ func costOf(u event.Usage) event.Cost {
 	return cost
 }
 
-func (c *Client) provider() string { return cmp.Or(c.Provider, openai.Provider) }
+func (c *Client) provider() string { return cmp.Or(c.Provider, modelapi.OpenAI) }
 
 func (c *Client) header() http.Header {
 	h := http.Header{}

@@ -17,14 +17,14 @@ import (
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/flow/internal/httpmodel/modeltest"
 	"github.com/convlog/convlog/flow/openai"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/internal/rawjson"
-	interop "github.com/convlog/convlog/interop/openai"
 )
 
 const key = "secret-key"
 
 // orderName is the name of the tool shop:order in a request.
-var orderName = interop.ToolName("shop:order")
+var orderName = modelapi.OpenAIToolName("shop:order")
 
 func newModel(url string, client *http.Client) flow.Model {
 	return &openai.Client{BaseURL: url, Key: key, Model: "m", HTTP: client, Now: func() time.Time { return modeltest.Now }}
@@ -80,7 +80,7 @@ func TestModel(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return interop.Check(append(append(jsontext.Value(`{"messages":`), messages...), '}'))
+			return modelapi.CheckChat(append(append(jsontext.Value(`{"messages":`), messages...), '}'))
 		},
 	})
 }

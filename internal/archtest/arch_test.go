@@ -121,11 +121,11 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "flow", "projection", "internal/rawjson", "internal/testsize"}, modules: append(testModules, given...),
 	},
 	"flow/openai": {
-		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/rawjson", "interop/openai"}, modules: given,
+		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/modelapi", "internal/rawjson", "interop/openai"}, modules: given,
 		tests: []string{"flow/internal/..."},
 	},
 	"flow/anthropic": {
-		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/rawjson", "interop/anthropic"}, modules: given,
+		rooms: []string{"event", "eventlog", "flow", "flow/internal/httpmodel", "projection", "internal/modelapi", "internal/rawjson", "interop/anthropic"}, modules: given,
 		tests: []string{"flow/internal/..."},
 	},
 
@@ -164,14 +164,17 @@ var table = map[string]room{
 	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}}, // a module of its own
 	"internal/tcpproxy":            {},
 
-	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/engine", "internal/rawjson", "internal/terminal"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog/stats", "internal/mark", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"internal/searchtext", "runlog", "search", "upkeep/...", "secrets"}},
+	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "interop/..."}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
 		tests: []string{"interop/...", "projection"},
 	},
 
+	"interop/internal/sessions": {
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/importrun", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
+	},
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
 	},
@@ -182,7 +185,13 @@ var table = map[string]room{
 	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
 
-	"internal/terminal": {},
+	"internal/terminal":  {},
+	"internal/importrun": {},
+	"internal/titles":    {},
+	"internal/modelapi":  {rooms: []string{"internal/rawjson"}, modules: given},
+	"internal/transcript": {
+		rooms: []string{"event", "eventlog", "projection", "runlog/stats", "internal/rawjson", "internal/titles"}, modules: given, tests: []string{"fork", "internal/testkit"},
+	},
 	"internal/folder":   {tests: []string{"event"}},
 	"internal/regular":  {modules: []string{"golang.org/x/sys"}},
 	"internal/flock":    {rooms: []string{"internal/regular"}, modules: []string{"golang.org/x/sys"}},

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -43,8 +45,8 @@ func TestAnswer(t *testing.T) {
 	}
 	result := event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c1", "order", event.Text("5"))}}
 	raw, err := anthropic.Messages([]projection.Entry{{Message: event.Message{Role: event.User, Parts: []event.Part{event.Text("Hi")}}}, {Message: got}, {Message: result}})
-	if err != nil || anthropic.Check(raw) != nil {
-		t.Errorf("the answer renders to %s: %v, %v", raw, err, anthropic.Check(raw))
+	if err != nil || modelapi.CheckMessages(raw) != nil {
+		t.Errorf("the answer renders to %s: %v, %v", raw, err, modelapi.CheckMessages(raw))
 	}
 	if !strings.Contains(string(raw), blocks) {
 		t.Errorf("the blocks are not the same in\n%s", raw)
@@ -53,7 +55,7 @@ func TestAnswer(t *testing.T) {
 
 func TestWhatIsNoAnswer(t *testing.T) {
 	for _, raw := range []string{``, `[]`, `{}`, `{"content":"x"}`, `{"content":null}`} {
-		if m, err := anthropic.Answer([]byte(raw)); !errors.Is(err, anthropic.ErrAnswer) {
+		if m, err := anthropic.Answer([]byte(raw)); !errors.Is(err, render.ErrAnswer) {
 			t.Errorf("Answer(%s) = %v, %v", raw, m, err)
 		}
 	}

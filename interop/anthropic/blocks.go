@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -106,7 +107,7 @@ func sourceOf(m *render.Media, t event.PartType) (s source, ok bool) {
 
 // title truncates the name of a document to the limit of the API.
 func title(name string) string {
-	if render.Blank(name) {
+	if modelapi.Blank(name) {
 		return ""
 	}
 	if utf8.RuneCountInString(name) > maxTitle {
@@ -127,7 +128,7 @@ func (b *builder) addAssistant(m *event.Message) error {
 		case event.ToolCallPart:
 			c := call{p.CallID, b.ids.Next(p.CallID)}
 			calls = append(calls, c)
-			blocks = append(blocks, toolUse{"tool_use", c.id, render.Name(p.Name, maxName), render.Arguments(p.Arguments)})
+			blocks = append(blocks, toolUse{"tool_use", c.id, modelapi.AnthropicToolName(p.Name), render.Arguments(p.Arguments)})
 		case event.ReasoningPart:
 			if signed {
 				blocks = append(blocks, thinkingBlock(p)...)

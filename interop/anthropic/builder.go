@@ -10,12 +10,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// Limits of the API.
-const (
-	maxID    = 64
-	maxName  = 128
-	maxTitle = 500
-)
+// maxTitle is the longest title of a document, in runes.
+const maxTitle = 500
 
 // Texts for missing parts of the conversation.
 const (

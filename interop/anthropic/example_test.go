@@ -38,10 +38,8 @@ func ExampleMessages() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(anthropic.Check(request))
 	fmt.Println(strings.ReplaceAll(string(request), `{"role"`, "\n{\"role\""))
 	// Output:
-	// <nil>
 	// {"messages":[
 	// {"role":"user","content":[{"type":"text","text":"Where is order A1001?"}]},
 	// {"role":"assistant","content":[{"type":"text","text":"I look it up."},{"type":"tool_use","id":"c1","name":"order","input":{"id":"A1001"}}]},

@@ -1,5 +1,6 @@
 // Package anthropic renders the history of a session as a request for Anthropic's
-// Messages API, and checks such requests.
+// Messages API, and parses answers. A tool's name keeps letters, digits, "_" and "-"; any
+// other name gets a hash, because the API does not accept it.
 package anthropic
 
 import (
@@ -10,12 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
-
-// Provider is the default of Options.Provider.
-const Provider = "anthropic"
 
 // Options configure Messages. The zero value is ready for use.
 type Options struct {
@@ -59,8 +58,8 @@ func WriteMessages(w io.Writer, history iter.Seq2[projection.Entry, error], opts
 	if len(opts) > 0 {
 		b.options = opts[0]
 	}
-	b.options.Provider = cmp.Or(b.options.Provider, Provider)
-	b.ids.Limit = maxID
+	b.options.Provider = cmp.Or(b.options.Provider, modelapi.Anthropic)
+	b.ids.Limit = modelapi.MaxMessagesID
 	if err := render.Each(history, b.add); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/projection"
 )
@@ -178,7 +179,7 @@ func TestMessages(t *testing.T) {
 			if diff := cmp.Diff(test.want, string(raw)); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
-			if err := anthropic.Check(raw); err != nil {
+			if err := modelapi.CheckMessages(raw); err != nil {
 				t.Error(err)
 			}
 		})
@@ -190,7 +191,7 @@ func TestNoHistoryAndNoOptions(t *testing.T) {
 	if want := `{"messages":[]}`; err != nil || string(raw) != want {
 		t.Errorf("no history: %s, %v", raw, err)
 	}
-	if err := anthropic.Check(raw); err != nil {
+	if err := modelapi.CheckMessages(raw); err != nil {
 		t.Error(err)
 	}
 }
@@ -228,7 +229,7 @@ func TestCheckRejects(t *testing.T) {
 		toolResult = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}`
 	)
 	of := func(messages string) string { return `{"messages":[` + messages + `]}` }
-	if err := anthropic.Check([]byte(of(hi + "," + toolUse + "," + toolResult))); err != nil {
+	if err := modelapi.CheckMessages([]byte(of(hi + "," + toolUse + "," + toolResult))); err != nil {
 		t.Fatalf("a valid request: %v", err)
 	}
 	for name, raw := range map[string]string{
@@ -260,7 +261,7 @@ func TestCheckRejects(t *testing.T) {
 		"an image of a wrong type":       of(`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"AA=="}}]}`),
 		"an image of the assistant":      of(hi + `,{"role":"assistant","content":[{"type":"image","source":{"type":"url","url":"https://example.org"}}]}`),
 	} {
-		if err := anthropic.Check([]byte(raw)); !errors.Is(err, anthropic.ErrRequest) {
+		if err := modelapi.CheckMessages([]byte(raw)); !errors.Is(err, modelapi.ErrRequest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

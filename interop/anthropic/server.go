@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/render"
 )
@@ -15,25 +16,17 @@ import (
 // serverCall is a call of a tool that the provider runs itself.
 type serverCall toolUse
 
-// serverTools are the provider's tools that a request can contain.
-var serverTools = []string{webSearch, "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"}
-
-const (
-	webSearch    = "web_search"
-	resultSuffix = "_tool_result"
-)
-
 // serverBlocks renders a call or a result of the provider's tools. The part must come
 // from a message of this provider.
 func serverBlocks(p *event.Part) []any {
 	switch p.Type {
 	case event.ServerToolCallPart:
-		if slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
+		if slices.Contains(modelapi.ServerTools, p.Name) && modelapi.IsServerID(p.CallID) {
 			return []any{serverCall{"server_tool_use", p.CallID, p.Name, render.Arguments(p.Arguments)}}
 		}
 	case event.ServerToolResultPart:
-		if content := serverContent(p); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
-			return []any{serverResult{p.Name + resultSuffix, p.CallID, content}}
+		if content := serverContent(p); content != nil && slices.Contains(modelapi.ServerTools, p.Name) && modelapi.IsServerID(p.CallID) {
+			return []any{serverResult{p.Name + modelapi.ResultSuffix, p.CallID, content}}
 		}
 	case event.OpaquePart:
 		return opaqueServerResult(p.Value)
@@ -47,8 +40,8 @@ func opaqueServerResult(v jsontext.Value) []any {
 	if v.Kind() != '{' || json.Unmarshal(v, &r) != nil {
 		return nil
 	}
-	tool, ok := strings.CutSuffix(r.Type, resultSuffix)
-	if !ok || !slices.Contains(serverTools, tool) || !isServerID(r.ToolUseID) || !isServerContent(tool, r.Content) {
+	tool, ok := strings.CutSuffix(r.Type, modelapi.ResultSuffix)
+	if !ok || !slices.Contains(modelapi.ServerTools, tool) || !modelapi.IsServerID(r.ToolUseID) || !isServerContent(tool, r.Content) {
 		return nil
 	}
 	return []any{r}
@@ -78,7 +71,7 @@ func serverContent(p *event.Part) jsontext.Value {
 // search gives a list of typed objects or an error, any other tool gives a typed
 // object.
 func isServerContent(tool string, v jsontext.Value) bool {
-	if tool != webSearch {
+	if tool != modelapi.WebSearch {
 		return kindOf(v) != ""
 	}
 	found, err := rawjson.Elements(v)
@@ -100,10 +93,6 @@ func kindOf(v jsontext.Value) string {
 	return kind
 }
 
-func isServerID(id string) bool {
-	return strings.HasPrefix(id, "srvtoolu_") && render.IsName(id, maxID)
-}
-
 // dropUnpaired removes calls of the provider's tools without a result in the same
 // message, results without a call, and calls with a duplicate id.
 func (b *builder) dropUnpaired(blocks []any) []any {
@@ -117,7 +106,7 @@ func (b *builder) dropUnpaired(blocks []any) []any {
 			}
 			open[x.ID] = i
 		case serverResult:
-			if at, calling := open[x.ToolUseID]; !calling || blocks[at].(serverCall).Name+resultSuffix != x.Type {
+			if at, calling := open[x.ToolUseID]; !calling || blocks[at].(serverCall).Name+modelapi.ResultSuffix != x.Type {
 				blocks[i] = nil
 				continue
 			}

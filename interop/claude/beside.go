@@ -7,12 +7,15 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/importrun"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // summary is a summary line.
 type summary struct {
-	rec  interop.Record
+	rec  records.Record
 	text string
 }
 
@@ -29,7 +32,7 @@ func (im *importer) titleFromBeside(path string) error {
 			continue
 		}
 		leaf, newest := "", s.titles.leaf
-		summaries := interop.Shared(im.ctx, folderKey(filepath.Dir(path)), summariesIn)
+		summaries := importrun.Shared(im.ctx, folderKey(filepath.Dir(path)), summariesIn)
 		for uuid := range summaries {
 			if n := s.tree.nodes[uuid]; n != nil && n.seq > newest {
 				leaf, newest = uuid, n.seq
@@ -56,8 +59,8 @@ func (im *importer) addSummary(s *session, leaf string, from summary) error {
 }
 
 // summaryKey is the key of the title from the summary of another file.
-func summaryKey(leaf string) interop.Key {
-	return interop.Key{Own: "summary " + leaf, Part: titlePart}
+func summaryKey(leaf string) sessions.Key {
+	return sessions.Key{Own: "summary " + leaf, Part: titlePart}
 }
 
 // folderKey is the key of the summaries of a folder.
@@ -85,7 +88,7 @@ func summariesIn(_ context.Context, folder folderKey) map[string]summary {
 
 // leadingSummaries adds the summaries before the first line of conversation.
 func leadingSummaries(src interop.Source, all map[string]summary) {
-	for rec, err := range interop.Records(src) {
+	for rec, err := range records.Records(src) {
 		if err != nil {
 			return
 		}

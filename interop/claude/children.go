@@ -10,7 +10,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // task is a call that starts a sub-agent.
@@ -77,7 +78,7 @@ func taskOf(call event.Part) (t task, ok bool) {
 
 // addChildren appends child events after a record: sub-agents that it calls, sessions
 // that it names, and sub-agents that it ends.
-func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
+func (im *importer) addChildren(s *session, rec *records.Record, f *facts, at time.Time, m *event.Message) error {
 	children := []event.Child{}
 	if m != nil {
 		children = append(s.requestedChildren(m), s.answeredChildren(f, m)...)
@@ -95,13 +96,13 @@ func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at ti
 }
 
 // childKey is the key of a child event. The session has each state of a sub-agent once.
-func childKey(c *event.Child) interop.Key {
+func childKey(c *event.Child) sessions.Key {
 	name := string(c.EventType())
 	switch c.State {
 	case event.ChildCompleted, event.ChildFailed, event.ChildCanceled:
 		name = "child_ended"
 	}
-	return interop.Key{Own: name + " " + c.ChildID, Part: childPart}
+	return sessions.Key{Own: name + " " + c.ChildID, Part: childPart}
 }
 
 // requestedChildren returns child_requested for the sub-agents that a message calls.
@@ -276,7 +277,7 @@ func elementText(s, tag string) string {
 
 // addChildStart adds child_started to the calling session when the first line of the
 // sub-agent arrives, if the file has both sessions.
-func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, call string) error {
+func (im *importer) addChildStart(s *session, rec *records.Record, f *facts, call string) error {
 	parent := im.sessions[f.SessionID]
 	if parent == nil || !parent.seen || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil

@@ -77,16 +77,16 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "claude"
+const formatName = "claude"
 
 // Format imports Claude Code sessions. The zero value is ready for use.
 type Format struct{}
 
 // Name is "claude".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Detect reports whether one of the first lines is a record of Claude Code.
 func (Format) Detect(_ string, first []byte) bool {
@@ -111,11 +111,11 @@ func isRecord(h head.Head) bool {
 // appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
-	err := im.result.Take(interop.Records(src), im.record)
+	err := im.result.Take(records.Records(src), im.record)
 	if err == nil {
 		err = im.titleFromBeside(src.Name)
 	}
 	err = errors.Join(err, im.flush())
 	im.finish()
-	return im.result, err
+	return im.result.Result, err
 }

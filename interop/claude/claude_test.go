@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 const (
@@ -141,8 +142,8 @@ func TestOrigin(t *testing.T) {
 	load(t, log, file)
 	content := importtest.ReadFile(t, file)
 	for _, e := range importtest.Events(t, log, coding)[1:] {
-		value, ok := e.MetadataValue(interop.OriginKey)
-		var o interop.Origin
+		value, ok := e.MetadataValue(records.OriginKey)
+		var o records.Origin
 		if !ok || json.Unmarshal(value, &o) != nil {
 			t.Fatalf("event %d has no origin: %s", e.Seq, e.Metadata)
 		}

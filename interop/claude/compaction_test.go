@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
@@ -36,7 +37,7 @@ func history(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	}
 	raw, err := anthropic.Messages(entries)
 	if err == nil {
-		err = anthropic.Check(raw)
+		err = modelapi.CheckMessages(raw)
 	}
 	if err != nil {
 		t.Errorf("as a request: %v", err)

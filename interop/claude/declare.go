@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // A file owns more ids than its session ids. It owns beginID if it has a line that
@@ -23,7 +24,7 @@ func lineID(session, uuid string) string { return "claude:line/" + session + "/"
 // parent is missing needs that parent, and a file that has the session's root.
 func (Format) Declare(src interop.Source) interop.IDs {
 	d := declaration{src: src, sessions: map[string]*declared{}, known: map[string]*declared{}}
-	for line, err := range interop.Lines(src) {
+	for line, err := range records.Lines(src) {
 		if err != nil {
 			break
 		}
@@ -128,7 +129,7 @@ func (d *declaration) add(f *facts) *declared {
 // has reports whether a line with that uuid was read.
 func (d *declaration) has(uuid string) bool {
 	n := 0
-	for line, err := range interop.Lines(d.src) {
+	for line, err := range records.Lines(d.src) {
 		if err != nil || n == d.read {
 			break
 		}
@@ -163,7 +164,7 @@ func (d *declaration) ids() interop.IDs {
 
 // lines yields the ids of the file's lines.
 func (d *declaration) lines(yield func(id string) bool) {
-	for line, err := range interop.Lines(d.src) {
+	for line, err := range records.Lines(d.src) {
 		if err != nil {
 			return
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The parts of a record's events, for their keys and origins.
@@ -22,12 +23,12 @@ const (
 
 // apply adds a record with timestamp at to its session, unless the session has it
 // already.
-func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
+func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
 	s.seen = true
-	key := interop.Key{Own: f.UUID, Unordered: true, Digest: rec.Digest} // lines without a session are held
+	key := sessions.Key{Own: f.UUID, Unordered: true, Digest: rec.Digest} // lines without a session are held
 	if m := s.Find(key, im.shape(s, f)); m.Seq > 0 {
-		im.result.Found(m)
+		im.result.Found(m.Withheld)
 		if m.Withheld {
 			s.tree.withhold(f.UUID, f.ParentUUID, m.Seq)
 		}
@@ -53,7 +54,7 @@ func (s *session) conflict(f *facts) (reason string) {
 	switch {
 	case s.initialSeq == 0 || s.matched:
 		return ""
-	case !s.From(Name):
+	case !s.From(formatName):
 		return "the session was not imported from Claude Code"
 	case s.tree.last == nil || !f.isMessage() && !f.isCompaction():
 		return ""
@@ -66,7 +67,7 @@ func (s *session) conflict(f *facts) (reason string) {
 
 // add queues the event of the record, with a head_moved and a compaction before it and
 // child events after it, where they are needed.
-func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time) error {
+func (im *importer) add(s *session, rec *records.Record, f *facts, at time.Time) error {
 	p, err := im.plan(s, rec, f)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time)
 		if err != nil {
 			return 0, err
 		}
-		return s.Add(interop.Key{Part: part}, at, e), nil
+		return s.Add(sessions.Key{Part: part}, at, e), nil
 	}
 	if to, ok := s.tree.move(p.treeLine); ok {
 		seq, err := put(movePart, event.HeadMove{To: to, Reason: "another branch of the transcript"})
@@ -106,7 +107,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time)
 		return err
 	}
 	title := s.titled(f)
-	s.lastRead = s.Add(interop.Key{Own: f.UUID, Digest: rec.Digest}, at, e)
+	s.lastRead = s.Add(sessions.Key{Own: f.UUID, Digest: rec.Digest}, at, e)
 	s.index(f, p.treeLine, p.message, &e, s.lastRead)
 	if e.Type.Name() == event.SessionUpdated {
 		s.titles.any = true
@@ -120,12 +121,12 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time)
 }
 
 // addTitle adds the title of the session after a record.
-func (im *importer) addTitle(s *session, rec *interop.Record, at time.Time, title string) error {
+func (im *importer) addTitle(s *session, rec *records.Record, at time.Time, title string) error {
 	e, err := rec.Event(titlePart, event.Session{Updated: true, Title: title})
 	if err != nil {
 		return err
 	}
-	s.tree.extend(s.Join(interop.Key{Part: titlePart}, at, e))
+	s.tree.extend(s.Join(sessions.Key{Part: titlePart}, at, e))
 	s.titles.any = true
 	return nil
 }
@@ -138,7 +139,7 @@ type plan struct {
 	event func() (event.Event, error)
 }
 
-func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error) {
+func (im *importer) plan(s *session, rec *records.Record, f *facts) (plan, error) {
 	if f.isMessage() {
 		c := converter{ctx: im.ctx, log: im.log, calls: s.calls}
 		m, ok, err := c.message(f)
@@ -170,18 +171,18 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 
 // shape returns the shape of a record without an own id; nil if its id alone identifies
 // it.
-func (im *importer) shape(s *session, f *facts) func() interop.Shape {
-	if interop.Drawn(f.UUID) {
+func (im *importer) shape(s *session, f *facts) func() sessions.Shape {
+	if sessions.Drawn(f.UUID) {
 		return nil
 	}
-	return func() interop.Shape {
+	return func() sessions.Shape {
 		c := converter{ctx: im.ctx, calls: s.calls}
 		if m, ok, err := c.message(f); f.isMessage() && ok && err == nil {
-			shape := interop.ShapeOf(m, f.rawType())
+			shape := sessions.ShapeOf(m, f.rawType())
 			shape.Types = append(slices.Clip(shape.Types), event.CompactionTriggered)
 			return shape
 		}
-		shape := interop.ShapeOf(f.payload(nil), f.rawType())
+		shape := sessions.ShapeOf(f.payload(nil), f.rawType())
 		if f.Type == "summary" || f.Type == "ai-title" {
 			shape.Types = append(slices.Clip(shape.Types), f.rawType())
 		}
@@ -190,7 +191,7 @@ func (im *importer) shape(s *session, f *facts) func() interop.Shape {
 }
 
 // rawType is the type of an event with the raw record.
-func (f *facts) rawType() event.Type { return interop.RawType(Name, f.typeName()) }
+func (f *facts) rawType() event.Type { return records.RawType(formatName, f.typeName()) }
 
 // payload converts a record that is not a message; nil if the record stays raw.
 func (f *facts) payload(record jsontext.Value) event.Payload {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // facts are the members of a record that the import needs. They share the bytes of the
@@ -193,7 +193,7 @@ func (f *flag) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // time is the timestamp of the record or of its snapshot; zero if it has none.
 func (f *facts) time() time.Time {
-	if at := interop.Time(f.Timestamp); !at.IsZero() || len(f.Snapshot) == 0 {
+	if at := records.Time(f.Timestamp); !at.IsZero() || len(f.Snapshot) == 0 {
 		return at
 	}
 	var snapshot struct {
@@ -202,7 +202,7 @@ func (f *facts) time() time.Time {
 	if json.Unmarshal(f.Snapshot, &snapshot) != nil {
 		return time.Time{}
 	}
-	return interop.Time(string(snapshot.Timestamp))
+	return records.Time(string(snapshot.Timestamp))
 }
 
 // isMessage reports whether the record is a user or assistant line.

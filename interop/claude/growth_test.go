@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // growingFiles are files to import prefix by prefix.
@@ -66,7 +67,7 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 	}
 	before := importtest.Contents(t, log)
 	got, err := loadText(t, log, "b", `{"type":"mode","mode":"normal","sessionId":"s"}`+"\n"+userPrompt("s", "x1", "", "Three"))
-	var history *interop.HistoryError
+	var history *records.HistoryError
 	if !errors.Is(err, interop.ErrHistory) || !errors.As(err, &history) || history.Line != 2 || history.Offset != 48 || history.Session != "s" {
 		t.Errorf("error is %v", err)
 	}
@@ -164,7 +165,7 @@ func TestFilesThatBeginEachOther(t *testing.T) {
 	if len(table.Rows) != 2 || table.Rows[0].Path != "2" || table.Rows[0].Cycle != "1" || table.Rows[1].Cycle != "" {
 		t.Errorf("rows %+v", table.Rows)
 	}
-	var history *interop.HistoryError
+	var history *records.HistoryError
 	if !errors.As(err, &history) || history.Session != "t" || history.Source != "1" {
 		t.Errorf("error is %v", err)
 	}

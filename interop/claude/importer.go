@@ -8,14 +8,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // importer imports one file.
 type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
-	result interop.Result
+	result records.Tally
 
 	sessions map[string]*session
 	order    []*session
@@ -36,7 +36,7 @@ type importer struct {
 }
 
 type heldRecord struct {
-	rec     interop.Record
+	rec     records.Record
 	facts   facts
 	at      time.Time // zero if no record before it has a timestamp
 	session string    // empty if the record has no session id
@@ -55,9 +55,9 @@ func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	}
 }
 
-// record imports the next record of the file. A *interop.RecordError rejects the record;
+// record imports the next record of the file. A *records.RecordError rejects the record;
 // any other error stops the import.
-func (im *importer) record(rec interop.Record) error {
+func (im *importer) record(rec records.Record) error {
 	f, err := factsOf(rec.Value)
 	if err != nil {
 		return rec.Reject(err)
@@ -106,7 +106,7 @@ func (im *importer) advanceTime(at time.Time) {
 
 // applyTo adds a record to its session, after the records held for the session. begins
 // is true if a session can begin with the record.
-func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins bool) error {
+func (im *importer) applyTo(s *session, rec records.Record, f *facts, begins bool) error {
 	by, err := im.startingCall(s, f)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
 }
 
 // hold keeps a record until its session begins.
-func (im *importer) hold(rec interop.Record, session string) error {
+func (im *importer) hold(rec records.Record, session string) error {
 	clone := rec.Clone()
 	f, err := factsOf(clone.Value)
 	if err != nil {

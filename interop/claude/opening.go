@@ -8,7 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // opening is the parsed text of a user line or a queued message. It decides whether a session can begin with
@@ -33,7 +34,7 @@ func (f *facts) opening() (o opening) {
 		return o
 	}
 	text := o.readBlocks(f.content())
-	o.isMeta = f.IsMeta || f.IsCompactSummary || f.SourceToolUseID != "" || f.OriginKind != "" && f.OriginKind != human || interop.IsGenerated(text)
+	o.isMeta = f.IsMeta || f.IsCompactSummary || f.SourceToolUseID != "" || f.OriginKind != "" && f.OriginKind != human || records.IsGenerated(text)
 	o.unwrap(text)
 	return o
 }
@@ -143,5 +144,5 @@ func (o opening) title() string {
 	if o.hasResults || !o.isRequest() {
 		return ""
 	}
-	return interop.Title(cmp.Or(o.command, o.text))
+	return titles.Of(cmp.Or(o.command, o.text))
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // session is a session of the file, with an index of its events: those in the log and
 // those added by this import.
 type session struct {
-	*interop.Session
+	*sessions.Session
 	// side is true for the session of a sub-agent.
 	side bool
 	// initialSeq is the seq of the newest event that the log had when the session was
@@ -25,7 +26,7 @@ type session struct {
 	matched    bool
 
 	tree   *tree
-	titles titles
+	titles titleState
 	// rooted is true after a line without a parent, until the conversation goes on.
 	// spoken is true if the conversation has a request, an answer or a result since it was
 	// cleared.
@@ -49,8 +50,8 @@ type session struct {
 
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, early: map[string]answer{}, titles: titles{summaries: map[string]string{}}}
-	opened, err := interop.OpenSession(ctx, log, id, s.restore)
+	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, early: map[string]answer{}, titles: titleState{summaries: map[string]string{}}}
+	opened, err := sessions.Open(ctx, log, id, s.restore)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (s *session) indexCalls(m *event.Message, seq int64) {
 // rawRecord returns the record of an event that is not a message; ok is false if the
 // event was not imported by this package.
 func rawRecord(e *event.Event) (record jsontext.Value, ok bool) {
-	if _, imported := e.MetadataValue(interop.OriginKey); !imported {
+	if _, imported := e.MetadataValue(records.OriginKey); !imported {
 		return nil, false
 	}
 	switch e.Type {
@@ -203,7 +204,7 @@ func rawRecord(e *event.Event) (record jsontext.Value, ok bool) {
 		err := json.Unmarshal(e.Data, &data)
 		return data.Extra, err == nil && len(data.Extra) > 0
 	}
-	return e.Data, len(e.Type) > len(Name) && e.Type[:len(Name)+1] == Name+":"
+	return e.Data, len(e.Type) > len(formatName) && e.Type[:len(formatName)+1] == formatName+":"
 }
 
 func headMove(e *event.Event) (to int64, ok bool, err error) {

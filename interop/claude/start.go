@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // begin adds the session_started of a session, from its first record.
-func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) error {
+func (im *importer) begin(s *session, rec records.Record, f *facts, by task) error {
 	start := event.Session{
 		Title: im.titleOf(s, f), Agent: "claude-code", CWD: f.CWD,
 		Source: event.SessionSource{
-			Format: Name, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID,
+			Format: formatName, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID,
 		},
 	}
 	if s.side {
@@ -23,7 +24,7 @@ func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) err
 	if err != nil {
 		return rec.Located(err)
 	}
-	s.tree.extend(s.Add(interop.Key{Part: startPart}, im.at, e))
+	s.tree.extend(s.Add(sessions.Key{Part: startPart}, im.at, e))
 	s.titles.any = start.Title != ""
 	return nil
 }
@@ -42,7 +43,7 @@ func (im *importer) titleOf(s *session, f *facts) string {
 }
 
 // titles are the titles of a session so far.
-type titles struct {
+type titleState struct {
 	any    bool // the session has a title
 	named  bool // a user or a model named the session
 	custom bool // a user named the session
@@ -54,7 +55,7 @@ type titles struct {
 
 // index notes the title of a record at seq. leaf is the line that it summarizes; nil if
 // the session does not have it.
-func (t *titles) index(f *facts, leaf *node, seq int64) {
+func (t *titleState) index(f *facts, leaf *node, seq int64) {
 	switch f.Type {
 	case "custom-title", "ai-title":
 		t.named = t.named || f.title() != ""

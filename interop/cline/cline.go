@@ -72,16 +72,16 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "cline"
+const formatName = "cline"
 
 // Format imports tasks of Cline and Roo Code. The zero value is ready for use.
 type Format struct{}
 
 // Name is "cline".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the session of a task.
 func (Format) Declare(src interop.Source) interop.IDs {
@@ -138,10 +138,7 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	history := historyOf(src.Name)
 	switch {
 	case history == "":
-		rec := interop.Record{Source: src.Name, Line: 1}
-		result := interop.Result{Records: 1}
-		result.Reject(rec.Reject(errNoHistory))
-		return result, nil
+		return records.Refuse(src, errNoHistory), nil
 	case history != src.Name:
 		var err error
 		if src, err = interop.File(history); err != nil {
@@ -149,20 +146,20 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 		}
 	}
 	r := reader{}
-	return document.ImportRecords(ctx, log, src, Name, r.records(src), r.read)
+	return document.ImportRecords(ctx, log, src, formatName, r.records(src), r.read)
 }
 
 // records reads the files beside the history, then yields the history.
-func (r *reader) records(src interop.Source) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
-		var rejected []*interop.RecordError
+func (r *reader) records(src interop.Source) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		var rejected []*records.RecordError
 		r.facts, rejected = readFacts(src.Name)
 		for _, err := range rejected {
-			if !yield(interop.Record{}, err) {
+			if !yield(records.Record{}, err) {
 				return
 			}
 		}
-		for rec, err := range interop.Values(src) {
+		for rec, err := range records.Values(src) {
 			if !yield(rec, err) {
 				return
 			}

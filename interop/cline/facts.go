@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // facts are the facts in the files beside the history of a task.
@@ -62,7 +62,7 @@ type shown struct {
 }
 
 // readFacts reads the files beside a history. It rejects a file that cannot be parsed.
-func readFacts(history string) (f facts, rejected []*interop.RecordError) {
+func readFacts(history string) (f facts, rejected []*records.RecordError) {
 	f.isRoo = isInRooFolder(history)
 	if fileKind(history) == "" {
 		return f, nil
@@ -77,7 +77,7 @@ func readFacts(history string) (f facts, rejected []*interop.RecordError) {
 			err = json.Unmarshal(content, into, jsontext.AllowInvalidUTF8(true))
 		}
 		if err != nil {
-			rec := interop.Record{Source: path, Line: 1}
+			rec := records.Record{Source: path, Line: 1}
 			rejected = append(rejected, rec.Reject(fmt.Errorf("%s: %w", name, err)))
 		}
 		return err == nil

@@ -7,16 +7,17 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // reader reads the history of a task.
 type reader struct{ facts facts }
 
 // read parses the history of a task, or the document of a session.
-func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+func (r *reader) read(f *document.File, rec *records.Record) ([]document.Session, error) {
 	s := document.Session{Rec: rec}
 	s.ID, s.FallbackID = sessionIDs(f)
 	list := rec.Value
@@ -58,7 +59,7 @@ func (r *reader) describe(s *document.Session, b *builder) {
 	if r.facts.isRoo || b.isRoo {
 		s.About.Agent = "Roo Code"
 	}
-	s.About.Title = interop.Title(cmp.Or(r.facts.title, b.title))
+	s.About.Title = titles.Of(cmp.Or(r.facts.title, b.title))
 	s.About.CWD = cmp.Or(r.facts.folder, b.folder)
 	s.About.Parent.SessionID = r.facts.parent
 	if r.facts.environments != nil {
@@ -87,7 +88,7 @@ type builder struct {
 }
 
 // add adds the items of a message.
-func (b *builder) add(rec *interop.Record) error {
+func (b *builder) add(rec *records.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		b.items = append(b.items, document.Raw(*rec, "message"))
@@ -127,7 +128,7 @@ func (b *builder) add(rec *interop.Record) error {
 }
 
 // addUser adds the pieces of a message of the user.
-func (b *builder) addUser(rec *interop.Record, o *parts.Members, blocks []jsontext.Value) error {
+func (b *builder) addUser(rec *records.Record, o *parts.Members, blocks []jsontext.Value) error {
 	s := said{reader: b.reader, open: &b.open}
 	all, err := s.payloads(blocks)
 	if err != nil {
@@ -176,7 +177,7 @@ func (b *builder) note(p event.Payload) {
 
 // addSummary adds a summary of Roo Code: the model sees it in place of all messages
 // before it.
-func (b *builder) addSummary(rec *interop.Record, id string, blocks []jsontext.Value) error {
+func (b *builder) addSummary(rec *records.Record, id string, blocks []jsontext.Value) error {
 	m := event.Message{Role: event.User}
 	for _, v := range blocks {
 		p, err := b.reader.Block(v)

@@ -6,9 +6,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // truncation is the strategy of a compaction that leaves messages out.
@@ -20,7 +20,7 @@ type deleted [2]int
 
 // leaveOut adds a compaction with the range that is deleted before the message at an index.
 // A range grows: the compaction replaces the one before.
-func (b *builder) leaveOut(rec *interop.Record, index int) {
+func (b *builder) leaveOut(rec *records.Record, index int) {
 	d, ok := b.facts.deleted[index]
 	if !ok || d[0] < 0 || d[0] > d[1] || d[1] >= index {
 		return
@@ -38,7 +38,7 @@ func (b *builder) leaveOut(rec *interop.Record, index int) {
 
 // addMarker adds the marker of a truncation by Roo Code: the model sees the marker in place of the
 // messages that name it.
-func (b *builder) addMarker(rec *interop.Record, o *parts.Members, id string, blocks []jsontext.Value) error {
+func (b *builder) addMarker(rec *records.Record, o *parts.Members, id string, blocks []jsontext.Value) error {
 	var m event.Message
 	for _, v := range blocks {
 		p, err := b.reader.Block(v)

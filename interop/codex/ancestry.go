@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // ancestry holds the events that a session shares with its ancestors. The first lines of
@@ -30,7 +31,7 @@ type ancestorEvent struct {
 	conversation bool  // it is part of the conversation
 	message      bool
 	// shape is the shape of a redacted event; nil for others.
-	shape *interop.Shape
+	shape *sessions.Shape
 	found bool // by a record of the file
 }
 
@@ -42,11 +43,11 @@ func (s *ancestry) add(e *event.Event) (err error) {
 	next := ancestorEvent{
 		seq: e.Seq, end: e.Seq + int64(e.More()), conversation: isConversation(e.Type), message: e.Type.Name() == event.MessageAdded,
 	}
-	if d := interop.DigestOf(e); d != "" {
+	if d := records.DigestOf(e); d != "" {
 		s.digests[d] = append(s.digests[d], len(s.events))
 	}
-	if e.Redacted() && interop.IsCounted(e) {
-		shape, err := interop.KeptShape(e)
+	if e.Redacted() && sessions.IsCounted(e) {
+		shape, err := sessions.KeptShape(e)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func isConversation(t event.Type) bool {
 
 // find finds the event of a record, and its index: the first one from the index on that no
 // record has found. It has the key of the record, or it is redacted and has the shape.
-func (s *ancestry) find(l *line, from int, shape func() interop.Shape) (m interop.Match, at int) {
+func (s *ancestry) find(l *line, from int, shape func() sessions.Shape) (m sessions.Match, at int) {
 	at = len(s.events)
 	for _, i := range s.digests[l.rec.Key] {
 		if i >= from && !s.events[i].found {
@@ -76,7 +77,7 @@ func (s *ancestry) find(l *line, from int, shape func() interop.Shape) (m intero
 			break
 		}
 	}
-	var is *interop.Shape
+	var is *sessions.Shape
 	for i := from; i < at; i++ {
 		e := &s.events[i]
 		if e.shape == nil || e.found {
@@ -92,7 +93,7 @@ func (s *ancestry) find(l *line, from int, shape func() interop.Shape) (m intero
 		}
 	}
 	if at == len(s.events) {
-		return interop.Match{}, 0
+		return sessions.Match{}, 0
 	}
 	s.events[at].found = true
 	m.Seq = s.events[at].seq
@@ -101,14 +102,14 @@ func (s *ancestry) find(l *line, from int, shape func() interop.Shape) (m intero
 
 // match finds the event of the record, if the record is the next copy. It is not a copy if
 // the file skips conversation before it.
-func (s *ancestry) match(l *line, shape func() interop.Shape) interop.Match {
+func (s *ancestry) match(l *line, shape func() sessions.Shape) sessions.Match {
 	if s.diverged {
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	m, at := s.find(l, s.next, shape)
 	if m.Seq == 0 || s.hasConversation(s.next, at) {
 		s.diverged = true
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	s.next = at + 1
 	s.matchedMessage = s.matchedMessage || s.events[at].message

@@ -11,7 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 )
 
 const (
@@ -141,7 +141,7 @@ func spawnRequest(p *event.Part) event.Child {
 	_ = json.Unmarshal(p.Arguments, &a) // malformed arguments count as empty
 	c := event.Child{
 		State: event.ChildRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: event.ChildFresh,
-		Task: interop.Title(a.Message),
+		Task: titles.Of(a.Message),
 	}
 	if a.Fork {
 		c.Mode = event.ChildFork
@@ -160,7 +160,7 @@ func (s *session) spawnResult(p *event.Part) []event.Child {
 		return []event.Child{{State: event.ChildStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
 	}
 	if p.Interrupted || isRefusal(text) {
-		return []event.Child{{State: event.ChildFailed, ChildID: p.CallID, CallID: p.CallID, Error: interop.Title(text)}}
+		return []event.Child{{State: event.ChildFailed, ChildID: p.CallID, CallID: p.CallID, Error: titles.Of(text)}}
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (s *session) childEnd(session string, status jsontext.Value, closed bool) [
 	case member(status, "completed") != nil:
 		c.State, c.Status = event.ChildCompleted, "completed"
 	case failed:
-		c.State, c.Status, c.Error = event.ChildFailed, "errored", interop.Title(failure)
+		c.State, c.Status, c.Error = event.ChildFailed, "errored", titles.Of(failure)
 	case !closed && c.Status != "shutdown" && c.Status != "interrupted":
 		return nil
 	}

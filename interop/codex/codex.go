@@ -76,16 +76,16 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "codex"
+const formatName = "codex"
 
 // Format imports Codex sessions. The zero value is ready for use.
 type Format struct{}
 
 // Name is "codex".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the session of the header, and the session that it was forked from
 // or that called it.
@@ -111,7 +111,7 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 // headerIn is the header in a line, without an id if the line is none. Of a line
 // that is longer than the head of the file it reads the ids.
 func headerIn(line []byte) header {
-	rec := interop.Record{Value: line}
+	rec := records.Record{Value: line}
 	if !rec.Value.IsValid() {
 		h := head.Object(line)
 		if payload := h.In("payload"); h.Text("type") == metaKind {
@@ -151,8 +151,8 @@ func isRecord(h head.Head) bool {
 // appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log}
-	err := im.result.Take(interop.Records(src), im.record)
+	err := im.result.Take(records.Records(src), im.record)
 	err = errors.Join(err, im.flush())
 	im.finish()
-	return im.result, err
+	return im.result.Result, err
 }

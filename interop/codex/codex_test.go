@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -98,7 +99,7 @@ func drawMessage(m *event.Message) string {
 	for _, p := range m.Parts {
 		switch p.Type {
 		case event.TextPart:
-			line += " " + strings.TrimSpace(interop.Title(p.Text))
+			line += " " + strings.TrimSpace(titles.Of(p.Text))
 		case event.ToolCallPart, event.ServerToolCallPart:
 			line += " calls " + p.Name
 		case event.ToolResultPart:
@@ -137,7 +138,7 @@ func TestDeclare(t *testing.T) {
 			t.Errorf("%s declares %+v, want needs %q", name, got, needs)
 		}
 	}
-	long := `{"type":"session_meta","payload":{"id":"c","forked_from_id":"p","instructions":"` + strings.Repeat("x", interop.HeadBytes) + `"}}`
+	long := `{"type":"session_meta","payload":{"id":"c","forked_from_id":"p","instructions":"` + strings.Repeat("x", 64<<10) + `"}}`
 	if got := declared("f", long); !slices.Equal(got.Owns, []string{"c"}) || !slices.Equal(got.Needs, []string{"p"}) {
 		t.Errorf("a header longer than the head declares %+v", got)
 	}

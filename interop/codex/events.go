@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The parts of a record's events, for their keys and origins.
@@ -100,7 +100,7 @@ func (im *importer) markInherited(e *event.Event) error {
 
 // addFollowing adds the events that follow a record: a title and child events.
 func (im *importer) addFollowing(l *line, p event.Payload) error {
-	put := func(key interop.Key, part int, p event.Payload) error {
+	put := func(key sessions.Key, part int, p event.Payload) error {
 		e, err := l.rec.Event(part, p)
 		if err == nil {
 			err = im.markInherited(&e)
@@ -113,12 +113,12 @@ func (im *importer) addFollowing(l *line, p event.Payload) error {
 		return nil
 	}
 	if title := im.titleFrom(l, p); title != "" {
-		if err := put(interop.Key{Part: titlePart}, titlePart, event.Session{Updated: true, Title: title}); err != nil {
+		if err := put(sessions.Key{Part: titlePart}, titlePart, event.Session{Updated: true, Title: title}); err != nil {
 			return err
 		}
 	}
 	for i, c := range im.s.childEvents(l, p) {
-		key := interop.Key{Own: string(c.EventType()) + " " + c.ChildID, Part: childPart}
+		key := sessions.Key{Own: string(c.EventType()) + " " + c.ChildID, Part: childPart}
 		if err := put(key, childPart+i, c); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func reviewInput(l *line) event.Payload {
 		return nil
 	}
 	id := cmp.Or(l.text("turn_id"), l.text("item_id"), string(l.rec.Key))
-	return event.External{Source: Name, Kind: "review", InputID: id, Value: request, Extra: l.payloadExtra()}
+	return event.External{Source: formatName, Kind: "review", InputID: id, Value: request, Extra: l.payloadExtra()}
 }
 
 // metaPayload converts a session_meta.

@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // growingFiles are files to import prefix by prefix, with the files to import before
@@ -63,7 +64,7 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 	lines := strings.SplitAfter(readFixture(t, "rolled-back"), "\n")
 	text := strings.Join(lines[:10], "") + strings.Replace(lines[10], "90", "91", 1)
 	got, err := loadText(t, log, text)
-	var history *interop.HistoryError
+	var history *records.HistoryError
 	if !errors.As(err, &history) || !errors.Is(err, interop.ErrHistory) || history.Line != 11 || history.Session != id("2") {
 		t.Errorf("error is %v", err)
 	}

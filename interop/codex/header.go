@@ -8,7 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // header is a parsed session_meta.
@@ -87,8 +87,8 @@ func withoutEmpty(labels map[string]string) map[string]string {
 func (h *header) parent() string { return cmp.Or(h.forkedFrom, h.spawnedBy) }
 
 // source describes the import in session_started.
-func (h *header) source(rec *interop.Record) event.SessionSource {
-	return event.SessionSource{Format: Name, Version: h.version, Path: rec.Origin(0).Source, SessionID: h.id}
+func (h *header) source(rec *records.Record) event.SessionSource {
+	return event.SessionSource{Format: formatName, Version: h.version, Path: rec.Origin(0).Source, SessionID: h.id}
 }
 
 // ownTurn reports whether a turn belongs to this session and is not a copy. If the ids

@@ -8,22 +8,24 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // importer imports one file.
 type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
-	result interop.Result
+	result records.Tally
 
 	header header
 	s      *session // nil until the session begins
 	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
 	// held are the records before the session begins.
-	held []interop.Record
+	held []records.Record
 	// title is the title for session_started.
 	title string
 	// madeFork: this import made the fork. hasCopies: the file begins with copies from
@@ -33,9 +35,9 @@ type importer struct {
 	at time.Time
 }
 
-// record imports the next record of the file. A *interop.RecordError rejects the record;
+// record imports the next record of the file. A *records.RecordError rejects the record;
 // any other error stops the import.
-func (im *importer) record(rec interop.Record) error {
+func (im *importer) record(rec records.Record) error {
 	l, err := readLine(&rec)
 	if err != nil {
 		return rec.Reject(err)
@@ -68,7 +70,7 @@ func (im *importer) findHeader(l *line) error {
 		return l.rec.Reject(err)
 	}
 	last := len(im.held) - 1
-	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
+	im.held = append([]records.Record{im.held[last]}, im.held[:last]...)
 	im.header = h
 	s, err := openSession(im.ctx, im.log, h.id)
 	if err != nil {
@@ -133,7 +135,7 @@ func taskTitle(l *line) string {
 	if _, payload, ok := strings.Cut(text, "\nPayload:"); ok {
 		text = payload
 	}
-	return cmp.Or(interop.Title(text), taskName(l.text("recipient")))
+	return cmp.Or(titles.Of(text), taskName(l.text("recipient")))
 }
 
 // isCopy reports whether a record before the session begins is a session_meta, or a copy
@@ -146,7 +148,7 @@ func (im *importer) isCopy(l *line) bool {
 }
 
 // hold keeps a record until the session begins.
-func (im *importer) hold(rec *interop.Record) {
+func (im *importer) hold(rec *records.Record) {
 	im.held = append(im.held, rec.Clone())
 }
 
@@ -187,11 +189,11 @@ func (im *importer) apply(l *line) error {
 	im.result.Touch(s.ID)
 	im.advance(l)
 	if m := s.copied(l, im.shape(l)); m.Seq > 0 {
-		im.result.Found(m)
+		im.result.Found(m.Withheld)
 		return nil
 	}
 	if m := s.Find(l.key(), im.shape(l)); m.Seq > 0 {
-		im.result.Found(m)
+		im.result.Found(m.Withheld)
 		s.lastRead = max(s.lastRead, m.Seq)
 		s.ancestry.diverged = s.ancestry.diverged || l.kind != metaKind
 		return nil
@@ -227,12 +229,12 @@ func (im *importer) inCopies() bool { return im.hasCopies && !im.pastCopies }
 
 // copied finds the event that the session shares with an ancestor, if the record is a copy
 // of it.
-func (s *session) copied(l *line, shape func() interop.Shape) interop.Match {
+func (s *session) copied(l *line, shape func() sessions.Shape) sessions.Match {
 	if l.kind != metaKind {
 		return s.ancestry.match(l, shape)
 	}
 	if l.text("id") == s.ID {
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	m, _ := s.ancestry.find(l, 0, shape)
 	return m
@@ -242,7 +244,7 @@ func (s *session) copied(l *line, shape func() interop.Shape) interop.Match {
 // it can.
 func (s *session) conflict() string {
 	switch {
-	case s.existed && !s.From(Name):
+	case s.existed && !s.From(formatName):
 		return "the session was not imported from Codex"
 	case s.existed && s.lastRead < s.last:
 		return "the session has other records after the last record that the file shares with it"

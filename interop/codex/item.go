@@ -10,8 +10,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // agentMessage is the type of an item from another agent.
@@ -112,7 +113,7 @@ func isPrompt(m *event.Message) bool {
 	if m.Role != event.User || len(m.Parts) == 0 || isFromAgent(m) {
 		return false
 	}
-	return !interop.IsGenerated(m.Text())
+	return !records.IsGenerated(m.Text())
 }
 
 // isRollbackPoint reports whether a rollback counts a message: a prompt, or a message
@@ -133,7 +134,7 @@ func titleOf(m *event.Message) string {
 	if _, request, ok := strings.Cut(text, requestMark); ok {
 		text = request
 	}
-	return interop.Title(text)
+	return titles.Of(text)
 }
 
 // digestOf is a digest of the content of a message, without ids and extra.

@@ -10,8 +10,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The types of records with special handling.
@@ -23,7 +24,7 @@ const (
 
 // line is a parsed record of a file.
 type line struct {
-	rec     *interop.Record
+	rec     *records.Record
 	kind    string
 	payload jsontext.Value // the record itself if it has no payload
 	members parts.Members  // of the payload, if it is an object
@@ -40,7 +41,7 @@ var olderItems = []string{
 
 // readLine parses a record. The line shares the bytes of rec. The record's key identifies
 // the type and the payload, without the timestamp.
-func readLine(rec *interop.Record) (*line, error) {
+func readLine(rec *records.Record) (*line, error) {
 	members, err := rawjson.Members(rec.Value)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func readLine(rec *interop.Record) (*line, error) {
 	}
 	l.members, _ = parts.Open(l.payload)
 	if l.at.IsZero() {
-		l.at = interop.Time(l.text("timestamp"))
+		l.at = records.Time(l.text("timestamp"))
 	}
 	l.rec.Key = event.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
 	return l, nil
@@ -68,7 +69,7 @@ func (l *line) addMember(m rawjson.Member) {
 		l.payload = m.Value
 	case "timestamp":
 		timestamp, _ := rawjson.Text(m.Value)
-		if l.at = interop.Time(timestamp); l.at.IsZero() {
+		if l.at = records.Time(timestamp); l.at.IsZero() {
 			l.envelope = append(l.envelope, m)
 		}
 	default:
@@ -124,11 +125,11 @@ func (l *line) rawType() event.Type {
 	if name := l.payloadType(); name != "" {
 		kind += ":" + name
 	}
-	return interop.RawType(Name, kind)
+	return records.RawType(formatName, kind)
 }
 
 // key is the key of the record's event.
-func (l *line) key() interop.Key { return interop.Key{Digest: l.rec.Key} }
+func (l *line) key() sessions.Key { return sessions.Key{Digest: l.rec.Key} }
 
 // extra joins rest, the remaining members of the payload, with the envelope.
 func (l *line) extra(rest jsontext.Value) jsontext.Value {

@@ -7,7 +7,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // parent is the parent of the session, in the log.
@@ -24,7 +24,7 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 	}
 	p := &parent{id: id}
 	known := session{children: map[string]*child{}}
-	s, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error {
+	s, err := sessions.Open(ctx, log, id, func(e *event.Event) error {
 		if err := p.add(e); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 		}
 		return err
 	})
-	if err != nil || s.New() || !s.From(Name) {
+	if err != nil || s.New() || !s.From(formatName) {
 		return nil, err
 	}
 	p.children = known.children
@@ -63,7 +63,7 @@ func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (create
 		reason = "a sub-agent"
 	}
 	_, err = fork.At(ctx, log, p.id, fork.AtSeq(p.forkPoint), fork.Options{
-		ID: h.id, Label: h.labels["agent_nickname"], Reason: reason, Force: true, EventID: interop.ForkID(h.id, h.at), Time: h.at,
+		ID: h.id, Label: h.labels["agent_nickname"], Reason: reason, Force: true, EventID: sessions.ForkID(h.id, h.at), Time: h.at,
 	})
 	if errors.Is(err, eventlog.ErrExists) {
 		return false, nil

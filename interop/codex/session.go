@@ -9,7 +9,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The labels that apply to later records.
@@ -21,7 +22,7 @@ const (
 // session is the session of the file. Its state comes from its events only. So a file
 // that grows gives the same events as the whole file.
 type session struct {
-	*interop.Session
+	*sessions.Session
 	// existed: the log had the session. last is the seq of its newest event with a
 	// record, lastRead the seq of the newest event whose record was read from this file.
 	existed        bool
@@ -60,7 +61,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		labels: map[string]string{}, calls: map[string]string{},
 		turns: map[string]ulid.ULID{}, children: map[string]*child{}, tasks: map[string]string{},
 	}
-	opened, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error { return s.restore(id, e) })
+	opened, err := sessions.Open(ctx, log, id, func(e *event.Event) error { return s.restore(id, e) })
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (s *session) restore(id string, e *event.Event) error {
 // isOwnEvent reports whether a record became the event itself, and not a following
 // event.
 func isOwnEvent(e *event.Event) (bool, error) {
-	v, ok := e.MetadataValue(interop.OriginKey)
+	v, ok := e.MetadataValue(records.OriginKey)
 	if !ok {
 		return false, nil
 	}
@@ -165,7 +166,7 @@ func (s *session) index(p event.Payload, id ulid.ULID, seq int64) {
 
 // indexSession indexes a session_started or session_updated.
 func (s *session) indexSession(p *event.Session) {
-	s.hasSource = s.hasSource || p.Source.Format == Name
+	s.hasSource = s.hasSource || p.Source.Format == formatName
 	s.hasTitle = s.hasTitle || p.Title != "" && p.Labels["forked_from"] == nil // a fork starts with the title of its parent
 	if p.CWD != "" {
 		s.cwd = p.CWD

@@ -2,21 +2,21 @@ package codex
 
 import (
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // shape is the shape of a record's event. The type of an event depends on the records
 // before it, so a record has all the types that its event can have.
-func (im *importer) shape(l *line) func() interop.Shape {
-	return func() interop.Shape {
+func (im *importer) shape(l *line) func() sessions.Shape {
+	return func() sessions.Shape {
 		if l.kind == itemKind && l.isObject() {
 			m, ok, err := im.message(l.payload, "", nil)
 			if err != nil || !ok || isEmptyReasoning(&m) {
-				return interop.ShapeOf(nil, l.rawType())
+				return sessions.ShapeOf(nil, l.rawType())
 			}
-			return interop.ShapeOf(m, l.rawType())
+			return sessions.ShapeOf(m, l.rawType())
 		}
-		return interop.Shape{Types: append(l.types(), l.rawType())}
+		return sessions.Shape{Types: append(l.types(), l.rawType())}
 	}
 }
 

@@ -51,23 +51,23 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "entire"
+const formatName = "entire"
 
 // Format imports transcripts of the Entire CLI. The zero value is ready for use.
 type Format struct{}
 
 // Name returns "entire".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the agent and the time of the first line, which name the session. A
 // session without a time is named by its file.
 func (Format) Declare(src interop.Source) interop.IDs {
 	return document.Owns(src, func(begin []byte) (owned []string) {
 		h := head.Begins(begin)
-		if at := h.Text("ts"); !interop.Time(at).IsZero() {
+		if at := h.Text("ts"); !records.Time(at).IsZero() {
 			owned = append(owned, "entire:"+h.Text("agent")+" "+at)
 		}
 		return owned
@@ -87,5 +87,5 @@ func (Format) Detect(_ string, begin []byte) bool {
 // Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	var t transcript
-	return document.ImportRecords(ctx, log, src, Name, t.collect(src), t.read)
+	return document.ImportRecords(ctx, log, src, formatName, t.collect(src), t.read)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // version is the version of the format.
@@ -18,14 +18,14 @@ const version = "1"
 // line is a line of a transcript: the members that no event has yet.
 type line struct {
 	parts.Members
-	rec  *interop.Record
+	rec  *records.Record
 	kind string
 	at   time.Time // zero if the line has no time
 }
 
-func lineOf(rec *interop.Record) line {
+func lineOf(rec *records.Record) line {
 	o, _ := parts.Open(rec.Value) // an unreadable line has no members and is stored raw
-	return line{Members: o, rec: rec, kind: o.PeekText("type"), at: interop.Time(o.PeekText("ts"))}
+	return line{Members: o, rec: rec, kind: o.PeekText("type"), at: records.Time(o.PeekText("ts"))}
 }
 
 func (l *line) agent() string { return l.PeekText("agent") }
@@ -54,13 +54,13 @@ func (l *line) isMessage() bool {
 
 // blocks splits the content into one record per block. A content string is one
 // record.
-func (l *line) blocks() ([]interop.Record, error) {
+func (l *line) blocks() ([]records.Record, error) {
 	content := l.Peek("content")
 	switch content.Kind() {
 	case '[':
 		return document.Elements(l.rec, content)
 	case '"':
-		return []interop.Record{document.Subrecord(l.rec, content)}, nil
+		return []records.Record{document.Subrecord(l.rec, content)}, nil
 	}
 	return nil, nil
 }

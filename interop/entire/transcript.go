@@ -9,18 +9,19 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // transcript is a file.
 type transcript struct {
-	lines []interop.Record
+	lines []records.Record
 }
 
 // collect yields the rejected records, then the first line. The first line represents
 // the whole file.
-func (t *transcript) collect(src interop.Source) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
-		for rec, err := range interop.Records(src) {
+func (t *transcript) collect(src interop.Source) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		for rec, err := range records.Records(src) {
 			if err == nil {
 				t.lines = append(t.lines, rec.Clone())
 			} else if !yield(rec, err) {
@@ -34,7 +35,7 @@ func (t *transcript) collect(src interop.Source) iter.Seq2[interop.Record, error
 }
 
 // read returns the session of the file.
-func (t *transcript) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+func (t *transcript) read(f *document.File, rec *records.Record) ([]document.Session, error) {
 	first := lineOf(rec)
 	translator := translator{agent: first.agent(), cli: first.Peek("cli_version")}
 	for i := range t.lines {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // translator turns lines into items.
@@ -33,7 +33,7 @@ func keyOf(kind string, values ...jsontext.Value) event.Digest {
 }
 
 // line adds the items of a line.
-func (t *translator) line(rec *interop.Record) {
+func (t *translator) line(rec *records.Record) {
 	l := lineOf(rec)
 	blocks, err := l.blocks()
 	if err != nil || !l.isMessage() {
@@ -75,7 +75,7 @@ func (t *translator) step(l *line, usage event.Usage) {
 }
 
 // user adds a user message.
-func (t *translator) user(l *line, blocks []interop.Record) {
+func (t *translator) user(l *line, blocks []records.Record) {
 	l.Take("content")
 	m := event.Message{Role: event.User, Extra: l.extra(t.agent, t.cli)}
 	var said []jsontext.Value
@@ -83,11 +83,11 @@ func (t *translator) user(l *line, blocks []interop.Record) {
 		said = append(said, blocks[i].Value)
 		m.Parts = append(m.Parts, part(blocks[i].Value, userBlocks))
 	}
-	t.items = append(t.items, document.Item{Rec: *l.rec, Key: keyOf(l.kind, said...), At: l.at, Payload: m, Kind: l.kind, Context: interop.IsGenerated(m.Text())})
+	t.items = append(t.items, document.Item{Rec: *l.rec, Key: keyOf(l.kind, said...), At: l.at, Payload: m, Kind: l.kind, Context: records.IsGenerated(m.Text())})
 }
 
 // answer adds the blocks of an answer, one message each.
-func (t *translator) answer(l *line, blocks []interop.Record, usage event.Usage) {
+func (t *translator) answer(l *line, blocks []records.Record, usage event.Usage) {
 	l.Take("content")
 	m := event.Message{Role: event.Assistant, Group: l.Maybe("id"), Usage: usage}
 	if m.Group == "" {
@@ -102,7 +102,7 @@ func (t *translator) answer(l *line, blocks []interop.Record, usage event.Usage)
 
 // block adds a block of an answer, then its result if it has one. The result can be
 // added later than the events after the call.
-func (t *translator) block(l *line, rec *interop.Record, m event.Message) {
+func (t *translator) block(l *line, rec *records.Record, m event.Message) {
 	p, said, result := t.call(rec.Value)
 	if p.Type == "" {
 		p, said = part(rec.Value, answerBlocks), rec.Value

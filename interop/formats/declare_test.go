@@ -55,10 +55,7 @@ func common(a, b []string) bool {
 // declared are the ids of the file of a row.
 func declared(t *testing.T, row *interop.Row) interop.IDs {
 	t.Helper()
-	format, ok := formats.ByName(row.Format)
-	if !ok {
-		t.Fatalf("no format %q", row.Format)
-	}
+	format := named(t, row.Format)
 	d, ok := format.(interop.Declarer)
 	if !ok {
 		return interop.IDs{}

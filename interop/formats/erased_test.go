@@ -108,7 +108,7 @@ func TestAnErasedNumberCannotBeGuessed(t *testing.T) {
 	for name, text := range numbered {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			format, _ := formats.ByName(name)
+			format := named(t, name)
 			path := "last_mini_run.traj.json"
 			var first []importtest.Content
 			for i := range candidates {

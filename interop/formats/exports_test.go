@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -29,13 +30,13 @@ type request struct {
 var requests = []request{
 	{"anthropic", func(h []projection.Entry, blob func(event.BlobRef) ([]byte, error)) (jsontext.Value, error) {
 		return anthropic.Messages(h, anthropic.Options{Blob: blob})
-	}, anthropic.Check, "tool_use", "tool_result"},
+	}, modelapi.CheckMessages, "tool_use", "tool_result"},
 	{"openai", func(h []projection.Entry, blob func(event.BlobRef) ([]byte, error)) (jsontext.Value, error) {
 		return openai.Chat(h, openai.Options{Blob: blob})
-	}, openai.Check, "function", "tool"},
+	}, modelapi.CheckChat, "function", "tool"},
 	{"responses", func(h []projection.Entry, blob func(event.BlobRef) ([]byte, error)) (jsontext.Value, error) {
 		return openai.Responses(h, openai.Options{Blob: blob})
-	}, openai.CheckResponses, "function_call", "function_call_output"},
+	}, modelapi.CheckResponses, "function_call", "function_call_output"},
 }
 
 // Law: for every format, the history at each event of a session is a valid request in

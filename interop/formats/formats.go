@@ -2,8 +2,6 @@
 package formats
 
 import (
-	"slices"
-
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/cline"
@@ -30,22 +28,4 @@ func All() []interop.Format {
 		sweagent.Format{}, minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, entire.Format{}, stream.Format{},
 		lists.Format{},
 	}
-}
-
-// ByName returns the format with a name; ok is false if there is none.
-func ByName(name string) (f interop.Format, ok bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(f interop.Format) bool { return f.Name() == name })
-	if i < 0 {
-		return nil, false
-	}
-	return all[i], true
-}
-
-// Names returns the names of the formats, in the order of All.
-func Names() (names []string) {
-	for _, f := range All() {
-		names = append(names, f.Name())
-	}
-	return names
 }

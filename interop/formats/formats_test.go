@@ -2,8 +2,8 @@ package formats_test
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,17 +18,25 @@ func others() []interop.Format {
 	return all[:len(all)-1]
 }
 
-func TestByName(t *testing.T) {
-	for i, name := range formats.Names() {
-		if f, ok := formats.ByName(name); !ok || f != formats.All()[i] {
-			t.Errorf("%s is %v", name, f)
+// named returns the format with a name.
+func named(t *testing.T, name string) interop.Format {
+	t.Helper()
+	all := formats.All()
+	i := slices.IndexFunc(all, func(f interop.Format) bool { return f.Name() == name })
+	if i < 0 {
+		t.Fatalf("no format is named %q", name)
+	}
+	return all[i]
+}
+
+func TestEachFormatHasItsOwnName(t *testing.T) {
+	for i, f := range formats.All() {
+		if f.Name() == "" || named(t, f.Name()) != formats.All()[i] {
+			t.Errorf("%T and another format are named %q", f, f.Name())
 		}
 	}
-	if f, ok := formats.ByName("tides"); ok || f != nil {
-		t.Errorf("an unknown name gives %v", f)
-	}
-	if last := formats.Names()[len(others())]; last != lists.Name {
-		t.Errorf("the last is %s", last)
+	if last := formats.All()[len(others())]; last != (lists.Format{}) {
+		t.Errorf("the last is %T", last)
 	}
 }
 
@@ -40,12 +48,15 @@ func TestTranscriptsHaveOneFormat(t *testing.T) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		head, err := os.ReadFile(path)
+		src, err := interop.File(path)
+		if err != nil {
+			return err
+		}
+		head, err := src.Head()
 		if err != nil {
 			return err
 		}
 		home, _, _ := strings.Cut(strings.TrimPrefix(path, root+string(filepath.Separator)), string(filepath.Separator))
-		head = head[:min(len(head), interop.HeadBytes)]
 		for cut := len(head); cut > 0; cut -= 1 + cut/20 {
 			for _, f := range others() {
 				if f.Detect(path, head[:cut]) && f.Name() != home && home != "samples" {

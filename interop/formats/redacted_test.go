@@ -86,7 +86,7 @@ func TestSessionsWithRedactedStartGrow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, _ := formats.ByName(format)
+			f := named(t, format)
 			log, text := importtest.NewLog(t), strings.TrimSuffix(string(b), "\n")
 			short := text[:strings.LastIndexByte(text, '\n')+1]
 			importtest.Text(t, log, f, "f.jsonl", short)

@@ -9,8 +9,10 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The parts of a record's events, for their origins. Calls and results follow piecePart.
@@ -50,7 +52,7 @@ func (im *importer) apply(s *session, r *record) error {
 	switch {
 	case w.added == 0:
 		s.matched = true
-		im.result.Found(interop.Match{Seq: w.newest, Withheld: w.withheld})
+		im.result.Found(w.withheld)
 	case w.isRaw:
 		im.result.Raw++
 	default:
@@ -123,7 +125,7 @@ func (w *recordWriter) addMessage() error {
 }
 
 // find finds the event of a piece.
-func (w *recordWriter) find(p *piece) interop.Match { return w.s.FindOwn(p.name, 0) }
+func (w *recordWriter) find(p *piece) sessions.Match { return w.s.FindOwn(p.name, 0) }
 
 // addPiece adds a piece. isWhole is true if the piece is all of the record.
 func (w *recordWriter) addPiece(p *piece, part int, isWhole bool) error {
@@ -134,7 +136,7 @@ func (w *recordWriter) addPiece(p *piece, part int, isWhole bool) error {
 	if isWhole {
 		from = w.r.Whole(part)
 	}
-	if err := w.addPayload(interop.Key{Own: p.name}, from, p.m); err != nil {
+	if err := w.addPayload(sessions.Key{Own: p.name}, from, p.m); err != nil {
 		return err
 	}
 	w.s.indexMessage(w.newest, &p.m)
@@ -185,7 +187,7 @@ func (w *recordWriter) addUsage(usage event.Usage) error {
 	if err != nil {
 		return w.r.Located(err)
 	}
-	key := interop.Key{Own: "usage " + w.r.id, Digest: event.DigestOf(of)}
+	key := sessions.Key{Own: "usage " + w.r.id, Digest: event.DigestOf(of)}
 	if m := w.s.Find(key, nil); m.Seq > 0 {
 		w.newest = max(w.newest, m.Seq)
 		return nil
@@ -222,7 +224,7 @@ func (w *recordWriter) addChange() error {
 		}
 		return w.addPayload(w.key(), w.r.Whole(ownPart), p)
 	}
-	title := interop.Title(set.Maybe("summary"))
+	title := titles.Of(set.Maybe("summary"))
 	if title == "" {
 		return w.addRaw()
 	}
@@ -230,8 +232,8 @@ func (w *recordWriter) addChange() error {
 }
 
 // key is the key of an event with all of the record.
-func (w *recordWriter) key() interop.Key {
-	key := interop.Key{Digest: w.r.Key}
+func (w *recordWriter) key() sessions.Key {
+	key := sessions.Key{Digest: w.r.Key}
 	if w.r.id != "" {
 		key.Own = "record " + w.r.id
 	}
@@ -241,9 +243,9 @@ func (w *recordWriter) key() interop.Key {
 // isKnown reports whether the session has an event with all of the record, or must not
 // get it.
 func (w *recordWriter) isKnown() bool {
-	m := w.s.Find(w.key(), func() interop.Shape {
-		raw := interop.RawType(Name, w.r.typeName())
-		return interop.Shape{Types: []event.Type{raw, event.CompactionTriggered, event.SessionUpdated}}
+	m := w.s.Find(w.key(), func() sessions.Shape {
+		raw := records.RawType(formatName, w.r.typeName())
+		return sessions.Shape{Types: []event.Type{raw, event.CompactionTriggered, event.SessionUpdated}}
 	})
 	w.newest = max(w.newest, m.Seq)
 	w.withheld = w.withheld || m.Withheld
@@ -260,7 +262,7 @@ func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 		return p, err
 	}
 	for _, v := range elements {
-		r, err := readRecord(interop.Record{Value: v})
+		r, err := readRecord(records.Record{Value: v})
 		if err != nil || !r.isMessage() {
 			continue
 		}
@@ -299,7 +301,7 @@ func (w *recordWriter) addRaw() error {
 	if w.isKnown() {
 		return nil
 	}
-	e, err := w.r.Raw(interop.RawType(Name, w.r.typeName()), ownPart)
+	e, err := w.r.Raw(records.RawType(formatName, w.r.typeName()), ownPart)
 	if err != nil {
 		return w.r.Located(err)
 	}
@@ -309,7 +311,7 @@ func (w *recordWriter) addRaw() error {
 
 // addPayload adds the event of a payload. If the log does not accept it, addPayload adds
 // the raw record.
-func (w *recordWriter) addPayload(key interop.Key, from interop.Origin, p event.Payload) error {
+func (w *recordWriter) addPayload(key sessions.Key, from records.Origin, p event.Payload) error {
 	e, err := w.r.EventOf(p, from)
 	if errors.Is(err, event.ErrInvalid) {
 		return w.addRaw()
@@ -321,7 +323,7 @@ func (w *recordWriter) addPayload(key interop.Key, from interop.Origin, p event.
 }
 
 // addEvent queues an event, after a head_moved if it continues elsewhere.
-func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
+func (w *recordWriter) addEvent(key sessions.Key, e event.Event) error {
 	if reason := w.s.conflict(); reason != "" {
 		w.s.Drop()
 		return w.r.Conflict(w.s.ID, reason)
@@ -331,7 +333,7 @@ func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
 		if err != nil {
 			return w.r.Located(err)
 		}
-		w.s.trail.Moved(w.s.Add(interop.Key{Part: movePart}, w.r.at, move), w.parent)
+		w.s.trail.Moved(w.s.Add(sessions.Key{Part: movePart}, w.r.at, move), w.parent)
 	}
 	w.newest = w.s.Add(key, w.r.at, e)
 	w.s.trail.Grow(w.newest, e.Type)
@@ -341,7 +343,7 @@ func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
 
 // addSummary adds the summary of a header as the title, if it is new.
 func (im *importer) addSummary(s *session, r *record) error {
-	title := interop.Title(r.text("summary"))
+	title := titles.Of(r.text("summary"))
 	if title == "" || s.titles[title] || s.Erased || s.hasMasked(title) {
 		return nil
 	}
@@ -349,7 +351,7 @@ func (im *importer) addSummary(s *session, r *record) error {
 	w := recordWriter{im: im, s: s, r: r}
 	s.matched = true // the header matches
 	from := r.Origin(summaryPart)
-	return w.addPayload(interop.Key{Part: summaryPart}, from, event.Session{Updated: true, Title: title})
+	return w.addPayload(sessions.Key{Part: summaryPart}, from, event.Session{Updated: true, Title: title})
 }
 
 // hasMasked reports whether the session has the title with masks.

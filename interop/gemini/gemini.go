@@ -55,16 +55,16 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "gemini"
+const formatName = "gemini"
 
 // Format imports sessions of Gemini CLI. The zero value is ready for use.
 type Format struct{}
 
 // Name is "gemini".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the session that the file begins with, and of lines the others.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
@@ -74,7 +74,7 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	}
 	last := head.Object(begin).Text("sessionId")
 	ids.Owns = append(ids.Owns, last)
-	for line, err := range interop.Lines(src) {
+	for line, err := range records.Lines(src) {
 		if err != nil {
 			break
 		}
@@ -100,14 +100,14 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	im := &importer{ctx: ctx, log: log}
 	err := im.run(src)
 	im.finish()
-	return im.result, err
+	return im.result.Result, err
 }
 
 // run imports all records. After an error, the appended events stay, and a second
 // import appends the missing ones.
 func (im *importer) run(src interop.Source) error {
-	for rec, err := range interop.Values(src) {
-		var refused *interop.RecordError
+	for rec, err := range records.Values(src) {
+		var refused *records.RecordError
 		switch {
 		case err == nil:
 			err = im.value(&rec)

@@ -9,14 +9,16 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // importer imports one file.
 type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
-	result interop.Result
+	result records.Tally
 
 	s *session // nil before the header
 	// at is the newest timestamp in the file so far.
@@ -26,7 +28,7 @@ type importer struct {
 }
 
 // value imports a document or a line.
-func (im *importer) value(rec *interop.Record) error {
+func (im *importer) value(rec *records.Record) error {
 	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
 	}
@@ -34,14 +36,14 @@ func (im *importer) value(rec *interop.Record) error {
 }
 
 // truncated imports the records before the point where a document is truncated.
-func (im *importer) truncated(rec *interop.Record) error {
+func (im *importer) truncated(rec *records.Record) error {
 	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
 	}
 	return nil
 }
 
-func (im *importer) document(header interop.Record, messages []interop.Record) error {
+func (im *importer) document(header records.Record, messages []records.Record) error {
 	if err := im.record(header); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (im *importer) document(header interop.Record, messages []interop.Record) e
 }
 
 // record imports a header, message or change, or rejects it. An error stops the import.
-func (im *importer) record(rec interop.Record) error {
+func (im *importer) record(rec records.Record) error {
 	im.result.Records++
 	r, err := readRecord(rec)
 	if err != nil {
@@ -67,12 +69,12 @@ func (im *importer) record(rec interop.Record) error {
 	im.at = r.at
 	if r.isMessage() {
 		im.messages++
-		if !interop.Drawn(r.id) { // an id that is computed from the message could be guessed
+		if !sessions.Drawn(r.id) { // an id that is computed from the message could be guessed
 			r.id = fmt.Sprintf("message-%d", im.messages)
 		}
 	}
 	err = im.dispatch(&r)
-	var refused *interop.RecordError
+	var refused *records.RecordError
 	if errors.As(err, &refused) {
 		im.result.Reject(refused)
 		return nil
@@ -114,7 +116,7 @@ func (im *importer) startSession(r *record) error {
 	}
 	im.s = s
 	if m := s.FindOwn(s.ID, ownPart); m.Seq > 0 {
-		im.result.Found(m)
+		im.result.Found(m.Withheld)
 		return im.addSummary(s, r)
 	}
 	s.header = r
@@ -131,10 +133,10 @@ func (im *importer) beginSession(r *record) error {
 	}
 	start := event.Session{
 		Agent: "gemini-cli", Extra: s.header.Value,
-		Source: event.SessionSource{Format: Name, Path: s.header.Origin(0).Source, SessionID: s.ID},
+		Source: event.SessionSource{Format: formatName, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
-	if start.Title = interop.Title(s.header.text("summary")); start.Title == "" && r.kind == "user" {
-		start.Title = interop.Title(event.Message{Parts: content}.Text())
+	if start.Title = titles.Of(s.header.text("summary")); start.Title == "" && r.kind == "user" {
+		start.Title = titles.Of(event.Message{Parts: content}.Text())
 	}
 	s.titles[start.Title] = true
 	if s.header.text("kind") == "subagent" {
@@ -144,7 +146,7 @@ func (im *importer) beginSession(r *record) error {
 	if err != nil {
 		return s.header.Located(err)
 	}
-	s.trail.Grow(s.Add(interop.Key{Own: s.ID, Part: ownPart}, s.header.at, e), e.Type)
+	s.trail.Grow(s.Add(sessions.Key{Own: s.ID, Part: ownPart}, s.header.at, e), e.Type)
 	im.result.Imported++
 	held := s.held
 	s.header, s.held = nil, nil

@@ -9,20 +9,20 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // record is a parsed message, header or change.
 type record struct {
-	interop.Record // its value has no white space; its key is the digest of the value
+	records.Record // its value has no white space; its key is the digest of the value
 	id, kind       string
 	members        parts.Members
 	at             time.Time // time of the previous record if it has none
 }
 
 // readRecord parses a record.
-func readRecord(rec interop.Record) (r record, err error) {
+func readRecord(rec records.Record) (r record, err error) {
 	r.Record = rec
 	r.Value = rec.Value.Clone()
 	if err := r.Value.Compact(); err != nil {
@@ -33,7 +33,7 @@ func readRecord(rec interop.Record) (r record, err error) {
 		return r, err
 	}
 	r.id, r.kind = r.text("id"), r.text("type")
-	r.at = interop.Time(r.text("timestamp"), r.text("startTime"))
+	r.at = records.Time(r.text("timestamp"), r.text("startTime"))
 	return r, nil
 }
 
@@ -75,7 +75,7 @@ func (r *record) typeName() string {
 
 // splitDocument splits a document, which may be truncated, into the header and the
 // messages. ok is false if the record is not a document.
-func splitDocument(rec *interop.Record) (header interop.Record, messages []interop.Record, ok bool) {
+func splitDocument(rec *records.Record) (header records.Record, messages []records.Record, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(rec.Value))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return header, nil, false
@@ -105,7 +105,7 @@ func splitDocument(rec *interop.Record) (header interop.Record, messages []inter
 }
 
 // elements reads the messages of a document, up to the end or to where it is truncated.
-func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, err error) {
+func elements(d *jsontext.Decoder, rec *records.Record) (all []records.Record, err error) {
 	if _, err = d.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, e
 		start := d.InputOffset() - int64(len(v))
 		line += int64(bytes.Count(rec.Value[at:start], []byte{'\n'}))
 		at = start
-		all = append(all, interop.Record{
+		all = append(all, records.Record{
 			Source: rec.Source, Line: line, Offset: rec.Offset + start, Value: v.Clone(),
 			Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
 		})

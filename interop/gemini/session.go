@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 	"github.com/convlog/convlog/interop/internal/trail"
 )
 
@@ -19,7 +19,7 @@ const startSeq = 1
 
 // session is a session of the file, with an index of its events.
 type session struct {
-	*interop.Session
+	*sessions.Session
 	// initialSeq is the seq of the newest event when the session was opened. matched is
 	// true after a record of this file is found in the log.
 	initialSeq int64
@@ -51,7 +51,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, masked: map[int64]bool{}, usages: map[string][]event.Usage{},
 		titles: map[string]bool{}, parents: map[string]int64{},
 	}
-	opened, err := interop.OpenSession(ctx, log, id, s.restore)
+	opened, err := sessions.Open(ctx, log, id, s.restore)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *session) conflict() (reason string) {
 	switch {
 	case s.initialSeq == 0 || s.matched:
 		return ""
-	case !s.From(Name):
+	case !s.From(formatName):
 		return "the session was not imported from Gemini CLI"
 	}
 	return "the session in the log begins with other records"

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop/internal/render"
-	"github.com/convlog/convlog/interop/transcript"
 )
 
 // call writes a call and its result.

@@ -13,30 +13,19 @@ import (
 	"io"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/interop/transcript"
 )
 
-// Options select the content of the page. The zero value writes the active path.
-type Options struct {
-	// All writes rewound events too, and marks them.
-	All bool
-	// From and To bound the seqs of the events, both included; zero is no bound. The heading
-	// is of the whole session.
-	From, To int64
-}
-
 // Write writes a session as a page: turns, messages, calls with their results,
-// reasoning, compactions and forks. At most one Options is used.
+// reasoning, compactions and forks. eventlog.All().OnPath() writes
+// the active path. A range of the whole session writes rewound events too, and marks them.
+// The heading is of the whole session.
 //
 // Write reads the session twice, and keeps a few messages in memory at a time. A
 // missing session is eventlog.ErrNotFound. A nil log or writer is an error. If a body
 // is missing, the page says so.
-func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, opts ...Options) error {
-	var o Options
-	if len(opts) > 0 {
-		o = opts[0]
-	}
+func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, events eventlog.Range) error {
 	if w == nil {
 		return fmt.Errorf("write page of session %q: the writer is nil", session)
 	}
@@ -46,7 +35,7 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 	}
 	p := page{w: bufio.NewWriterSize(w, 64<<10), blob: interop.Bodies(ctx, log), hidden: map[string]int{}}
 	p.head(&about)
-	for x, err := range transcript.Read(ctx, log, session, transcript.Options{All: o.All, From: o.From, To: o.To}) {
+	for x, err := range transcript.Read(ctx, log, session, events) {
 		if err != nil {
 			return err
 		}
@@ -84,7 +73,7 @@ func (p *page) head(a *transcript.About) {
 // foot writes the end of the page, and the number of hidden events.
 func (p *page) foot(a *transcript.About) {
 	p.tag("</main>\n<footer>")
-	p.text(interop.Count(a.Head.Seq, "event"))
+	p.text(transcript.Count(a.Head.Seq, "event"))
 	if counts := transcript.TypeCounts(p.hidden); counts != "" {
 		p.text("; not shown: " + counts)
 	}

@@ -25,10 +25,14 @@ import (
 var update = flag.Bool("update", false, "write the golden page anew")
 
 // write returns the page of a session and checks its markup.
-func write(t testing.TB, log *eventlog.Log, session string, opts ...html.Options) string {
+func write(t testing.TB, log *eventlog.Log, session string, events ...eventlog.Range) string {
 	t.Helper()
+	selected := eventlog.All().OnPath()
+	if len(events) > 0 {
+		selected = events[0]
+	}
 	var page bytes.Buffer
-	if err := html.Write(t.Context(), &page, log, session, opts...); err != nil {
+	if err := html.Write(t.Context(), &page, log, session, selected); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(page.String()); err != nil {
@@ -76,7 +80,7 @@ func talk(t testing.TB, log *eventlog.Log) {
 func TestGoldenPage(t *testing.T) {
 	log := importtest.NewLog(t)
 	talk(t, log)
-	page := write(t, log, "talk", html.Options{All: true})
+	page := write(t, log, "talk", eventlog.All())
 	_, page, _ = strings.Cut(page, "<body>\n") // without the style
 	golden := filepath.Join("testdata", "talk.html")
 	if *update {
@@ -153,20 +157,20 @@ func TestMissingBody(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody"); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", eventlog.All().OnPath()); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
 	talk(t, log)
-	if err := html.Write(t.Context(), fullDisk{}, log, "talk"); !errors.Is(err, errFull) {
+	if err := html.Write(t.Context(), fullDisk{}, log, "talk", eventlog.All().OnPath()); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
 
 func TestNilArguments(t *testing.T) {
-	if err := html.Write(t.Context(), nil, importtest.NewLog(t), "talk"); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+	if err := html.Write(t.Context(), nil, importtest.NewLog(t), "talk", eventlog.All().OnPath()); err == nil || !strings.Contains(err.Error(), "writer is nil") {
 		t.Errorf("nil writer: %v", err)
 	}
-	if err := html.Write(t.Context(), &bytes.Buffer{}, nil, "talk"); err == nil || !strings.Contains(err.Error(), "log is nil") {
+	if err := html.Write(t.Context(), &bytes.Buffer{}, nil, "talk", eventlog.All().OnPath()); err == nil || !strings.Contains(err.Error(), "log is nil") {
 		t.Errorf("nil log: %v", err)
 	}
 }
@@ -197,7 +201,7 @@ func FuzzWrite(f *testing.F) {
 			event.Message{Role: event.User, Parts: []event.Part{{Type: event.ImagePart, URL: "http://x/" + a}, {Type: event.ImagePart, URL: "x" + b}, document}},
 			event.Compaction{Summary: b, Strategy: a}, event.Handoff{ToAgent: "n" + a, Reason: b}, event.External{Source: a, Kind: b},
 			event.TurnCompletion{Status: event.TurnStatusFailed, Error: b, StopReason: a})
-		write(t, log, "s", html.Options{All: true})
+		write(t, log, "s", eventlog.All())
 	})
 }
 

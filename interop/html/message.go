@@ -5,9 +5,8 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop/internal/fence"
-	"github.com/convlog/convlog/interop/transcript"
 )
 
 // Texts beyond these limits are folded.
@@ -184,7 +183,7 @@ func (p *page) reasoning(part *event.Part) {
 // summary writes the number of lines of a folded text, and its beginning.
 func (p *page) summary(text string) {
 	p.tag(`<span class="w">`)
-	p.text(interop.Count(int64(transcript.Lines(text)), "line"))
+	p.text(transcript.Count(int64(transcript.Lines(text)), "line"))
 	p.tag(`</span> <code>`)
 	p.text(transcript.Gist(text))
 	p.tag(`</code>`)

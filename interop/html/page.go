@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // page writes a page. It keeps the first write error.

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // facts are what the events of a sample say about its messages.
@@ -45,18 +45,18 @@ type sampleEvent struct {
 }
 
 // factsOf reads the facts of events.
-func factsOf(events []interop.Record) facts {
+func factsOf(events []records.Record) facts {
 	f := facts{answers: map[string]answerFacts{}, results: map[string]time.Time{}}
 	for i := range events {
 		e := sampleEvent{Kind: "event"}
 		if json.Unmarshal(events[i].Value, &e) != nil {
 			e = sampleEvent{Kind: "event"}
 		}
-		began := interop.Time(e.Timestamp)
+		began := records.Time(e.Timestamp)
 		f.kinds, f.times = append(f.kinds, e.Kind), append(f.times, began)
 		switch {
 		case e.Kind == "tool" && e.ID != "":
-			f.results[e.ID] = interop.Time(e.Completed, e.Timestamp)
+			f.results[e.ID] = records.Time(e.Completed, e.Timestamp)
 		case e.Kind == "model" && len(e.Output.Choices) > 0:
 			a := answerFacts{usageOf(e.Output.Usage), began, e.ended(began)}
 			f.order = append(f.order, a)
@@ -70,7 +70,7 @@ func factsOf(events []interop.Record) facts {
 
 // ended is the time when a model had answered. Older versions have the duration only.
 func (e *sampleEvent) ended(began time.Time) time.Time {
-	if ended := interop.Time(e.Completed); !ended.IsZero() || began.IsZero() {
+	if ended := records.Time(e.Completed); !ended.IsZero() || began.IsZero() {
 		return ended
 	}
 	return began.Add(time.Duration(max(0, e.Output.Seconds) * float64(time.Second)))
@@ -79,12 +79,12 @@ func (e *sampleEvent) ended(began time.Time) time.Time {
 // start is the time when a sample started: its own, or the time of its first event, or else
 // the time when the evaluation started.
 func (f *facts) start(own, evaluation string) time.Time {
-	at := interop.Time(own)
+	at := records.Time(own)
 	if i := slices.IndexFunc(f.times, func(t time.Time) bool { return !t.IsZero() }); at.IsZero() && i >= 0 {
 		return f.times[i]
 	}
 	if at.IsZero() {
-		return interop.Time(evaluation)
+		return records.Time(evaluation)
 	}
 	return at
 }

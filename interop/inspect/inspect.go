@@ -20,7 +20,7 @@
 //
 // A packed log gives the same sessions as the JSON document. The importer unpacks one
 // sample at a time and rejects a sample over 256 MB. If a log unpacks to more than
-// 200 times its size plus 1 GB, the import fails with ErrTooLarge. NaN and Infinity,
+// 200 times its size plus 1 GB, the import fails with errTooLarge. NaN and Infinity,
 // which are invalid in JSON, become strings. The importer skips the summaries: the
 // samples have the same data.
 package inspect
@@ -38,14 +38,13 @@ import (
 	"github.com/convlog/convlog/interop/internal/head"
 )
 
-// Name is the name of the format.
-const Name = "inspect"
+const formatName = "inspect"
 
 // Format imports eval logs of Inspect. The zero value is ready for use.
 type Format struct{}
 
 // Name returns "inspect".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the evaluation, for all of its samples: its run, its task's id, or
 // else its task. A run that repeats another has the task's id of that run, and some of
@@ -97,12 +96,12 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 		return interop.Result{}, fmt.Errorf("read %s: %w", src.Name, err)
 	}
 	if !isPacked(src.Name, begin[:n]) {
-		return document.Import(ctx, log, src, Name, read)
+		return document.Import(ctx, log, src, formatName, read)
 	}
 	p, done, err := openPacked(src)
 	if err != nil {
 		return interop.Result{}, err
 	}
-	result, err := document.ImportRecords(ctx, log, src, Name, p.records(), p.read)
+	result, err := document.ImportRecords(ctx, log, src, formatName, p.records(), p.read)
 	return result, errors.Join(err, done())
 }

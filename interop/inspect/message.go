@@ -8,9 +8,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // converter turns messages of a sample into messages of the log.
@@ -23,7 +23,7 @@ type converter struct {
 }
 
 // item converts a message. A message of an unknown shape is stored raw.
-func (c *converter) item(rec *interop.Record) document.Item {
+func (c *converter) item(rec *records.Record) document.Item {
 	c.ids = append(c.ids, "")
 	o, err := parts.Open(rec.Value)
 	if err != nil {

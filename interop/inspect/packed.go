@@ -20,6 +20,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // Limits for unpacking.
@@ -33,9 +34,9 @@ const (
 // which can be any text.
 const samplesFolder = "samples/"
 
-// ErrTooLarge reports that a packed log, or a file in it, exceeds the limits for
+// errTooLarge reports that a packed log, or a file in it, exceeds the limits for
 // unpacking.
-var ErrTooLarge = errors.New("too large to be unpacked")
+var errTooLarge = errors.New("too large to be unpacked")
 
 // isPacked reports whether a file is a packed log.
 func isPacked(name string, begin []byte) bool {
@@ -56,7 +57,7 @@ func firstFile(begin []byte) []byte {
 	if method == zip.Store {
 		return begin[start:]
 	}
-	first, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(begin[start:])), interop.HeadBytes)) // begin is truncated, so an error is normal
+	first, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(begin[start:])), 64<<10)) // begin is truncated, so an error is normal
 	return first
 }
 
@@ -69,7 +70,7 @@ type packed struct {
 	started    bool
 	e          evaluation
 	rest       jsontext.Value // results of the evaluation, until a sample has them
-	header     interop.Record
+	header     records.Record
 }
 
 // openPacked opens a packed log. done closes it.
@@ -119,7 +120,7 @@ func checkSizes(z *zip.Reader, size int64) error {
 		all += min(f.UncompressedSize64, 1<<50)
 	}
 	if all > uint64(size)*maxRatio+maxTotal {
-		return fmt.Errorf("%w: %d bytes, unpacked from %d", ErrTooLarge, all, size)
+		return fmt.Errorf("%w: %d bytes, unpacked from %d", errTooLarge, all, size)
 	}
 	return nil
 }
@@ -149,8 +150,8 @@ func (p *packed) choose(z *zip.Reader) {
 }
 
 // records yields the record of the evaluation, then the samples.
-func (p *packed) records() iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
+func (p *packed) records() iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
 		rec, err := p.evaluation()
 		if !yield(rec, err) || err != nil {
 			return
@@ -165,8 +166,8 @@ func (p *packed) records() iter.Seq2[interop.Record, error] {
 }
 
 // evaluation merges the files that describe the whole evaluation into one record.
-func (p *packed) evaluation() (interop.Record, error) {
-	rec := interop.Record{Source: p.src.Name, Line: 1}
+func (p *packed) evaluation() (records.Record, error) {
+	rec := records.Record{Source: p.src.Name, Line: 1}
 	if len(p.start) == 0 {
 		return rec, rec.Reject(errors.New("cut off, or not a packed log"))
 	}
@@ -196,17 +197,17 @@ func (p *packed) evaluation() (interop.Record, error) {
 }
 
 // value parses the JSON of a file.
-func (p *packed) value(f *zip.File) (interop.Record, error) {
+func (p *packed) value(f *zip.File) (records.Record, error) {
 	name := p.src.Name + "/" + f.Name
-	rec := interop.Record{Source: name, Line: 1}
-	reject := func(err error) *interop.RecordError { return rec.Reject(fmt.Errorf("%s: %w", f.Name, err)) }
+	rec := records.Record{Source: name, Line: 1}
+	reject := func(err error) *records.RecordError { return rec.Reject(fmt.Errorf("%s: %w", f.Name, err)) }
 	content, err := contentOf(f)
 	if err != nil {
 		return rec, reject(err)
 	}
 	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
-	for found, err := range interop.Values(src) {
-		var rejected *interop.RecordError
+	for found, err := range records.Values(src) {
+		var rejected *records.RecordError
 		if errors.As(err, &rejected) {
 			return found, reject(rejected.Cause)
 		}
@@ -218,7 +219,7 @@ func (p *packed) value(f *zip.File) (interop.Record, error) {
 // contentOf unpacks a file.
 func contentOf(f *zip.File) ([]byte, error) {
 	if f.UncompressedSize64 > maxFile {
-		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, f.UncompressedSize64)
+		return nil, fmt.Errorf("%w: %d bytes", errTooLarge, f.UncompressedSize64)
 	}
 	r, err := f.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {
@@ -230,7 +231,7 @@ func contentOf(f *zip.File) ([]byte, error) {
 	defer r.Close()
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(content) > maxFile {
-		err = ErrTooLarge
+		err = errTooLarge
 	}
 	if err != nil {
 		return nil, err
@@ -277,7 +278,7 @@ func token(b []byte) (n int, constant bool) {
 }
 
 // read parses the record of the evaluation first, then one sample per call.
-func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+func (p *packed) read(_ *document.File, rec *records.Record) ([]document.Session, error) {
 	if !p.started {
 		return p.open(rec)
 	}
@@ -294,7 +295,7 @@ func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session
 
 // open parses the record of the evaluation. A log without samples gives a session
 // without items.
-func (p *packed) open(rec *interop.Record) ([]document.Session, error) {
+func (p *packed) open(rec *records.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape

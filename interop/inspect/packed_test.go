@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/inspect"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 var gulls = filepath.Join("../../testdata/transcripts/inspect", "gulls.eval")
@@ -95,7 +95,7 @@ func TestPackedFile(t *testing.T) {
 	if text := string(results.Data); results.Type != "inspect:log" || !strings.Contains(text, `"stderr":"NaN"`) || !strings.Contains(text, `"reducer":"mean"`) {
 		t.Errorf("the results are %s %s", results.Type, results.Data)
 	}
-	origin, _ := all[2].MetadataValue(interop.OriginKey)
+	origin, _ := all[2].MetadataValue(records.OriginKey)
 	if start := importtest.Start(t, log, got.Sessions[0]); !strings.HasSuffix(start.Source.Path, "gulls.eval/samples/noon_epoch_1.json") || !bytes.Contains(origin, []byte(`"line":13`)) {
 		t.Errorf("the session starts with %+v, and its message comes from %s", start, origin)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // evaluation holds the data that all samples share.
@@ -42,13 +42,13 @@ func (e *evaluation) open(o *parts.Members) error {
 }
 
 // read returns the samples of a log.
-func read(_ *document.File, rec *interop.Record) (all []document.Session, err error) {
+func read(_ *document.File, rec *records.Record) (all []document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	var e evaluation
 	if err != nil || e.open(&o) != nil {
 		return nil, document.ErrShape
 	}
-	var samples []interop.Record
+	var samples []records.Record
 	if v := o.Take("samples"); v != nil && v.Kind() != 'n' {
 		if samples, err = document.Elements(rec, v); err != nil {
 			return nil, document.ErrShape
@@ -69,7 +69,7 @@ func read(_ *document.File, rec *interop.Record) (all []document.Session, err er
 }
 
 // addResults adds the results of the evaluation to its first sample.
-func addResults(s *document.Session, rec *interop.Record, rest jsontext.Value) {
+func addResults(s *document.Session, rec *records.Record, rest jsontext.Value) {
 	if rest == nil || len(s.Items) == 0 {
 		return
 	}
@@ -107,7 +107,7 @@ type sampleHeader struct {
 }
 
 // sample converts a sample into a session.
-func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error) {
+func (e *evaluation) sample(rec *records.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("messages") {
 		return s, document.ErrShape
@@ -161,7 +161,7 @@ func plain(v jsontext.Value) string {
 
 // eventsOf takes the events of a sample. Older logs have them in the sample's
 // transcript.
-func eventsOf(rec *interop.Record, o *parts.Members) ([]interop.Record, error) {
+func eventsOf(rec *records.Record, o *parts.Members) ([]records.Record, error) {
 	if v := o.Peek("events"); v.Kind() == '[' {
 		return document.Elements(rec, o.Take("events"))
 	}

@@ -6,8 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // choicesName is the member with the choices of Chat Completions. The first choice is
@@ -17,7 +18,7 @@ const choicesName = "choices"
 // isChoice reports whether a value is a choice of Chat Completions.
 func isChoice(v jsontext.Value) bool {
 	o, err := parts.Open(v)
-	return err == nil && isMessage(o.Peek("message"))
+	return err == nil && messages.IsMessage(o.Peek("message"))
 }
 
 // choiceMessage is the message of a choice, with the other members of the choice.
@@ -62,7 +63,7 @@ var (
 // fromPair makes a conversation of an object with a request, a response, or both; ok
 // is false for any other object. The lists of the request may be members of the
 // object.
-func fromPair(rec *interop.Record, o *parts.Members) (c conversation, ok bool) {
+func fromPair(rec *records.Record, o *parts.Members) (c conversation, ok bool) {
 	response, answered := openNested(o, responseNames)
 	answered = answered && hasAnswer(&response.inner)
 	if lists := listsOf(o); len(lists) > 0 {
@@ -96,7 +97,7 @@ func (c *conversation) outerFacts(o *parts.Members) {
 			break
 		}
 	}
-	if at := timeOf(o); !at.IsZero() {
+	if at := messages.TimeOf(o); !at.IsZero() {
 		c.at = at
 	}
 }
@@ -112,7 +113,7 @@ func requestLists(o *parts.Members, answered bool) []string {
 
 // hasAnswer reports whether a response has an answer.
 func hasAnswer(o *parts.Members) bool {
-	return isMessage(o.Rest()) || len(answerLists(o)) > 0
+	return messages.IsMessage(o.Rest()) || len(answerLists(o)) > 0
 }
 
 // answerLists names the lists in a response.
@@ -121,8 +122,8 @@ func answerLists(o *parts.Members) []string {
 }
 
 // answer adds the answer of a response.
-func (c *conversation) answer(rec *interop.Record, o *parts.Members) {
-	if v := o.Rest(); isMessage(v) {
+func (c *conversation) answer(rec *records.Record, o *parts.Members) {
+	if v := o.Rest(); messages.IsMessage(v) {
 		c.add(rec, []jsontext.Value{v})
 		*o = parts.Members{}
 		return

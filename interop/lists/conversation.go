@@ -1,15 +1,15 @@
 package lists
 
 import (
-	"strconv"
-	"strings"
+	"iter"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // conversation is a list of messages with the members around it.
@@ -24,13 +24,13 @@ type conversation struct {
 	usage      jsontext.Value
 	settings   jsontext.Value // the members around the list; nil if there are none
 	elements   []element
-	shape      shape // empty until a reader is made
+	shape      messages.Shape // empty until a reader is made
 }
 
 // element is a message or an item.
 type element struct {
 	value jsontext.Value
-	rec   *interop.Record // the conversation
+	rec   *records.Record // the conversation
 	// source is the value in the file that the element was made of.
 	source jsontext.Value
 }
@@ -44,7 +44,7 @@ var (
 )
 
 // split returns the conversations in a value; ok is false if there is none.
-func split(rec *interop.Record) (all []conversation, ok bool) {
+func split(rec *records.Record) (all []conversation, ok bool) {
 	if rec.Value.Kind() == '{' {
 		c, ok := fromObject(rec, rec.Value)
 		return []conversation{c}, ok
@@ -53,7 +53,7 @@ func split(rec *interop.Record) (all []conversation, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if len(elements) == 0 || isMessage(elements[0]) {
+	if len(elements) == 0 || messages.IsMessage(elements[0]) {
 		c := conversation{}
 		c.add(rec, elements)
 		return []conversation{c}, true
@@ -69,12 +69,12 @@ func split(rec *interop.Record) (all []conversation, ok bool) {
 }
 
 // fromElement makes a conversation of an element of a list.
-func fromElement(rec *interop.Record, v jsontext.Value) (c conversation, ok bool) {
+func fromElement(rec *records.Record, v jsontext.Value) (c conversation, ok bool) {
 	if v.Kind() == '{' {
 		return fromObject(rec, v)
 	}
 	elements, err := rawjson.Elements(v)
-	if err != nil || len(elements) > 0 && !isMessage(elements[0]) {
+	if err != nil || len(elements) > 0 && !messages.IsMessage(elements[0]) {
 		return c, false
 	}
 	c.add(rec, elements)
@@ -82,7 +82,7 @@ func fromElement(rec *interop.Record, v jsontext.Value) (c conversation, ok bool
 }
 
 // fromObject makes a conversation of an object with lists.
-func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool) {
+func fromObject(rec *records.Record, v jsontext.Value) (c conversation, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return c, false
@@ -100,7 +100,7 @@ func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool)
 }
 
 // take moves the lists of an object to the conversation.
-func (c *conversation) take(rec *interop.Record, o *parts.Members, names []string) {
+func (c *conversation) take(rec *records.Record, o *parts.Members, names []string) {
 	for _, name := range systemNames {
 		if text := o.Peek(name); text.Kind() == '"' || text.Kind() == '[' {
 			o.Take(name)
@@ -149,9 +149,9 @@ func listsOf(o *parts.Members) (names []string) {
 				names = append(names, name)
 			}
 		case len(names) > 0 && names[0] != "input":
-		case name == "messages" && isEmpty(v), beginsWith(v, isMessage), name == turnsName && beginsWith(v, isTurn):
+		case name == "messages" && isEmpty(v), beginsWith(v, messages.IsMessage), name == turnsName && beginsWith(v, isTurn):
 			names = append(names, name)
-		case name == "input" && v.Kind() == '"' && beginsWith(o.Peek("output"), isMessage):
+		case name == "input" && v.Kind() == '"' && beginsWith(o.Peek("output"), messages.IsMessage):
 			names = append(names, name)
 		}
 	}
@@ -178,7 +178,7 @@ func (c *conversation) facts(o *parts.Members, lists []string) {
 	}
 	c.title = o.PeekText("title")
 	c.model = o.PeekText("model")
-	c.at = timeOf(o)
+	c.at = messages.TimeOf(o)
 	c.response(o, lists)
 	c.settings = o.Rest()
 }
@@ -191,47 +191,24 @@ func idOf(v jsontext.Value) string {
 	return s
 }
 
-func (c *conversation) add(rec *interop.Record, elements []jsontext.Value) {
+func (c *conversation) add(rec *records.Record, elements []jsontext.Value) {
 	for _, v := range elements {
 		c.addMade(rec, v, v)
 	}
 }
 
 // addMade adds a message that was made of a value of the file.
-func (c *conversation) addMade(rec *interop.Record, source, message jsontext.Value) {
+func (c *conversation) addMade(rec *records.Record, source, message jsontext.Value) {
 	c.elements = append(c.elements, element{message, rec, source})
 }
 
-// timeOf is the time in the first member with one; zero if there is none.
-func timeOf(o *parts.Members) time.Time {
-	for _, name := range []string{"timestamp", "created_at", "created", "create_time"} {
-		v := o.Peek(name)
-		if s, ok := rawjson.Text(v); ok {
-			if t, err := time.Parse(time.RFC3339, s); err == nil {
-				return t
+// values are the values of the elements.
+func (c *conversation) values() iter.Seq[jsontext.Value] {
+	return func(yield func(jsontext.Value) bool) {
+		for _, e := range c.elements {
+			if !yield(e.value) {
+				return
 			}
 		}
-		if t := unixTime(v); !t.IsZero() {
-			return t
-		}
 	}
-	return time.Time{}
-}
-
-// unixTime parses a number of seconds or milliseconds; zero if v is neither.
-func unixTime(v jsontext.Value) time.Time {
-	if v.Kind() != '0' {
-		return time.Time{}
-	}
-	whole, _, _ := strings.Cut(string(v), ".")
-	number, err := strconv.ParseInt(whole, 10, 64)
-	switch {
-	case err != nil || number < 1e8:
-		return time.Time{}
-	case number < 1e11:
-		return time.Unix(number, 0)
-	case number < 1e14:
-		return time.UnixMilli(number)
-	}
-	return time.Time{}
 }

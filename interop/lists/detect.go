@@ -6,9 +6,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // Detect reports whether a file begins with messages, or with an object with a list
@@ -37,8 +38,8 @@ func beginsLists(first []byte) bool {
 	if err != nil {
 		return false
 	}
-	_, isPair := fromPair(&interop.Record{Value: v}, &o)
-	return isPair || isMessage(v) || len(listsOf(&o)) > 0
+	_, isPair := fromPair(&records.Record{Value: v}, &o)
+	return isPair || messages.IsMessage(v) || len(listsOf(&o)) > 0
 }
 
 // beginsPair reports whether a truncated object has a request or a response.
@@ -80,7 +81,7 @@ func beginsMessage(b []byte) bool {
 	}
 	cut := append(bytes.Clone(b[:at]), end...)
 	o, err := parts.Open(cut)
-	return err == nil && (isMessage(cut) || o.Has("model") && o.Has("tools"))
+	return err == nil && (messages.IsMessage(cut) || o.Has("model") && o.Has("tools"))
 }
 
 // beginsList reports whether a truncated object has a list of messages.
@@ -97,7 +98,7 @@ func beginsList(b []byte) bool {
 		return false
 	}
 	if v, err := lax(first).ReadValue(); err == nil {
-		return isMessage(v) || isTurn(v) || isChoice(v)
+		return messages.IsMessage(v) || isTurn(v) || isChoice(v)
 	}
 	return beginsMessage(first) || beginsTurn(first)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // foreignMembers are members of messages in the histories of programs. They hold calls,
@@ -41,7 +42,7 @@ func (e *foreignError) Error() string {
 // foreign is the sign that a message is of another program; empty if it has none.
 func foreign(v jsontext.Value) string {
 	o, err := parts.Open(v)
-	if err != nil || !isRole(o.PeekText("role")) {
+	if err != nil || !messages.IsRole(o.PeekText("role")) {
 		return ""
 	}
 	for _, name := range foreignMembers {
@@ -103,6 +104,6 @@ func isForeign(begin []byte) bool {
 	if v.Kind() != '{' && v.Kind() != '[' {
 		return false
 	}
-	all, _ := split(&interop.Record{Value: v})
+	all, _ := split(&records.Record{Value: v})
 	return slices.ContainsFunc(all, func(c conversation) bool { return c.check() != nil })
 }

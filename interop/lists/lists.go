@@ -59,25 +59,26 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/messages"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "messages"
+const formatName = "messages"
 
 // Format imports lists of messages. The zero value is ready for use.
 type Format struct{}
 
 // Name is "messages".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the ids of the conversations. A conversation without an id of its
 // own is named by its file: no other file has it.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
-	for rec, err := range interop.Values(src) {
+	for rec, err := range records.Values(src) {
 		if err != nil {
 			rec.Value = salvage(&rec, err)
 		}
-		if len(rec.Value) == 0 || isMessage(rec.Value) {
+		if len(rec.Value) == 0 || messages.IsMessage(rec.Value) {
 			continue
 		}
 		conversations, _ := split(&rec)
@@ -93,7 +94,7 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 // Import appends the messages that are missing in the log.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	var f file
-	return document.ImportRecords(ctx, log, src, Name, f.records(src), f.read)
+	return document.ImportRecords(ctx, log, src, formatName, f.records(src), f.read)
 }
 
 // file finds the conversations of a file.
@@ -107,9 +108,9 @@ type file struct {
 
 // records yields the values of the file, without the messages on lines. It collects
 // these in f.lines, and yields the first of them at the end.
-func (f *file) records(src interop.Source) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
-		for rec, err := range interop.Values(src) {
+func (f *file) records(src interop.Source) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		for rec, err := range records.Values(src) {
 			if err != nil {
 				if !yield(rec, err) {
 					return
@@ -118,7 +119,7 @@ func (f *file) records(src interop.Source) iter.Seq2[interop.Record, error] {
 					continue
 				}
 			}
-			if isMessage(rec.Value) {
+			if messages.IsMessage(rec.Value) {
 				f.addLine(&rec)
 			} else if !yield(rec, nil) {
 				return
@@ -132,8 +133,8 @@ func (f *file) records(src interop.Source) iter.Seq2[interop.Record, error] {
 
 // salvage returns the part of a truncated value that can be imported; nil if there
 // is none.
-func salvage(rec *interop.Record, err error) []byte {
-	var rejected *interop.RecordError
+func salvage(rec *records.Record, err error) []byte {
+	var rejected *records.RecordError
 	if !errors.As(err, &rejected) || !errors.Is(rejected.Cause, io.ErrUnexpectedEOF) {
 		return nil
 	}
@@ -141,7 +142,7 @@ func salvage(rec *interop.Record, err error) []byte {
 }
 
 // addLine adds a message on a line.
-func (f *file) addLine(rec *interop.Record) {
+func (f *file) addLine(rec *records.Record) {
 	if f.lines == nil {
 		f.lines = &conversation{number: f.next()}
 	}
@@ -157,8 +158,8 @@ func (f *file) next() int {
 var errNoList = errors.New("neither a message nor a list of messages")
 
 // read returns the sessions of a value.
-func (f *file) read(of *document.File, rec *interop.Record) (all []document.Session, err error) {
-	if isMessage(rec.Value) {
+func (f *file) read(of *document.File, rec *records.Record) (all []document.Session, err error) {
+	if messages.IsMessage(rec.Value) {
 		if f.foreign != nil {
 			return nil, f.foreign
 		}

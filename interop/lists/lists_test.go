@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -80,16 +81,16 @@ func rendered(t testing.TB, log *eventlog.Log, entries []projection.Entry, forma
 		return io.ReadAll(r)
 	}
 	var err error
-	check := openai.Check
+	check := modelapi.CheckChat
 	switch format {
 	case "openai":
 		raw, err = openai.Chat(entries, openai.Options{Blob: blob})
 	case "responses":
 		raw, err = openai.Responses(entries, openai.Options{Blob: blob})
-		check = openai.CheckResponses
+		check = modelapi.CheckResponses
 	default:
 		raw, err = anthropic.Messages(entries, anthropic.Options{Blob: blob})
-		check = anthropic.Check
+		check = modelapi.CheckMessages
 	}
 	if err != nil {
 		t.Fatal(err)

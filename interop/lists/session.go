@@ -7,18 +7,19 @@ import (
 	"strconv"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // session is the session of a conversation in the record.
-func (c *conversation) session(f *document.File, rec *interop.Record) (document.Session, error) {
+func (c *conversation) session(f *document.File, rec *records.Record) (document.Session, error) {
 	items, err := c.items()
 	id := c.sessionID(f)
 	s := document.Session{
 		ID: id, Rec: rec, At: c.at, Items: items,
-		Formats: []string{string(chatShape), string(responsesShape), string(anthropicShape)},
+		Formats: []string{string(messages.Chat), string(messages.Responses), string(messages.Anthropic)},
 		About: event.Session{
 			Title: c.title, Source: event.SessionSource{Format: string(c.shape), SessionID: c.id}, Extra: c.settings,
 		},
@@ -51,7 +52,10 @@ func namePart(s string) string { return cmp.Or(document.Name(s), "list") }
 
 // items are the items of the conversation.
 func (c *conversation) items() ([]document.Item, error) {
-	b := builder{reader: newReader(c)}
+	if c.shape == "" {
+		c.shape = messages.ShapeOf(c.values(), c.settings)
+	}
+	b := builder{reader: messages.NewReader(c.shape, c.model)}
 	all := make([]document.Item, 0, len(c.elements))
 	for i := range c.elements {
 		it, err := b.item(&c.elements[i])
@@ -82,7 +86,7 @@ func (c *conversation) finish(last *document.Item) {
 
 // builder makes items of the elements of a conversation, in order.
 type builder struct {
-	reader *reader
+	reader *messages.Reader
 	at     document.Cursor
 	// runs is the number of groups so far; inRun says that the newest message is in the
 	// last of them.
@@ -94,11 +98,11 @@ type builder struct {
 
 // item makes the item of an element.
 func (b *builder) item(e *element) (it document.Item, err error) {
-	m, ok, err := b.reader.message(e.value)
+	m, ok, err := b.reader.Message(e.value)
 	if err != nil {
 		return it, err
 	}
-	it = document.Item{Rec: b.at.Element(e.rec, e.source, e.value), At: b.reader.at, Kind: cmp.Or(b.reader.kind, "element")}
+	it = document.Item{Rec: b.at.Element(e.rec, e.source, e.value), At: b.reader.At, Kind: cmp.Or(b.reader.Kind, "element")}
 	if it.Run = b.join(&m, ok); ok {
 		it.Payload = m
 	}
@@ -119,9 +123,9 @@ func (b *builder) join(m *event.Message, isMessage bool) (run int) {
 		b.inRun, b.hasRole = false, false
 		return 0
 	}
-	if !b.inRun || b.reader.hasRole && b.hasRole {
+	if !b.inRun || b.reader.HasRole && b.hasRole {
 		b.runs++
 	}
-	b.hasRole, b.inRun = b.reader.hasRole, true
+	b.hasRole, b.inRun = b.reader.HasRole, true
 	return b.runs
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -15,7 +16,7 @@ const turnsName = "conversations"
 var speakers = map[string]string{
 	"human": "user", "user": "user", "gpt": "assistant", "chatgpt": "assistant", "assistant": "assistant", "model": "assistant",
 	"bard": "assistant", "bing": "assistant", "system": "system", "function_call": "assistant", "tool_call": "assistant",
-	"observation": legacyTool, "tool": legacyTool, "function_response": legacyTool, "tool_response": legacyTool,
+	"observation": messages.LegacyTool, "tool": messages.LegacyTool, "function_response": messages.LegacyTool, "tool_response": messages.LegacyTool,
 }
 
 // isTurn reports whether a value is a turn.

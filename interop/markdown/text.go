@@ -4,9 +4,8 @@ import (
 	"html"
 	"strings"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop/internal/fence"
-	"github.com/convlog/convlog/interop/transcript"
 )
 
 // Texts beyond these limits are folded.
@@ -35,7 +34,7 @@ func (p *page) output(name, text string) {
 // details writes a text that the reader can unfold.
 func (p *page) details(name, text string) {
 	text = strings.Trim(transcript.Visible(text), "\n")
-	summary := strings.TrimSpace(name + " · " + interop.Count(int64(transcript.Lines(text)), "line") + " · " + transcript.Gist(text))
+	summary := strings.TrimSpace(name + " · " + transcript.Count(int64(transcript.Lines(text)), "line") + " · " + transcript.Gist(text))
 	summary = strings.Join(strings.Fields(strings.TrimPrefix(summary, "· ")), " ")
 	p.printf("\n<details>\n<summary>%s</summary>\n\n%s\n\n</details>\n", html.EscapeString(summary), block(text, ""))
 }

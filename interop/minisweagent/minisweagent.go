@@ -33,14 +33,13 @@ import (
 	"github.com/convlog/convlog/interop/internal/head"
 )
 
-// Name is the name of the format.
-const Name = "mini-swe-agent"
+const formatName = "mini-swe-agent"
 
 // Format imports trajectories of mini-SWE-agent. The zero value is ready for use.
 type Format struct{}
 
 // Name returns "mini-swe-agent".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Detect checks the format name or the agent's version in a document. A list of
 // messages must be in a file with the suffix .traj.json.
@@ -49,10 +48,10 @@ func (Format) Detect(name string, begin []byte) bool {
 	if head.IsArray(begin) {
 		return strings.HasSuffix(name, ".traj.json") && h.Has("role") && (h.Has("content") || h.Has("tool_calls"))
 	}
-	return strings.HasPrefix(h.Text("trajectory_format"), Name) || h.In("info").Has("mini_version")
+	return strings.HasPrefix(h.Text("trajectory_format"), formatName) || h.In("info").Has("mini_version")
 }
 
 // Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	return document.Import(ctx, log, src, Name, read)
+	return document.Import(ctx, log, src, formatName, read)
 }

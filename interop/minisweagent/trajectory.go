@@ -2,19 +2,20 @@ package minisweagent
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
-	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // read returns the session of a trajectory: a document, or a list of messages.
-func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+func read(f *document.File, rec *records.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "mini-SWE-agent"}}
 	list, info := rec.Value, jsontext.Value(nil)
 	if list.Kind() == '{' {
@@ -73,19 +74,19 @@ func spentOf(info jsontext.Value) (s document.Totals) {
 
 // translator turns messages into items.
 type translator struct {
-	list  []interop.Record
-	read  *lists.Reader
+	list  []records.Record
+	read  *messages.Reader
 	shell document.Shell
 	items []document.Item
 	runs  int // responses without an id so far
 }
 
-func newTranslator(list []interop.Record, model string) *translator {
+func newTranslator(list []records.Record, model string) *translator {
 	values := make([]jsontext.Value, 0, len(list))
 	for i := range list {
 		values = append(values, list[i].Value)
 	}
-	return &translator{list: list, read: lists.NewReader(values, model)}
+	return &translator{list: list, read: messages.NewReader(messages.ShapeOf(slices.Values(values), nil), model)}
 }
 
 func (t *translator) translate() error {
@@ -111,7 +112,7 @@ func (t *translator) translate() error {
 }
 
 // message adds a message.
-func (t *translator) message(rec *interop.Record, o *parts.Members) error {
+func (t *translator) message(rec *records.Record, o *parts.Members) error {
 	m, ok, err := t.read.Message(rec.Value)
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (t *translator) addCommand(m *event.Message, x extra) {
 
 // response adds a response of the Responses API, one message per item. The first
 // message gets the token counts and the cost.
-func (t *translator) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
+func (t *translator) response(rec *records.Record, o *parts.Members, output []records.Record) error {
 	x := extraOf(o.Peek("extra"))
 	id, run := o.Maybe("id"), 0
 	if id == "" {

@@ -29,16 +29,16 @@ import (
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "oasst"
+const formatName = "oasst"
 
 // Format imports message trees of Open Assistant. The zero value is ready for use.
 type Format struct{}
 
 // Name returns "oasst".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives one id for all files: messages of a tree may be in any of them.
 func (Format) Declare(interop.Source) interop.IDs {
@@ -59,11 +59,11 @@ func (Format) Detect(_ string, begin []byte) bool {
 
 // Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	return document.Import(ctx, log, src, Name, read)
+	return document.Import(ctx, log, src, formatName, read)
 }
 
 // read returns the session of a line: a tree or a message.
-func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+func read(_ *document.File, rec *records.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape
@@ -87,7 +87,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 
 // node is a message and its replies.
 type node struct {
-	rec        interop.Record // the message without its replies
+	rec        records.Record // the message without its replies
 	id, parent string
 	at         time.Time
 	message    event.Message
@@ -100,7 +100,7 @@ type node struct {
 const maxDepth = 1000
 
 // nodeOf parses a message and its replies.
-func nodeOf(rec *interop.Record, depth int) (n node, err error) {
+func nodeOf(rec *records.Record, depth int) (n node, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || depth > maxDepth {
 		return n, document.ErrShape
@@ -124,7 +124,7 @@ func nodeOf(rec *interop.Record, depth int) (n node, err error) {
 		return n, document.ErrShape
 	}
 	n.id, n.parent = fields.ID, fields.Parent
-	n.at = interop.Time(fields.Created)
+	n.at = records.Time(fields.Created)
 	n.message = messageOf(&o, fields.Role, fields.Text, fields.Model)
 	n.order = orderOf(fields.Rank, fields.Deleted)
 	if fields.Rank != nil {
@@ -160,7 +160,7 @@ func orderOf(rank *float64, deleted bool) int64 {
 }
 
 // read parses the replies and sorts them, the best one last.
-func (n *node) read(rec *interop.Record, replies jsontext.Value, depth int) error {
+func (n *node) read(rec *records.Record, replies jsontext.Value, depth int) error {
 	if replies == nil || replies.Kind() == 'n' {
 		return nil
 	}

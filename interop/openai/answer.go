@@ -7,40 +7,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// ErrAnswer reports that a value is not an answer of the API.
-var ErrAnswer = render.ErrAnswer
-
-// ToolName returns the name of a tool in a request. Chat and Responses render calls
-// with it, because the API accepts letters, digits, "_" and "-" only.
-func ToolName(name string) string { return render.Name(name, maxName) }
-
 // ChatAnswer parses a response of Chat Completions, without streaming, as the message
 // of its first choice. Its parts are reasoning, text, refusal and calls, in this order.
 // Arguments that are no JSON become a JSON string. A call without an id gets one.
 //
-// The provider is Provider. Unknown members of the message go to its Extra, unknown
+// The provider is "openai". Unknown members of the message go to its Extra, unknown
 // members of the choice to the member "choice" of the Extra, and unknown members of the
 // response to the member "response".
-// An error matches ErrAnswer.
 func ChatAnswer(response jsontext.Value) (m event.Message, err error) {
 	o, err := parts.Open(response)
 	if err != nil {
-		return m, fmt.Errorf("%w: %w", ErrAnswer, err)
+		return m, fmt.Errorf("%w: %w", render.ErrAnswer, err)
 	}
 	choice, inner, err := firstChoice(&o)
 	if err != nil {
 		return m, err
 	}
-	m = event.Message{Role: event.Assistant, Provider: Provider, ResponseID: o.Maybe("id"), Model: o.Maybe("model")}
+	m = event.Message{Role: event.Assistant, Provider: modelapi.OpenAI, ResponseID: o.Maybe("id"), Model: o.Maybe("model")}
 	m.StopReason = choice.Maybe("finish_reason")
 	inner.Take("role")
 	if m.Parts, err = (&parts.Reader{}).ChatContent(&inner); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrAnswer, err)
+		return m, fmt.Errorf("%w: %w", render.ErrAnswer, err)
 	}
 	m.Parts = append(m.Parts, parts.ChatReply(&inner, func(n int) string {
 		return fmt.Sprintf("%s_%d", cmp.Or(m.ResponseID, "call"), n)
@@ -61,13 +54,13 @@ func ChatAnswer(response jsontext.Value) (m event.Message, err error) {
 func firstChoice(o *parts.Members) (choice, message parts.Members, err error) {
 	choices, err := rawjson.Elements(o.Take("choices"))
 	if err != nil || len(choices) == 0 {
-		return choice, message, fmt.Errorf("%w: choices are missing", ErrAnswer)
+		return choice, message, fmt.Errorf("%w: choices are missing", render.ErrAnswer)
 	}
 	if choice, err = parts.Open(choices[0]); err == nil {
 		message, err = parts.Open(choice.Take("message"))
 	}
 	if err != nil {
-		return choice, message, fmt.Errorf("%w: the first choice has no message: %w", ErrAnswer, err)
+		return choice, message, fmt.Errorf("%w: the first choice has no message: %w", render.ErrAnswer, err)
 	}
 	if len(choices) > 1 {
 		o.Put("choices", rawjson.Array(choices[1:]))

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
+	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
 )
@@ -39,14 +41,14 @@ func TestChatAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	raw, err := openai.Chat([]projection.Entry{{Message: got}})
-	if err != nil || openai.Check(raw) != nil {
-		t.Errorf("the answer renders to %s: %v, %v", raw, err, openai.Check(raw))
+	if err != nil || modelapi.CheckChat(raw) != nil {
+		t.Errorf("the answer renders to %s: %v, %v", raw, err, modelapi.CheckChat(raw))
 	}
 }
 
 func TestWhatIsNoChatAnswer(t *testing.T) {
 	for _, raw := range []string{``, `[]`, `{}`, `{"choices":[]}`, `{"choices":[5]}`, `{"choices":[{"message":null}]}`, `{"choices":{}}`} {
-		if m, err := openai.ChatAnswer([]byte(raw)); !errors.Is(err, openai.ErrAnswer) {
+		if m, err := openai.ChatAnswer([]byte(raw)); !errors.Is(err, render.ErrAnswer) {
 			t.Errorf("ChatAnswer(%s) = %v, %v", raw, m, err)
 		}
 	}

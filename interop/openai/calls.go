@@ -2,6 +2,7 @@ package openai
 
 import (
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -30,7 +31,7 @@ func newCalls(maxID int) calls { return calls{ids: render.CallIDs{Limit: maxID}}
 // next names a call of the current message.
 func (c *calls) next(p *event.Part) call {
 	return call{
-		logID: p.CallID, id: c.ids.Next(p.CallID), name: render.Name(p.Name, maxName),
+		logID: p.CallID, id: c.ids.Next(p.CallID), name: modelapi.OpenAIToolName(p.Name),
 		arguments: string(render.Arguments(p.Arguments)),
 	}
 }

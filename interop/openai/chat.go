@@ -1,5 +1,6 @@
 // Package openai renders the history of a session as a request for OpenAI's Chat
-// Completions or Responses API, and checks such requests.
+// Completions or Responses API, and parses answers. A tool's name keeps letters, digits, "_"
+// and "-"; any other name gets a hash, because the API does not accept it.
 package openai
 
 import (
@@ -9,12 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
-
-// Provider is the default of Options.Provider.
-const Provider = "openai"
 
 // Options configure Chat and Responses. The zero value is ready for use.
 type Options struct {
@@ -27,12 +26,6 @@ type Options struct {
 	// of text replaces the body.
 	Blob func(event.BlobRef) ([]byte, error)
 }
-
-// Limits of the APIs.
-const (
-	maxChatID = 40
-	maxName   = 64
-)
 
 // Chat renders a history as {"messages": [...]} for Chat Completions. At most one
 // Options is used.
@@ -58,7 +51,7 @@ func Chat(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
 // one message and the results of its calls. It returns errors of w, of the history and of
 // Blob; what it wrote before an error is no complete request.
 func WriteChat(w io.Writer, history iter.Seq2[projection.Entry, error], opts ...Options) error {
-	c := chat{messages: render.NewArray(w, `{"messages":[`), calls: newCalls(maxChatID)}
+	c := chat{messages: render.NewArray(w, `{"messages":[`), calls: newCalls(modelapi.MaxChatID)}
 	if len(opts) > 0 {
 		c.options = opts[0]
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
 )
@@ -122,18 +123,18 @@ func TestRenderings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o := openai.Options{Blob: func(event.BlobRef) ([]byte, error) { return []byte("\x89PNG\r\n\x1a\n"), nil }}
 			chat, err := openai.Chat(history(test.history...), o)
-			expect(t, `{"messages":[`+test.chat+`]}`, chat, err, openai.Check)
+			expect(t, `{"messages":[`+test.chat+`]}`, chat, err, modelapi.CheckChat)
 			items, err := openai.Responses(history(test.history...), o)
-			expect(t, `{"input":[`+test.responses+`]}`, items, err, openai.CheckResponses)
+			expect(t, `{"input":[`+test.responses+`]}`, items, err, modelapi.CheckResponses)
 		})
 	}
 }
 
 func TestNoHistoryAndNoOptions(t *testing.T) {
 	chat, err := openai.Chat(nil)
-	expect(t, `{"messages":[]}`, chat, err, openai.Check)
+	expect(t, `{"messages":[]}`, chat, err, modelapi.CheckChat)
 	items, err := openai.Responses(nil)
-	expect(t, `{"input":[]}`, items, err, openai.CheckResponses)
+	expect(t, `{"input":[]}`, items, err, modelapi.CheckResponses)
 }
 
 func expect(t *testing.T, want string, got jsontext.Value, err error, check func(jsontext.Value) error) {
@@ -167,7 +168,7 @@ func TestCheckRejects(t *testing.T) {
 		toolResult = `{"role":"tool","tool_call_id":"c","content":""}`
 	)
 	of := func(messages string) string { return `{"messages":[` + messages + `]}` }
-	if err := openai.Check([]byte(of(hi + "," + toolCalls + "," + toolResult))); err != nil {
+	if err := modelapi.CheckChat([]byte(of(hi + "," + toolCalls + "," + toolResult))); err != nil {
 		t.Fatalf("a valid request: %v", err)
 	}
 	for name, raw := range map[string]string{
@@ -195,7 +196,7 @@ func TestCheckRejects(t *testing.T) {
 		"a call of another type":          of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","function":{"name":"n","arguments":"{}"}}]},` + toolResult),
 		"a blank text":                    of(`{"role":"assistant","content":"\n","tool_calls":[` + callC + `]},` + toolResult),
 	} {
-		if err := openai.Check([]byte(raw)); !errors.Is(err, openai.ErrRequest) {
+		if err := modelapi.CheckChat([]byte(raw)); !errors.Is(err, modelapi.ErrRequest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -207,7 +208,7 @@ func TestCheckResponsesRejects(t *testing.T) {
 		reasoning  = `{"type":"reasoning","summary":[],"encrypted_content":"eA=="}`
 	)
 	of := func(items string) string { return `{"input":[` + items + `]}` }
-	if err := openai.CheckResponses([]byte(of(hiItem + "," + reasoning + "," + callItemC + "," + toolResult))); err != nil {
+	if err := modelapi.CheckResponses([]byte(of(hiItem + "," + reasoning + "," + callItemC + "," + toolResult))); err != nil {
 		t.Fatalf("a valid request: %v", err)
 	}
 	for name, raw := range map[string]string{
@@ -227,7 +228,7 @@ func TestCheckResponsesRejects(t *testing.T) {
 		"empty reasoning":                of(`{"type":"reasoning","summary":[],"encrypted_content":""},` + callItemC + "," + toolResult),
 		"a document without a name":      of(`{"type":"message","role":"user","content":[{"type":"input_file","file_data":"x"}]}`),
 	} {
-		if err := openai.CheckResponses([]byte(raw)); !errors.Is(err, openai.ErrRequest) {
+		if err := modelapi.CheckResponses([]byte(raw)); !errors.Is(err, modelapi.ErrRequest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,11 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
-
-const maxResponsesID = 64
 
 // Responses renders a history as {"input": [...]} for the Responses API. It works
 // like Chat, with two differences. Encrypted reasoning is rendered for its own model,
@@ -26,11 +25,11 @@ func Responses(history []projection.Entry, opts ...Options) (jsontext.Value, err
 
 // WriteResponses writes the request of Responses item by item, as WriteChat does.
 func WriteResponses(w io.Writer, history iter.Seq2[projection.Entry, error], opts ...Options) error {
-	r := responses{items: render.NewArray(w, `{"input":[`), calls: newCalls(maxResponsesID)}
+	r := responses{items: render.NewArray(w, `{"input":[`), calls: newCalls(modelapi.MaxResponsesID)}
 	if len(opts) > 0 {
 		r.options = opts[0]
 	}
-	r.options.Provider = cmp.Or(r.options.Provider, Provider)
+	r.options.Provider = cmp.Or(r.options.Provider, modelapi.OpenAI)
 	if err := render.Each(history, r.add); err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (r *responses) addAssistant(m *event.Message) {
 
 func reasoningOf(p *event.Part) reasoningItem {
 	item := reasoningItem{Type: "reasoning", Summary: []textPart{}, Encrypted: p.Encrypted}
-	if !render.Blank(p.Text) {
+	if !modelapi.Blank(p.Text) {
 		item.Summary = append(item.Summary, textPart{"summary_text", p.Text})
 	}
 	return item

@@ -7,13 +7,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // addAnswer adds the items of an answer, part by part.
-func (b *builder) addAnswer(pieces []interop.Record) {
+func (b *builder) addAnswer(pieces []records.Record) {
 	stepped := false
 	for i := range pieces {
 		b.part = b.ids.distinct(idOf(&pieces[i]))
@@ -37,7 +37,7 @@ func (b *builder) addAnswer(pieces []interop.Record) {
 }
 
 // addPart adds the items of a part; stepped is true for a step-finish part.
-func (b *builder) addPart(rec *interop.Record) (stepped bool) {
+func (b *builder) addPart(rec *records.Record) (stepped bool) {
 	p, kind, ok := contentPart(rec.Value)
 	switch {
 	case ok:
@@ -54,7 +54,7 @@ func (b *builder) addPart(rec *interop.Record) (stepped bool) {
 }
 
 // addPiece adds a message of the answer.
-func (b *builder) addPiece(rec *interop.Record, name string, part jsontext.Value, content ...event.Part) {
+func (b *builder) addPiece(rec *records.Record, name string, part jsontext.Value, content ...event.Part) {
 	m := event.Message{
 		Role: event.Assistant, Provider: b.info.Provider, Model: b.info.Model, Group: b.info.ID, Parts: content, Extra: b.extra(part),
 	}
@@ -66,7 +66,7 @@ func (b *builder) addPiece(rec *interop.Record, name string, part jsontext.Value
 func (b *builder) isCopy() bool { return 0 < b.info.Time.Created && b.info.Time.Created < b.began }
 
 // addStep adds a step_completed. The step of a copy stays raw.
-func (b *builder) addStep(rec *interop.Record) bool {
+func (b *builder) addStep(rec *records.Record) bool {
 	var finish struct {
 		Reason string  `json:"reason"`
 		Cost   float64 `json:"cost"`
@@ -85,7 +85,7 @@ func (b *builder) addStep(rec *interop.Record) bool {
 }
 
 // endOf is the time when OpenCode had written a part; zero if the part does not say it.
-func endOf(rec *interop.Record) time.Time {
+func endOf(rec *records.Record) time.Time {
 	var part struct {
 		Time clock `json:"time"`
 	}

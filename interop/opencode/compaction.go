@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // compactionRequest requests a summary of the earlier messages.
@@ -72,7 +72,7 @@ type clearing struct {
 var forever = time.Unix(1<<40, 0)
 
 // addClearing records that the result of a call was cleared.
-func (b *builder) addClearing(rec *interop.Record, p *toolPart) {
+func (b *builder) addClearing(rec *records.Record, p *toolPart) {
 	since := milli(p.State.Time.Compacted)
 	if since.IsZero() || p.ID == "" {
 		return

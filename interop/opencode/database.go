@@ -18,6 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // databaseHead begins every SQLite database.
@@ -143,9 +144,9 @@ func (d *database) ids(ctx context.Context) (all []string, err error) {
 }
 
 // records yields a document for each session, in the layout of an exported session.
-func (d *database) records(ctx context.Context, src interop.Source) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
-		rec := interop.Record{Source: src.Name, Line: 1}
+func (d *database) records(ctx context.Context, src interop.Source) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		rec := records.Record{Source: src.Name, Line: 1}
 		ids, err := d.ids(ctx)
 		if err != nil {
 			yield(rec, d.failure(ctx, &rec, "the table session", err))
@@ -173,7 +174,7 @@ func (d *database) records(ctx context.Context, src interop.Source) iter.Seq2[in
 
 // failure rejects unreadable rows. A canceled context stops the import, and so does an
 // error that may not recur: a locked database, or a failing disk.
-func (d *database) failure(ctx context.Context, rec *interop.Record, what string, err error) error {
+func (d *database) failure(ctx context.Context, rec *records.Record, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -198,7 +199,7 @@ func isTransient(err error) bool {
 
 // session sets the value of rec to the document of a session; nil if the session is gone.
 // It returns the causes that reject rows.
-func (d *database) session(ctx context.Context, id string, rec *interop.Record) (rejected []error, err error) {
+func (d *database) session(ctx context.Context, id string, rec *records.Record) (rejected []error, err error) {
 	for {
 		r := rowReader{limit: interop.MaxRecord}
 		rec.Value, err = r.session(ctx, d.db, id)

@@ -15,13 +15,14 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // storage reads a session from the storage, in the layout of an exported document.
-func storage(src interop.Source) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
+func storage(src interop.Source) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
 		root, _, _ := stored(src.Name)
-		rec := interop.Record{Source: src.Name, Line: 1}
+		rec := records.Record{Source: src.Name, Line: 1}
 		g := gatherer{root: root}
 		info := g.object(src)
 		if info == nil {
@@ -30,7 +31,7 @@ func storage(src interop.Source) iter.Seq2[interop.Record, error] {
 		}
 		rec.Value = g.session(info, strings.TrimSuffix(filepath.Base(src.Name), ".json"))
 		for _, refused := range g.rejected {
-			if !yield(interop.Record{}, refused) {
+			if !yield(records.Record{}, refused) {
 				return
 			}
 		}
@@ -42,7 +43,7 @@ func storage(src interop.Source) iter.Seq2[interop.Record, error] {
 // gatherer reads the files of a session.
 type gatherer struct {
 	root     string
-	rejected []*interop.RecordError // unreadable files
+	rejected []*records.RecordError // unreadable files
 }
 
 // session builds the document of a session, with messages and parts in order of their
@@ -90,12 +91,12 @@ func (g *gatherer) values(kind, of string) (all []jsontext.Value) {
 // object returns the object in a file. If there is none, it rejects the file and returns
 // nil.
 func (g *gatherer) object(src interop.Source) jsontext.Value {
-	rec := interop.Record{Source: src.Name, Line: 1}
-	for found, err := range interop.Values(src) {
+	rec := records.Record{Source: src.Name, Line: 1}
+	for found, err := range records.Values(src) {
 		if err == nil && found.Value.Kind() == '{' {
 			return found.Value.Clone()
 		}
-		var refused *interop.RecordError
+		var refused *records.RecordError
 		if errors.As(err, &refused) {
 			err = refused.Cause
 		}

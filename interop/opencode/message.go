@@ -11,9 +11,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // builder turns messages into items.
@@ -22,7 +22,7 @@ type builder struct {
 
 	began float64 // when the session began
 
-	rec  *interop.Record // the current message
+	rec  *records.Record // the current message
 	info messageInfo
 	// infoValue is the info of the message, for the extra of its first item.
 	infoValue jsontext.Value
@@ -83,7 +83,7 @@ func (t *tokens) usage() event.Usage {
 }
 
 // addMessage adds the items of a message.
-func (b *builder) addMessage(rec *interop.Record) error {
+func (b *builder) addMessage(rec *records.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		b.items = append(b.items, document.Raw(*rec, "message"))
@@ -127,7 +127,7 @@ func (b *builder) extra(part jsontext.Value) jsontext.Value {
 }
 
 // addUser adds the message of a user, then its parts without content.
-func (b *builder) addUser(pieces []interop.Record) {
+func (b *builder) addUser(pieces []records.Record) {
 	m := event.Message{Role: event.User, Extra: b.extra(nil)}
 	var others []document.Item
 	for i := range pieces {
@@ -157,7 +157,7 @@ func isSynthetic(m *event.Message) bool {
 }
 
 // rawPart returns an item with the raw current part.
-func (b *builder) rawPart(rec *interop.Record, kind string) document.Item {
+func (b *builder) rawPart(rec *records.Record, kind string) document.Item {
 	it := document.Raw(*rec, cmp.Or(kind, "part"))
 	it.Name, it.At = b.part, b.until
 	return it
@@ -175,7 +175,7 @@ func (c count) distinct(id string) string {
 }
 
 // idOf is the id of a part; empty if it has none.
-func idOf(rec *interop.Record) string {
+func idOf(rec *records.Record) string {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return ""

@@ -73,16 +73,16 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "opencode"
+const formatName = "opencode"
 
 // Format imports sessions of OpenCode. The zero value is ready for use.
 type Format struct{}
 
 // Name is "opencode".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the session.
 func (Format) Declare(src interop.Source) interop.IDs {
@@ -134,19 +134,16 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 		return importDatabase(ctx, log, src)
 	}
 	if _, kind, _ := stored(src.Name); kind == "" {
-		return document.Import(ctx, log, src, Name, read)
+		return document.Import(ctx, log, src, formatName, read)
 	}
 	session := sessionOf(src.Name)
 	if session == "" {
-		rec := interop.Record{Source: src.Name, Line: 1}
-		result := interop.Result{Records: 1}
-		result.Reject(rec.Reject(errNoSession))
-		return result, nil
+		return records.Refuse(src, errNoSession), nil
 	}
 	if session != src.Name {
 		src = interop.Source{Name: session, Open: func() (io.ReadCloser, error) { return os.Open(session) }}
 	}
-	return document.ImportRecords(ctx, log, src, Name, storage(src), read)
+	return document.ImportRecords(ctx, log, src, formatName, storage(src), read)
 }
 
 // importDatabase imports all sessions of a database.
@@ -155,6 +152,6 @@ func importDatabase(ctx context.Context, log *eventlog.Log, src interop.Source) 
 	if err != nil {
 		return interop.Result{}, err
 	}
-	result, err := document.ImportRecords(ctx, log, src, Name, d.records(ctx, src), read)
+	result, err := document.ImportRecords(ctx, log, src, formatName, d.records(ctx, src), read)
 	return result, errors.Join(err, d.close())
 }

@@ -5,14 +5,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // finishedParts returns the parts before the first unfinished part. The others are held,
 // and so is a message without a finished part. Only the newest message can be
 // unfinished.
-func (b *builder) finishedParts(pieces []interop.Record) []interop.Record {
+func (b *builder) finishedParts(pieces []records.Record) []records.Record {
 	if !b.isLast {
 		return pieces
 	}
@@ -29,7 +29,7 @@ func (b *builder) finishedParts(pieces []interop.Record) []interop.Record {
 }
 
 // lastStep is the index after the last step-finish part.
-func lastStep(pieces []interop.Record) int {
+func lastStep(pieces []records.Record) int {
 	for i := range slices.Backward(pieces) {
 		if o, err := parts.Open(pieces[i].Value); err == nil && o.Maybe("type") == "step-finish" {
 			return i + 1
@@ -46,7 +46,7 @@ func (b *builder) isUnfinished() bool {
 
 // isUnfinishedPart reports whether OpenCode is still writing a part: a text or reasoning
 // without an end, or a call without arguments.
-func isUnfinishedPart(rec *interop.Record) bool {
+func isUnfinishedPart(rec *records.Record) bool {
 	var part struct {
 		Type  string `json:"type"`
 		Time  clock  `json:"time"`

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // errNewerMessages rejects a session whose messages are in a table of a newer version.
@@ -89,11 +89,11 @@ func (r *rowReader) parts(ctx context.Context, tx *sql.Tx, session string) (map[
 func (r *rowReader) data(row row, more ...rawjson.Member) (jsontext.Value, error) {
 	v := jsontext.Value(row.text("data"))
 	if r.size += int64(len(v)); r.size > r.limit {
-		return nil, &interop.TooLongError{Bytes: r.size, Limit: r.limit}
+		return nil, &records.TooLongError{Bytes: r.size, Limit: r.limit}
 	}
 	members, err := rawjson.Members(v)
-	if err == nil && interop.TooDeep(v) {
-		err = fmt.Errorf("nested in more than %d levels", interop.MaxDepth)
+	if err == nil && records.TooDeep(v) {
+		err = fmt.Errorf("nested in more than %d levels", records.MaxDepth)
 	}
 	if err != nil {
 		r.rejected = append(r.rejected, fmt.Errorf("row %s: %w", row.text("id"), err))

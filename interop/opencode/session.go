@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // sessionInfo is the info of a session.
@@ -29,7 +29,7 @@ type sessionInfo struct {
 }
 
 // read parses a document into a session.
-func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+func read(_ *document.File, rec *records.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape
@@ -58,7 +58,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 }
 
 // build makes the items of all messages of a session that began at a time.
-func build(messages []interop.Record, began float64) (*builder, error) {
+func build(messages []records.Record, began float64) (*builder, error) {
 	b := builder{
 		began: began, ids: count{}, calls: count{}, firstItems: map[string]int{}, requests: map[string]compactionRequest{},
 	}

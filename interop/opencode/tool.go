@@ -5,9 +5,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // toolPart is a call, with its result if it has one.
@@ -29,7 +29,7 @@ type toolPart struct {
 }
 
 // addTool adds a call and its result.
-func (b *builder) addTool(rec *interop.Record) {
+func (b *builder) addTool(rec *records.Record) {
 	var p toolPart
 	if json.Unmarshal(rec.Value, &p) != nil || p.Call == "" || p.Tool == "" {
 		b.items = append(b.items, b.rawPart(rec, "tool"))

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // maxForgotten limits a range of forgotten events.
@@ -42,7 +42,7 @@ func (c *condensation) forgotten() (names []string) {
 func itemName(id string) string { return "event " + id }
 
 // setCondensation makes the item of a condensation action a compaction.
-func setCondensation(it *document.Item, rec *interop.Record) {
+func setCondensation(it *document.Item, rec *records.Record) {
 	var action struct {
 		Args condensation `json:"args"`
 	}

@@ -4,9 +4,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // isEventObject reports whether a value is an event.
@@ -17,7 +17,7 @@ func isEventObject(o *parts.Members) bool {
 
 // readEvent parses an event on a line or in a file of its own. Its items follow the
 // items that the session has.
-func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Session {
+func (r *reader) readEvent(f *document.File, rec *records.Record) document.Session {
 	if r.responses == nil {
 		r.responses = map[string]bool{}
 	}
@@ -44,7 +44,7 @@ func sessionID(f *document.File, name string) string {
 }
 
 // newPiece returns an empty piece of the session, for one event or the state.
-func newPiece(f *document.File, rec *interop.Record) document.Session {
+func newPiece(f *document.File, rec *records.Record) document.Session {
 	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
 	if name := conversationName(f.Path); name != "" {
 		s.ID, s.Own = sessionID(f, name), name
@@ -57,7 +57,7 @@ func newPiece(f *document.File, rec *interop.Record) document.Session {
 const minUniqueName = 12
 
 // readState parses the state of a conversation.
-func (r *reader) readState(f *document.File, rec *interop.Record, o *parts.Members) document.Session {
+func (r *reader) readState(f *document.File, rec *records.Record, o *parts.Members) document.Session {
 	s := newPiece(f, rec)
 	var agent struct {
 		LLM struct {

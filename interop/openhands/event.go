@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // builder turns events into items.
@@ -33,7 +33,7 @@ type builder struct {
 type call struct{ id, name string }
 
 // addAll adds the items of events. Older versions pair each action with its observation.
-func (b *builder) addAll(events []interop.Record) error {
+func (b *builder) addAll(events []records.Record) error {
 	for i := range events {
 		rec := &events[i]
 		if rec.Value.Kind() == '[' {
@@ -78,7 +78,7 @@ type step struct {
 }
 
 // addEvent adds the item of an event.
-func (b *builder) addEvent(rec *interop.Record) {
+func (b *builder) addEvent(rec *records.Record) {
 	var e step
 	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
 		b.items = append(b.items, b.sdkItem(rec, &o))

@@ -71,14 +71,13 @@ import (
 	"github.com/convlog/convlog/interop/internal/head"
 )
 
-// Name is the name of the format.
-const Name = "openhands"
+const formatName = "openhands"
 
 // Format imports the files of OpenHands. The zero value is ready for use.
 type Format struct{}
 
 // Name is "openhands".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the conversation of a file in a conversation's folder. The file of
 // an event needs the event before it, where no file represents both and the name is
@@ -157,5 +156,5 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 		return interop.Result{}, err
 	}
 	var r reader
-	return document.Import(ctx, log, src, Name, r.read)
+	return document.Import(ctx, log, src, formatName, r.read)
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // reader reads the values of a file.
@@ -23,7 +24,7 @@ type reader struct {
 }
 
 // read parses an instance of an evaluation, a list of events, an event or a state.
-func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+func (r *reader) read(f *document.File, rec *records.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
 	list := rec.Value
 	var instance facts
@@ -45,7 +46,7 @@ func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session
 		if s.Own = instance.Instance; s.Own != "" {
 			s.ID = f.Session(s.Own)
 		}
-		s.About = event.Session{Agent: cmp.Or(instance.Metadata.Agent, "OpenHands"), Title: interop.Title(instance.Task.Statement), Extra: o.Rest()}
+		s.About = event.Session{Agent: cmp.Or(instance.Metadata.Agent, "OpenHands"), Title: titles.Of(instance.Task.Statement), Extra: o.Rest()}
 	}
 	events, err := document.Elements(rec, list)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // sdkItem converts an event of the software agent SDK.
-func (b *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
+func (b *builder) sdkItem(rec *records.Record, o *parts.Members) document.Item {
 	it := document.Item{Rec: *rec, At: document.Time(o.Text("timestamp")), Kind: o.Text("kind")}
 	id := o.Text("id")
 	if o.Failed {

@@ -5,7 +5,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/mark"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The parts of a record's events, for their keys and origins.
@@ -17,13 +18,13 @@ const (
 )
 
 // apply adds a record to its session, unless the session has it already.
-func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
+func (im *importer) apply(s *session, rec records.Record, f *facts) error {
 	m := s.copied(f)
 	if m.Seq == 0 {
 		m = s.find(f)
 	}
 	if m.Seq > 0 {
-		im.result.Found(m)
+		im.result.Found(m.Withheld)
 		s.matched = true
 		s.indexRecord(f, m.Seq)
 		return nil
@@ -52,8 +53,8 @@ func (im *importer) addHeader(s *session) error {
 		return nil
 	}
 	payload := event.Session{
-		Updated: true, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
-		Source: event.SessionSource{Format: Name, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
+		Updated: true, Title: s.name, Agent: formatName, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
+		Source: event.SessionSource{Format: formatName, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
 	}
 	if payload.Title == "" {
 		payload.Title = s.prompt
@@ -71,7 +72,7 @@ func (im *importer) addHeader(s *session) error {
 	if err != nil {
 		return err
 	}
-	s.trail.Grow(s.Add(interop.Key{Own: s.ID, Part: headerPart}, h.facts.at, e), e.Type)
+	s.trail.Grow(s.Add(sessions.Key{Own: s.ID, Part: headerPart}, h.facts.at, e), e.Type)
 	s.header = nil
 	im.result.Imported++
 	return nil
@@ -87,7 +88,7 @@ func version(header *facts) string {
 }
 
 // add queues the event of the record, after a head_moved if it continues elsewhere.
-func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
+func (im *importer) add(s *session, rec *records.Record, f *facts) error {
 	c := converter{ctx: im.ctx, log: im.log}
 	p, cost, err := c.payload(f)
 	if err != nil {
@@ -118,18 +119,18 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 }
 
 // addMove queues the head_moved to the event that the record follows.
-func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64) error {
+func (im *importer) addMove(s *session, rec *records.Record, f *facts, to int64) error {
 	e, err := rec.Event(movePart, event.HeadMove{To: to, Reason: "another branch of the session"})
 	if err != nil {
 		return err
 	}
-	s.trail.Moved(s.Add(interop.Key{Part: movePart}, f.at, e), to)
+	s.trail.Moved(s.Add(sessions.Key{Part: movePart}, f.at, e), to)
 	return nil
 }
 
 // event makes the event of the record. Without a payload, or if the log does not accept
 // it, the event holds the raw record.
-func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event.Event, error) {
+func (im *importer) event(rec *records.Record, f *facts, p event.Payload) (event.Event, error) {
 	if p != nil {
 		e, err := rec.EventOf(p, rec.Whole(ownPart))
 		if err == nil || !errors.Is(err, event.ErrInvalid) {
@@ -138,7 +139,7 @@ func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event
 		}
 	}
 	im.result.Raw++
-	return rec.Raw(interop.RawType(Name, f.typeName()), ownPart)
+	return rec.Raw(records.RawType(formatName, f.typeName()), ownPart)
 }
 
 // payload converts a record; nil if it stays raw, or is a compaction.

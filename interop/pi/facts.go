@@ -10,8 +10,10 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // facts are the members of a record that the import needs.
@@ -29,13 +31,13 @@ type facts struct {
 }
 
 // read parses a record.
-func read(rec *interop.Record) (f facts, err error) {
+func read(rec *records.Record) (f facts, err error) {
 	if f.members, err = rawjson.Members(rec.Value); err != nil {
 		return f, err
 	}
 	f.kind, f.id, f.parent = f.text("type"), f.text("id"), f.text("parentId")
 	f.hasParent = f.id != "" && f.value("parentId") != nil
-	f.at = interop.Time(f.text("timestamp"))
+	f.at = records.Time(f.text("timestamp"))
 	if v := f.value("message"); v.Kind() == '{' {
 		if f.message, err = parts.Open(v); err != nil {
 			return f, err
@@ -52,20 +54,20 @@ func read(rec *interop.Record) (f facts, err error) {
 
 // key is the key of the record's event. pi gives ids to the records of an older file when
 // it upgrades the file.
-func (f *facts) key() interop.Key { return interop.Key{Own: f.id, Unsteady: true, Digest: f.digest} }
+func (f *facts) key() sessions.Key { return sessions.Key{Own: f.id, Unsteady: true, Digest: f.digest} }
 
 // shape is the shape of the record's event.
-func (f *facts) shape() interop.Shape {
-	raw := interop.RawType(Name, f.typeName())
+func (f *facts) shape() sessions.Shape {
+	raw := records.RawType(formatName, f.typeName())
 	if f.kind == "compaction" {
-		return interop.ShapeOf(event.Compaction{}, raw)
+		return sessions.ShapeOf(event.Compaction{}, raw)
 	}
 	var c converter
 	p, _, err := c.payload(f)
 	if err != nil {
 		p = nil
 	}
-	return interop.ShapeOf(p, raw)
+	return sessions.ShapeOf(p, raw)
 }
 
 // value is the value of a member; nil if there is none.
@@ -149,7 +151,7 @@ func (f *facts) prompt() string {
 		return ""
 	}
 	for _, b := range blocks {
-		if s, ok := rawjson.Text(b.Text); ok && interop.Title(s) != "" {
+		if s, ok := rawjson.Text(b.Text); ok && titles.Of(s) != "" {
 			return s
 		}
 	}

@@ -2,7 +2,8 @@ package pi
 
 import (
 	"github.com/convlog/convlog/fork"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // search finds the longest common prefix of a copy and its parent.
@@ -15,7 +16,7 @@ type search struct {
 // match is a record that the parent has too.
 type match struct {
 	id    string
-	event interop.Match
+	event sessions.Match
 }
 
 // startSearch begins the comparison with the parent, if the log has it.
@@ -24,7 +25,7 @@ func (im *importer) startSearch(s *session) error {
 		return nil
 	}
 	parent, err := openSession(im.ctx, im.log, s.parent)
-	if err != nil || parent.New() || !parent.From(Name) {
+	if err != nil || parent.New() || !parent.From(formatName) {
 		return err
 	}
 	s.search = &search{parent: parent, inBoth: map[int64]bool{}}
@@ -37,7 +38,7 @@ func (im *importer) startCopies(s *session) error {
 		return nil
 	}
 	parent, err := openSession(im.ctx, im.log, s.lineage[len(s.lineage)-2])
-	if err != nil || !parent.From(Name) {
+	if err != nil || !parent.From(formatName) {
 		return err
 	}
 	s.copies = &search{parent: parent, inBoth: map[int64]bool{}}
@@ -46,9 +47,9 @@ func (im *importer) startCopies(s *session) error {
 
 // copied finds the event of a record that the fork shares with its parent. All records
 // after the first other record are the fork's own.
-func (s *session) copied(f *facts) interop.Match {
+func (s *session) copied(f *facts) sessions.Match {
 	if s.copies == nil {
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	if m := s.copies.match(f); 0 < m.Seq && m.Seq < s.firstOwn {
 		s.Skip(m.Seq)
@@ -56,18 +57,18 @@ func (s *session) copied(f *facts) interop.Match {
 	}
 	s.copies = nil
 	s.SkipInherited(s.firstOwn)
-	return interop.Match{}
+	return sessions.Match{}
 }
 
 // match finds the next record of the file, if it is also the next record of the parent. It
 // is not, if the file lacks a message that precedes it in the parent.
-func (x *search) match(f *facts) interop.Match {
+func (x *search) match(f *facts) sessions.Match {
 	m := x.parent.find(f)
 	if n := len(x.matches); m.Seq == 0 || n > 0 && m.Seq <= x.matches[n-1].event.Seq {
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	if before := x.parent.trail.TalkBefore(m.Seq); before > 0 && !x.inBoth[before] {
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	x.inBoth[m.Seq] = true
 	x.matches = append(x.matches, match{f.id, m})
@@ -79,8 +80,8 @@ func (im *importer) fork(s *session) (*session, error) {
 	x := s.search
 	h := s.header
 	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(x.matches[len(x.matches)-1].event.Seq), fork.Options{
-		ID: s.ID, Reason: "a copy by " + Name, Force: true, Metadata: map[string]any{interop.OriginKey: h.rec.Origin(forkPart)},
-		EventID: interop.ForkID(s.ID, h.facts.at), Time: h.facts.at,
+		ID: s.ID, Reason: "a copy by " + formatName, Force: true, Metadata: map[string]any{records.OriginKey: h.rec.Origin(forkPart)},
+		EventID: sessions.ForkID(s.ID, h.facts.at), Time: h.facts.at,
 	})
 	if err != nil {
 		return nil, err

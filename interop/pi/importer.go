@@ -7,14 +7,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // importer imports one file.
 type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
-	result interop.Result
+	result records.Tally
 
 	sessions map[string]*session
 	order    []string
@@ -24,9 +24,9 @@ type importer struct {
 	at time.Time
 }
 
-// record imports the next record of the file. A *interop.RecordError rejects the record;
+// record imports the next record of the file. A *records.RecordError rejects the record;
 // any other error stops the import.
-func (im *importer) record(rec interop.Record) error {
+func (im *importer) record(rec records.Record) error {
 	f, err := read(&rec)
 	if err != nil {
 		return rec.Reject(err)
@@ -46,7 +46,7 @@ func (im *importer) record(rec interop.Record) error {
 }
 
 // header makes the session of a header the current session.
-func (im *importer) header(rec interop.Record, f *facts) error {
+func (im *importer) header(rec records.Record, f *facts) error {
 	if err := event.CheckSessionID(f.id); err != nil {
 		return rec.Reject(err)
 	}
@@ -79,7 +79,7 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 }
 
 // entry adds a record to its session, or holds it until the session begins.
-func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
+func (im *importer) entry(s *session, rec records.Record, f *facts) error {
 	if s.search != nil {
 		if m := s.search.match(f); m.Seq > 0 {
 			s.observe(f, m.Withheld)
@@ -116,7 +116,7 @@ func (im *importer) endSearch(s *session) (*session, error) {
 		return nil, err
 	}
 	for _, m := range s.search.matches {
-		im.result.Found(m.event)
+		im.result.Found(m.event.Withheld)
 	}
 	im.sessions[s.ID], im.current = forked, forked
 	return forked, nil

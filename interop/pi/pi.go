@@ -63,28 +63,28 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "pi"
+const formatName = "pi"
 
 // Format imports sessions of pi. The zero value is ready for use.
 type Format struct{}
 
 // Name is "pi".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the sessions of the headers, and the sessions that they are copies
 // of.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
-	for line, err := range interop.Lines(src) {
+	for line, err := range records.Lines(src) {
 		if err != nil {
 			break
 		}
 		if !bytes.Contains(line, []byte(`"session"`)) {
 			continue
 		}
-		f, err := read(&interop.Record{Value: line})
+		f, err := read(&records.Record{Value: line})
 		if err != nil || f.kind != "session" || f.id == "" {
 			continue
 		}
@@ -113,8 +113,8 @@ func firstLine(first []byte) []byte {
 // appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log, sessions: map[string]*session{}}
-	err := im.result.Take(interop.Records(src), im.record)
+	err := im.result.Take(records.Records(src), im.record)
 	err = errors.Join(err, im.flush())
 	im.finish()
-	return im.result, err
+	return im.result.Result, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/pi"
 )
 
@@ -308,7 +309,7 @@ func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 	importLines(t, log, header, entry("m1", "", `"role":"user","content":"One"`))
 	before := importtest.Contents(t, log)
 	_, err := loadText(t, log, "f", header+"\n"+entry("x1", "", `"role":"user","content":"Two"`))
-	var history *interop.HistoryError
+	var history *records.HistoryError
 	if !errors.As(err, &history) || history.Line != 2 || history.Session != "s" {
 		t.Errorf("error is %v", err)
 	}

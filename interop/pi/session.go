@@ -8,7 +8,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 	"github.com/convlog/convlog/interop/internal/trail"
 )
 
@@ -17,7 +19,7 @@ const startSeq = 1
 
 // session is a session of the file, with an index of its events.
 type session struct {
-	*interop.Session
+	*sessions.Session
 	// initialSeq is the seq of the newest event when the session was opened. ownEvents
 	// counts the events that are not the parent's. matched is true after a record of
 	// this file is found in the log.
@@ -55,7 +57,7 @@ type session struct {
 
 // heldRecord is a record that waits for its session to begin.
 type heldRecord struct {
-	rec   interop.Record
+	rec   records.Record
 	facts facts
 }
 
@@ -63,7 +65,7 @@ type heldRecord struct {
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{trail: trail.New(), nodes: map[string]int64{}, lastSeq: startSeq}
 	remember := func(e *event.Event) error { return s.restore(e, id) }
-	opened, err := interop.OpenSession(ctx, log, id, remember)
+	opened, err := sessions.Open(ctx, log, id, remember)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (s *session) restore(e *event.Event, id string) error {
 }
 
 // setHeader sets the header of the file, and the parent.
-func (s *session) setHeader(rec interop.Record, f *facts) {
+func (s *session) setHeader(rec records.Record, f *facts) {
 	s.seqs = append(s.seqs, 0)
 	s.parent, s.createdAt = parentOf(f), f.at
 	if m := s.FindOwn(s.ID, headerPart); m.Seq > 0 {
@@ -98,7 +100,7 @@ func (s *session) setHeader(rec interop.Record, f *facts) {
 }
 
 // newHeldRecord copies a record, since the caller reuses its bytes.
-func newHeldRecord(rec interop.Record, f *facts) *heldRecord {
+func newHeldRecord(rec records.Record, f *facts) *heldRecord {
 	h := &heldRecord{rec: rec.Clone()}
 	h.facts, _ = read(&h.rec) // read before without an error
 	h.facts.at = f.at
@@ -134,16 +136,16 @@ func (s *session) observe(f *facts, withheld bool) {
 	if withheld {
 		return
 	}
-	if name := interop.Title(f.text("name")); f.kind == "session_info" && name != "" {
+	if name := titles.Of(f.text("name")); f.kind == "session_info" && name != "" {
 		s.name = name
 	}
 	if s.prompt == "" {
-		s.prompt = interop.Title(f.prompt())
+		s.prompt = titles.Of(f.prompt())
 	}
 }
 
 // find finds the event of the record.
-func (s *session) find(f *facts) interop.Match { return s.Find(f.key(), f.shape) }
+func (s *session) find(f *facts) sessions.Match { return s.Find(f.key(), f.shape) }
 
 // indexRecord sets the seq of a record.
 func (s *session) indexRecord(f *facts, seq int64) {
@@ -175,7 +177,7 @@ func (s *session) conflict() (reason string) {
 	switch {
 	case s.initialSeq == 0 || s.matched:
 		return ""
-	case !s.From(Name):
+	case !s.From(formatName):
 		return "the session was not imported from pi"
 	case s.ownEvents == 1 && len(s.lineage) > 1: // the fork has no records yet
 		s.matched = true

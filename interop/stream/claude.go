@@ -4,14 +4,14 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // addClaude adds a line of Claude Code. The messages of a sub-agent name the call that
 // started it.
-func (b *builder) addClaude(id string, rec *interop.Record, o *parts.Members, kind string) {
+func (b *builder) addClaude(id string, rec *records.Record, o *parts.Members, kind string) {
 	s := b.session(id, rec)
 	if call := o.PeekText("parent_tool_use_id"); call != "" {
 		s = b.session(id+"-"+document.Name(call), rec)
@@ -33,7 +33,7 @@ func (b *builder) addClaude(id string, rec *interop.Record, o *parts.Members, ki
 }
 
 // addSaid adds an answer, results or a message of the user.
-func (s *session) addSaid(rec *interop.Record, o *parts.Members, kind string) {
+func (s *session) addSaid(rec *records.Record, o *parts.Members, kind string) {
 	message, err := parts.Open(o.Peek("message"))
 	if err != nil || message.PeekText("role") != kind {
 		s.raw(rec, kind)
@@ -76,7 +76,7 @@ func (s *session) setUsage(m *event.Message, message *parts.Members) {
 }
 
 // addTotals takes the sums of a result. They grow with each result of a run.
-func (s *session) addTotals(rec *interop.Record) {
+func (s *session) addTotals(rec *records.Record) {
 	var result struct {
 		Cost float64 `json:"total_cost_usd"`
 	}

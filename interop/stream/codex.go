@@ -8,9 +8,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // codexItem is an item of Codex.
@@ -33,7 +33,7 @@ type codexItem struct {
 }
 
 // addCodex adds the items of a line of Codex.
-func (s *session) addCodex(rec *interop.Record, o *parts.Members, kind string) {
+func (s *session) addCodex(rec *records.Record, o *parts.Members, kind string) {
 	switch kind {
 	case "item.started", "item.updated":
 		s.Held++
@@ -70,7 +70,7 @@ func renamed(v jsontext.Value) jsontext.Value {
 }
 
 // addItem adds the messages of an item. ok is false if the item is of another type.
-func (s *session) addItem(rec *interop.Record, item *codexItem, raw jsontext.Value) (ok bool) {
+func (s *session) addItem(rec *records.Record, item *codexItem, raw jsontext.Value) (ok bool) {
 	answer := event.Message{Role: event.Assistant, Provider: "openai", Extra: restOf(raw)}
 	var result event.Part
 	switch item.Type {

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // builder turns lines into sessions.
@@ -30,7 +30,7 @@ type session struct {
 var errNoSession = errors.New("the line comes before the start of a session")
 
 // session is the session with an id, which may be new.
-func (b *builder) session(id string, rec *interop.Record) *session {
+func (b *builder) session(id string, rec *records.Record) *session {
 	s := b.sessions[id]
 	if s == nil {
 		s = &session{responses: map[string]bool{}, reader: parts.Reader{Names: map[string]string{}}}
@@ -42,7 +42,7 @@ func (b *builder) session(id string, rec *interop.Record) *session {
 }
 
 // add adds the items of a line to its session.
-func (b *builder) add(rec *interop.Record) {
+func (b *builder) add(rec *records.Record) {
 	o, err := parts.Open(rec.Value)
 	kind := o.PeekText("type")
 	id := cmp.Or(o.PeekText("session_id"), b.thread)
@@ -62,11 +62,11 @@ func (b *builder) add(rec *interop.Record) {
 	}
 }
 
-func (s *session) raw(rec *interop.Record, kind string) {
+func (s *session) raw(rec *records.Record, kind string) {
 	s.Items = append(s.Items, document.Raw(*rec, cmp.Or(kind, "line")))
 }
 
 // message adds the message of a line; part numbers the messages of the line.
-func (s *session) message(rec *interop.Record, m event.Message, part int, partial bool) {
+func (s *session) message(rec *records.Record, m event.Message, part int, partial bool) {
 	s.Items = append(s.Items, document.Item{Rec: *rec, Part: part, Partial: partial, Payload: m, Kind: "message"})
 }

@@ -40,16 +40,16 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "stream"
+const formatName = "stream"
 
 // Format imports streams of Codex and Claude Code. The zero value is ready for use.
 type Format struct{}
 
 // Name is "stream".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Detect reports whether the first line begins a stream.
 func (Format) Detect(_ string, begin []byte) bool {
@@ -79,16 +79,16 @@ func (Format) Declare(src interop.Source) interop.IDs {
 // Import appends the records that the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	var r reader
-	return document.ImportRecords(ctx, log, src, Name, r.records(src), r.read)
+	return document.ImportRecords(ctx, log, src, formatName, r.records(src), r.read)
 }
 
 // reader collects the lines of a stream.
-type reader struct{ lines []interop.Record }
+type reader struct{ lines []records.Record }
 
 // records yields the lines that cannot be parsed, and at the end the first of the others.
-func (r *reader) records(src interop.Source) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
-		for rec, err := range interop.Records(src) {
+func (r *reader) records(src interop.Source) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		for rec, err := range records.Records(src) {
 			if err == nil {
 				r.lines = append(r.lines, rec.Clone())
 			} else if !yield(rec, err) {
@@ -102,7 +102,7 @@ func (r *reader) records(src interop.Source) iter.Seq2[interop.Record, error] {
 }
 
 // read returns the sessions of all lines.
-func (r *reader) read(_ *document.File, _ *interop.Record) ([]document.Session, error) {
+func (r *reader) read(_ *document.File, _ *records.Record) ([]document.Session, error) {
 	b := builder{sessions: map[string]*session{}}
 	for i := range r.lines {
 		b.add(&r.lines[i])

@@ -4,9 +4,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // attemptsName is the member with the attempts of a run. The document around it
@@ -30,7 +30,7 @@ func bestOf(info jsontext.Value) int {
 
 // withAttempts puts the items of the other attempts before the items of the best
 // attempt. Each attempt is a branch from the start.
-func withAttempts(attempts []interop.Record, best int, bestItems []document.Item) (all []document.Item, err error) {
+func withAttempts(attempts []records.Record, best int, bestItems []document.Item) (all []document.Item, err error) {
 	if len(attempts) == 0 {
 		return bestItems, nil
 	}
@@ -52,7 +52,7 @@ func withAttempts(attempts []interop.Record, best int, bestItems []document.Item
 
 // attempt returns the items of an attempt. Its members besides history and trajectory
 // are stored raw at the end.
-func attempt(rec *interop.Record) ([]document.Item, error) {
+func attempt(rec *records.Record) ([]document.Item, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return []document.Item{document.Raw(*rec, "attempt")}, nil

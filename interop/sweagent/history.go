@@ -8,19 +8,19 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
-	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // translator turns a history and its steps into items.
 type translator struct {
-	history, steps []interop.Record
+	history, steps []records.Record
 	model          string
 	finished       bool
 
-	messages *lists.Reader
+	messages *messages.Reader
 	shell    document.Shell
 	items    []document.Item
 	next     int          // index of the first step without items
@@ -36,7 +36,7 @@ func (t *translator) translate() error {
 	for i := range t.history {
 		values[i] = t.history[i].Value
 	}
-	t.messages = lists.NewReader(values, t.model)
+	t.messages = messages.NewReader(messages.ShapeOf(slices.Values(values), nil), t.model)
 	for i := range t.history {
 		if err := t.message(&t.history[i]); err != nil {
 			return err
@@ -56,13 +56,13 @@ func (t *translator) translate() error {
 
 // isMissing reports whether the answer of a step is not in the history: the run can end
 // before the history gets it.
-func (t *translator) isMissing(rec *interop.Record) bool {
+func (t *translator) isMissing(rec *records.Record) bool {
 	o, err := parts.Open(rec.Value)
 	response := strings.TrimSpace(o.PeekText("response"))
 	if err != nil || response == "" {
 		return false
 	}
-	return !slices.ContainsFunc(t.history, func(h interop.Record) bool {
+	return !slices.ContainsFunc(t.history, func(h records.Record) bool {
 		m, err := parts.Open(h.Value)
 		return err == nil && strings.Contains(m.PeekText("content"), response)
 	})
@@ -70,7 +70,7 @@ func (t *translator) isMissing(rec *interop.Record) bool {
 
 // message adds a message of the history. Before an answer of the agent, it adds the
 // pending step.
-func (t *translator) message(rec *interop.Record) error {
+func (t *translator) message(rec *records.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		t.items = append(t.items, document.Raw(*rec, "message"))
@@ -123,7 +123,7 @@ func (t *translator) finishStep() {
 
 // stepRest stores a step raw. If the step is in the history, members that repeat the
 // history are left out.
-func (t *translator) stepRest(rec *interop.Record, inHistory bool) {
+func (t *translator) stepRest(rec *records.Record, inHistory bool) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !inHistory {
 		t.items = append(t.items, document.Raw(*rec, "step"))
@@ -215,7 +215,7 @@ func without(object jsontext.Value, name string) jsontext.Value {
 }
 
 // step adds the messages of a step, for a document without a history.
-func (t *translator) step(rec *interop.Record) {
+func (t *translator) step(rec *records.Record) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return
@@ -237,7 +237,7 @@ func (t *translator) step(rec *interop.Record) {
 }
 
 // observe adds the output of a step's command.
-func (t *translator) observe(rec *interop.Record) {
+func (t *translator) observe(rec *records.Record) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return
@@ -252,7 +252,7 @@ func (t *translator) observe(rec *interop.Record) {
 }
 
 // observeCall adds the output of a step as the result of a call.
-func (t *translator) observeCall(rec *interop.Record, call event.Part) {
+func (t *translator) observeCall(rec *records.Record, call event.Part) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return

@@ -37,14 +37,13 @@ import (
 	"github.com/convlog/convlog/interop/internal/head"
 )
 
-// Name is the name of the format.
-const Name = "swe-agent"
+const formatName = "swe-agent"
 
 // Format imports trajectories of SWE-agent. The zero value is ready for use.
 type Format struct{}
 
 // Name returns "swe-agent".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Detect checks that a document starts with a step, or with a message that has an
 // agent or a message type.
@@ -63,5 +62,5 @@ func (Format) Detect(_ string, begin []byte) bool {
 
 // Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	return document.Import(ctx, log, src, Name, read)
+	return document.Import(ctx, log, src, formatName, read)
 }

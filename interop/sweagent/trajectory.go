@@ -9,13 +9,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // read returns the session of a trajectory.
-func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+func read(f *document.File, rec *records.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("history") && !o.Has("trajectory") && !o.Has(attemptsName) {
 		return nil, document.ErrShape
@@ -33,7 +34,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	run := configOf(o.Peek("replay_config"))
 	s.Totals = spentOf(info)
 	s.Totals.Model = run.Agent.Model.Name
-	s.About.Title = interop.Title(run.Problem.Text)
+	s.About.Title = titles.Of(run.Problem.Text)
 	t.model, t.finished = s.Totals.Model, isFinished(info)
 	if err := t.translate(); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 }
 
 // translatorOf takes the history and the steps out of a document or an attempt.
-func translatorOf(rec *interop.Record, o *parts.Members) (t translator, err error) {
+func translatorOf(rec *records.Record, o *parts.Members) (t translator, err error) {
 	if t.history, err = list(rec, o, "history"); err != nil {
 		return t, err
 	}
@@ -60,7 +61,7 @@ func translatorOf(rec *interop.Record, o *parts.Members) (t translator, err erro
 }
 
 // list takes a list out of the document; a missing list is empty.
-func list(rec *interop.Record, o *parts.Members, name string) ([]interop.Record, error) {
+func list(rec *records.Record, o *parts.Members, name string) ([]records.Record, error) {
 	v := o.Take(name)
 	if v == nil || v.Kind() == 'n' {
 		return nil, nil
@@ -125,7 +126,7 @@ func issue(items []document.Item) string {
 			continue
 		}
 		if _, text, found := strings.Cut(m.Text(), "\nISSUE:\n"); found {
-			return interop.Title(text)
+			return titles.Of(text)
 		}
 		return ""
 	}

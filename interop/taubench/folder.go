@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // A folder of tau2-bench has a file about the run, and a folder with a file for each
@@ -47,10 +48,10 @@ func simulationsOf(path string) (files []string, err error) {
 	return files, err
 }
 
-// records yields the values of a file, then the values of other files.
-func records(src interop.Source, files []string) iter.Seq2[interop.Record, error] {
-	return func(yield func(interop.Record, error) bool) {
-		for rec, err := range interop.Values(src) {
+// recordsOf yields the values of a file, then the values of other files.
+func recordsOf(src interop.Source, files []string) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		for rec, err := range records.Values(src) {
 			if !yield(rec, err) {
 				return
 			}
@@ -58,10 +59,10 @@ func records(src interop.Source, files []string) iter.Seq2[interop.Record, error
 		for _, path := range files {
 			one, err := interop.File(path)
 			if err != nil {
-				yield(interop.Record{}, err)
+				yield(records.Record{}, err)
 				return
 			}
-			for rec, err := range interop.Values(one) {
+			for rec, err := range records.Values(one) {
 				if !yield(rec, err) {
 					return
 				}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // isResults reports whether a file starts like results of tau2-bench.
@@ -61,13 +61,13 @@ func resultsOf(o *parts.Members) results {
 
 // readResults returns the sessions of a tau2-bench file. The simulations of a folder are
 // in the next values.
-func (r *reader) readResults(f *document.File, rec *interop.Record) (all []document.Session, err error) {
+func (r *reader) readResults(f *document.File, rec *records.Record) (all []document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape
 	}
 	if o.Has("id") && o.Has("task_id") {
-		return r.results.readSimulations(f, []interop.Record{*rec}), nil
+		return r.results.readSimulations(f, []records.Record{*rec}), nil
 	}
 	r.results = resultsOf(&o)
 	list := o.Take("simulations")
@@ -82,7 +82,7 @@ func (r *reader) readResults(f *document.File, rec *interop.Record) (all []docum
 }
 
 // readSimulations returns the sessions of simulations.
-func (r *results) readSimulations(f *document.File, simulations []interop.Record) (all []document.Session) {
+func (r *results) readSimulations(f *document.File, simulations []records.Record) (all []document.Session) {
 	for i := range simulations {
 		s, err := r.simulation(f, &simulations[i])
 		if err != nil {
@@ -97,7 +97,7 @@ func (r *results) readSimulations(f *document.File, simulations []interop.Record
 const minID = 12
 
 // simulation returns the session of a simulation.
-func (r *results) simulation(f *document.File, rec *interop.Record) (s document.Session, err error) {
+func (r *results) simulation(f *document.File, rec *records.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("task_id") {
 		return s, document.ErrShape
@@ -162,7 +162,7 @@ type translator struct {
 
 // item converts a message. Results for the simulated user are stored raw, because the
 // agent does not see them.
-func (t *translator) item(rec *interop.Record) document.Item {
+func (t *translator) item(rec *records.Record) document.Item {
 	it := document.Raw(*rec, "message")
 	o, err := parts.Open(rec.Value)
 	if err != nil {

@@ -26,6 +26,7 @@ package taubench
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -37,18 +38,18 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
-	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// Name is the name of the format.
-const Name = "tau-bench"
+const formatName = "tau-bench"
 
 // Format imports trajectories of tau-bench. The zero value is ready for use.
 type Format struct{}
 
 // Name returns "tau-bench".
-func (Format) Name() string { return Name }
+func (Format) Name() string { return formatName }
 
 // Declare gives the run of results, by its time, for all of the run's simulations, or the
 // simulation that a file begins with.
@@ -89,7 +90,7 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 		return interop.Result{}, err
 	}
 	r := reader{inFolder: len(files) > 0}
-	return document.ImportRecords(ctx, log, src, Name, records(src, files), r.read)
+	return document.ImportRecords(ctx, log, src, formatName, recordsOf(src, files), r.read)
 }
 
 // reader reads the values of a file, and of the files of its folder.
@@ -99,7 +100,7 @@ type reader struct {
 }
 
 // read returns the sessions of a list of attempts, or of tau2-bench results.
-func (r *reader) read(f *document.File, rec *interop.Record) (all []document.Session, err error) {
+func (r *reader) read(f *document.File, rec *records.Record) (all []document.Session, err error) {
 	if rec.Value.Kind() == '{' {
 		return r.readResults(f, rec)
 	}
@@ -121,7 +122,7 @@ func (r *reader) read(f *document.File, rec *interop.Record) (all []document.Ses
 }
 
 // attempt returns the session of an attempt.
-func attempt(f *document.File, rec *interop.Record) (s document.Session, err error) {
+func attempt(f *document.File, rec *records.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("task_id") {
 		return s, document.ErrShape
@@ -135,7 +136,7 @@ func attempt(f *document.File, rec *interop.Record) (s document.Session, err err
 	if err != nil {
 		return s, document.ErrShape
 	}
-	s.About = event.Session{Agent: Name, Extra: o.Rest()}
+	s.About = event.Session{Agent: formatName, Extra: o.Rest()}
 	s.Items, err = items(messages)
 	return s, err
 }
@@ -167,18 +168,18 @@ func userCost(info jsontext.Value) event.Cost {
 }
 
 // items turns messages into items.
-func items(messages []interop.Record) (all []document.Item, err error) {
-	values := make([]jsontext.Value, 0, len(messages))
-	for i := range messages {
-		values = append(values, messages[i].Value)
+func items(list []records.Record) (all []document.Item, err error) {
+	values := make([]jsontext.Value, 0, len(list))
+	for i := range list {
+		values = append(values, list[i].Value)
 	}
-	reader := lists.NewReader(values, "")
-	for i := range messages {
-		m, ok, err := reader.Message(messages[i].Value)
+	reader := messages.NewReader(messages.ShapeOf(slices.Values(values), nil), "")
+	for i := range list {
+		m, ok, err := reader.Message(list[i].Value)
 		if err != nil {
 			return nil, err
 		}
-		it := document.Raw(messages[i], "message")
+		it := document.Raw(list[i], "message")
 		if ok {
 			markErrors(&m)
 			it.Payload = m

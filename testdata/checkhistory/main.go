@@ -18,6 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
@@ -117,11 +118,11 @@ func (s *seen) history(ctx context.Context, log *eventlog.Log, id string, at int
 	}
 	one := rendering{id: id, at: at, calls: calls, count: count}
 	claude, err := anthropic.Messages(entries, anthropic.Options{Blob: body})
-	s.check(one, "anthropic", claude, err, anthropic.Check)
+	s.check(one, "anthropic", claude, err, modelapi.CheckMessages)
 	chat, err := openai.Chat(entries, openai.Options{Blob: body})
-	s.check(one, "openai", chat, err, openai.Check)
+	s.check(one, "openai", chat, err, modelapi.CheckChat)
 	items, err := openai.Responses(entries, openai.Options{Blob: body})
-	s.check(one, "responses", items, err, openai.CheckResponses)
+	s.check(one, "responses", items, err, modelapi.CheckResponses)
 	return nil
 }
 

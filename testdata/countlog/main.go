@@ -80,11 +80,10 @@ func list(ctx context.Context, sources []string) error {
 func run(ctx context.Context, path, name, others string, sources []string) error {
 	these := formats.All()
 	if name != "auto" {
-		format, ok := formats.ByName(name)
-		if !ok {
+		these = slices.DeleteFunc(these, func(f interop.Format) bool { return f.Name() != name })
+		if len(these) == 0 {
 			return errors.New("no such format")
 		}
-		these = []interop.Format{format}
 	}
 	log := open(path)
 	defer log.Close()

@@ -2,7 +2,8 @@ package document
 
 import (
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/titles"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // about starts the session, or adds a session_updated with a new title or new
@@ -49,7 +50,7 @@ func (a *adding) addAbout(it *Item, about event.Session) error {
 	if err != nil {
 		return err
 	}
-	a.s.add(interop.Key{Part: aboutPart}, it, e, about)
+	a.s.add(sessions.Key{Part: aboutPart}, it, e, about)
 	return nil
 }
 
@@ -61,7 +62,7 @@ func (a *adding) firstWords() string {
 			continue
 		}
 		for _, p := range m.Parts {
-			if title := interop.Title(p.Text); p.Type == event.TextPart && title != "" {
+			if title := titles.Of(p.Text); p.Type == event.TextPart && title != "" {
 				return title
 			}
 		}

@@ -7,8 +7,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/mark"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // The parts of events that accompany items, for their ids.
@@ -106,7 +107,7 @@ func (a *adding) item(i int, it *Item) error {
 	if err := a.follow(it, parent); err != nil {
 		return err
 	}
-	key := interop.Key{Own: it.Name, Digest: a.keys[i].key}
+	key := sessions.Key{Own: it.Name, Digest: a.keys[i].key}
 	e, payload, err := a.event(it, key, payload)
 	if err != nil {
 		return err
@@ -117,8 +118,8 @@ func (a *adding) item(i int, it *Item) error {
 }
 
 // find finds the event of the i-th item.
-func (a *adding) find(i int, it *Item) interop.Match {
-	if interop.Drawn(it.Name) {
+func (a *adding) find(i int, it *Item) sessions.Match {
+	if sessions.Drawn(it.Name) {
 		return a.s.FindOwn(it.Name, 0)
 	}
 	at := a.s.tree.at(a.walk)
@@ -133,10 +134,10 @@ func (a *adding) find(i int, it *Item) interop.Match {
 		n = a.s.tree.find(at, a.keys.from(i))
 	}
 	if n == nil {
-		return interop.Match{}
+		return sessions.Match{}
 	}
 	n.take(is)
-	return interop.Match{Seq: n.seq, Withheld: n.redacted}
+	return sessions.Match{Seq: n.seq, Withheld: n.redacted}
 }
 
 // answer finds the result of the call at seq.
@@ -158,7 +159,7 @@ func (a *adding) named(name string) int64 {
 	if seq, ok := a.places[name]; ok {
 		return seq
 	}
-	if m := a.s.FindOwn(name, 0); m.Seq > 0 && interop.Drawn(name) {
+	if m := a.s.FindOwn(name, 0); m.Seq > 0 && sessions.Drawn(name) {
 		return m.Seq
 	}
 	if n := a.s.tree.keys[nameKey(name)]; n != nil {
@@ -187,16 +188,16 @@ func (a *adding) settle(it *Item, seq int64) {
 
 // known counts an item that the session has. An item with a name and new content
 // is kept raw.
-func (a *adding) known(i int, it *Item, m interop.Match) error {
+func (a *adding) known(i int, it *Item, m sessions.Match) error {
 	content := a.keys[i].key
 	before := a.s.contents[m.Seq]
 	if it.Name == "" && !it.Answer || m.Withheld || before == "" || content == "" || before == content {
-		a.result.Found(m)
+		a.result.Found(m.Withheld)
 		return nil
 	}
 	key, shape := a.changed(it)
-	if m := a.s.FindAfter(m.Seq, key, func() interop.Shape { return shape }); m.Seq > 0 {
-		a.result.Found(m)
+	if m := a.s.FindAfter(m.Seq, key, func() sessions.Shape { return shape }); m.Seq > 0 {
+		a.result.Found(m.Withheld)
 		return nil
 	}
 	rec := it.Rec
@@ -211,8 +212,8 @@ func (a *adding) known(i int, it *Item, m interop.Match) error {
 }
 
 // changed is the key and the shape of an item with new content: a variant of its name.
-func (a *adding) changed(it *Item) (interop.Key, interop.Shape) {
-	return interop.Key{Own: it.Name, Digest: it.Rec.Digest}, interop.ShapeOf(nil, it.rawType(a.format))
+func (a *adding) changed(it *Item) (sessions.Key, sessions.Shape) {
+	return sessions.Key{Own: it.Name, Digest: it.Rec.Digest}, sessions.ShapeOf(nil, it.rawType(a.format))
 }
 
 // count counts a new item; the payload is nil if the item is kept raw.
@@ -255,7 +256,7 @@ func (a *adding) move(it *Item, parent int64) error {
 	if err != nil {
 		return err
 	}
-	a.s.trail.Moved(a.s.Add(interop.Key{Part: movePart}, it.At, move), parent)
+	a.s.trail.Moved(a.s.Add(sessions.Key{Part: movePart}, it.At, move), parent)
 	a.s.tree.moved(parent)
 	return nil
 }
@@ -285,7 +286,7 @@ func (a *adding) payload(it *Item) (event.Payload, error) {
 
 // event makes the event of an item. The payload is nil if the event keeps the
 // record raw.
-func (a *adding) event(it *Item, key interop.Key, payload event.Payload) (event.Event, event.Payload, error) {
+func (a *adding) event(it *Item, key sessions.Key, payload event.Payload) (event.Event, event.Payload, error) {
 	if m, ok := payload.(event.Message); ok && it.Run > 0 {
 		m.Group = cmp.Or(a.groups[it.Run], "run-"+a.s.NextID(key, it.At).String())
 		payload = m
@@ -311,5 +312,5 @@ func (a *adding) event(it *Item, key interop.Key, payload event.Payload) (event.
 
 // rawType is the type of an event that keeps the record of the item.
 func (it *Item) rawType(format string) event.Type {
-	return interop.RawType(format, cmp.Or(it.Kind, "other"))
+	return records.RawType(format, cmp.Or(it.Kind, "other"))
 }

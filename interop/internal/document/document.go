@@ -22,6 +22,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // Session is a session of a document.
@@ -68,7 +69,7 @@ type Session struct {
 	Piece bool
 	// Rec is the record with the session. Rejected is the reason why the record
 	// cannot be imported; nil if it can.
-	Rec      *interop.Record
+	Rec      *records.Record
 	Rejected error
 }
 
@@ -84,7 +85,7 @@ func (t *Totals) isZero() bool { return t.Cost == 0 && t.Usage.IsZero() }
 // Item is a message or another element of a session.
 type Item struct {
 	// Rec is the record of the item; its value is the item's.
-	Rec interop.Record
+	Rec records.Record
 	// Part numbers the items of one record from 0.
 	Part int
 	// Partial says that the event holds a part of the record only, and other events hold
@@ -131,23 +132,23 @@ type Item struct {
 }
 
 // Read parses the sessions in a value of a file. An error rejects the value.
-type Read func(f *File, rec *interop.Record) ([]Session, error)
+type Read func(f *File, rec *records.Record) ([]Session, error)
 
 // Import appends the events of a source that are missing in the log, for the
 // format with the name. An invalid or truncated value is rejected. A session that
 // fails with interop.ErrHistory does not stop the others.
 func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format string, read Read) (interop.Result, error) {
-	return ImportRecords(ctx, log, src, format, interop.Values(src), read)
+	return ImportRecords(ctx, log, src, format, records.Values(src), read)
 }
 
 // ErrShape reports a value that does not have the structure of the format.
 var ErrShape = errors.New("not of this format")
 
 // Raw returns an item that keeps the record as it is.
-func Raw(rec interop.Record, kind string) Item { return Item{Rec: rec, Kind: kind} }
+func Raw(rec records.Record, kind string) Item { return Item{Rec: rec, Kind: kind} }
 
 // Subrecord returns a record for some members of rec.
-func Subrecord(rec *interop.Record, members jsontext.Value) interop.Record {
+func Subrecord(rec *records.Record, members jsontext.Value) records.Record {
 	sub := *rec
 	sub.Value, sub.Digest, sub.Size = members, event.DigestOf(members), int64(len(members))
 	return sub

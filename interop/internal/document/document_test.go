@@ -18,6 +18,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -44,7 +45,7 @@ type note struct {
 	Forgets []string `json:"forgets,omitzero"`
 }
 
-func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+func read(_ *document.File, rec *records.Record) ([]document.Session, error) {
 	records, err := document.Elements(rec, rec.Value)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // Owns declares the ids that owned finds in the beginning of a source. An unreadable source
@@ -81,12 +82,12 @@ func Name(s string) string {
 }
 
 // Elements splits an array in the value of rec into records.
-func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, error) {
+func Elements(rec *records.Record, array jsontext.Value) ([]records.Record, error) {
 	values, err := rawjson.Elements(array)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]interop.Record, 0, len(values))
+	all := make([]records.Record, 0, len(values))
 	var at Cursor
 	for _, v := range values {
 		all = append(all, at.Element(rec, v, v))
@@ -97,14 +98,14 @@ func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, erro
 // Cursor counts the lines of the values of one record after the other. The zero Cursor is
 // ready for use.
 type Cursor struct {
-	rec   *interop.Record
+	rec   *records.Record
 	start int // of the newest value
 	line  int64
 }
 
 // Element is the record of a value in rec. made is the value that the importer made of
 // it.
-func (c *Cursor) Element(rec *interop.Record, v, made jsontext.Value) interop.Record {
+func (c *Cursor) Element(rec *records.Record, v, made jsontext.Value) records.Record {
 	start, ok := offsetIn(rec.Value, v)
 	if !ok || rec.Repaired {
 		start = 0
@@ -114,7 +115,7 @@ func (c *Cursor) Element(rec *interop.Record, v, made jsontext.Value) interop.Re
 	}
 	c.line += int64(bytes.Count(rec.Value[c.start:start], []byte{'\n'}))
 	c.start = start
-	return interop.Record{
+	return records.Record{
 		Source: rec.Source, Line: c.line, Offset: rec.Offset + int64(start), Value: made,
 		Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
 	}
@@ -122,7 +123,7 @@ func (c *Cursor) Element(rec *interop.Record, v, made jsontext.Value) interop.Re
 
 // Time parses a time; UTC if it has no zone, zero if it is invalid.
 func Time(text string) time.Time {
-	if at := interop.Time(text); !at.IsZero() {
+	if at := records.Time(text); !at.IsZero() {
 		return at
 	}
 	at, _ := time.Parse("2006-01-02T15:04:05", text) // zero if invalid

@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // importer imports one file.
@@ -18,7 +19,7 @@ type importer struct {
 	log    *eventlog.Log
 	format string
 	file   File
-	result interop.Result
+	result records.Tally
 	held   *Session // the pieces of a session so far; nil if there are none
 	// conflicts are the errors of sessions with another history in the log.
 	conflicts []error
@@ -26,13 +27,13 @@ type importer struct {
 
 // ImportRecords imports the records of a source, as Import imports its values.
 func ImportRecords(
-	ctx context.Context, log *eventlog.Log, src interop.Source, format string, records iter.Seq2[interop.Record, error], read Read,
+	ctx context.Context, log *eventlog.Log, src interop.Source, format string, all iter.Seq2[records.Record, error], read Read,
 ) (interop.Result, error) {
 	im := importer{ctx: ctx, log: log, format: format, file: NewFile(src)}
-	for rec, err := range records {
-		var rejected *interop.RecordError
+	for rec, err := range all {
+		var rejected *records.RecordError
 		if err != nil && !errors.As(err, &rejected) {
-			return im.result, errors.Join(append(im.conflicts, err)...)
+			return im.result.Result, errors.Join(append(im.conflicts, err)...)
 		}
 		if rejected == nil {
 			rec.Value = rec.Value.Clone() // im.held refers to it
@@ -41,22 +42,22 @@ func ImportRecords(
 		if rejected != nil {
 			im.reject(rejected)
 		} else if err != nil {
-			return im.result, err
+			return im.result.Result, err
 		}
 	}
 	if err := im.flush(); err != nil {
-		return im.result, err
+		return im.result.Result, err
 	}
-	return im.result, errors.Join(im.conflicts...)
+	return im.result.Result, errors.Join(im.conflicts...)
 }
 
-func (im *importer) reject(e *interop.RecordError) {
+func (im *importer) reject(e *records.RecordError) {
 	im.result.Records++
 	im.result.Reject(e)
 }
 
 // value imports the sessions in a value.
-func (im *importer) value(rec *interop.Record, read Read) (*interop.RecordError, error) {
+func (im *importer) value(rec *records.Record, read Read) (*records.RecordError, error) {
 	sessions, err := read(&im.file, rec)
 	if err != nil {
 		return rec.Reject(err), nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // keys are the items of a document, as the tree looks them up.
@@ -15,18 +15,18 @@ type sought struct {
 	key    event.Digest
 	item   *Item
 	format string
-	read   *interop.Shape // nil until it is needed
+	read   *sessions.Shape // nil until it is needed
 }
 
 // shape is the shape of the item's event.
-func (it *sought) shape() *interop.Shape {
+func (it *sought) shape() *sessions.Shape {
 	if it.read == nil {
 		p := it.item.Payload
 		_, ok := p.(event.Compaction)
 		if ok && it.item.Forgets != nil {
 			p = nil // it is not complete yet
 		}
-		s := interop.ShapeOf(p, it.item.rawType(it.format))
+		s := sessions.ShapeOf(p, it.item.rawType(it.format))
 		if ok {
 			s.Types = append(slices.Clip(s.Types), event.CompactionTriggered)
 		}
@@ -65,7 +65,7 @@ func (it *Item) key() (event.Digest, error) {
 	if it.Key != "" {
 		return it.Key, nil
 	}
-	if it.Name != "" && !interop.Drawn(it.Name) {
+	if it.Name != "" && !sessions.Drawn(it.Name) {
 		return nameKey(it.Name), nil
 	}
 	if m, ok := it.Payload.(event.Message); ok {

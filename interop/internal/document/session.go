@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/mark"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 	"github.com/convlog/convlog/interop/internal/trail"
 	"github.com/convlog/convlog/projection"
 )
@@ -20,7 +20,7 @@ const start = 1
 
 // session is the session in the log.
 type session struct {
-	*interop.Session
+	*sessions.Session
 	trail *trail.Trail
 	tree  *tree
 	path  string // the file of the first import
@@ -48,7 +48,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string, doc *Session
 	if doc.LateResults {
 		s.tree.late = func(n *node) bool { return n.shape.Role == event.Tool }
 	}
-	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	opened, err := sessions.Open(ctx, log, id, s.remember)
 	s.Session = opened
 	s.tree.named = func(name string) int64 { return s.FindOwn(name, 0).Seq }
 	return s, err
@@ -67,7 +67,7 @@ func (s *session) remember(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	if step, ok := p.(event.StepCompletion); ok && !interop.IsCounted(e) {
+	if step, ok := p.(event.StepCompletion); ok && !sessions.IsCounted(e) {
 		s.totals[totalOf(s.tree.here(), &step, e.Cost)] = true
 	}
 	if err := s.tree.remember(e, p); err != nil {
@@ -179,11 +179,11 @@ func (s *session) opensWith(items []Item, format string) (bool, error) {
 }
 
 // add adds the event of an item, or an event without an item, to the active path.
-func (s *session) add(key interop.Key, it *Item, e event.Event, p event.Payload) int64 {
+func (s *session) add(key sessions.Key, it *Item, e event.Event, p event.Payload) int64 {
 	e.Cost = it.Cost
 	seq := s.Add(key, it.At, e)
 	s.trail.Grow(seq, e.Type)
-	if counted := key.Part == 0 && !interop.Drawn(key.Own); counted || isTalk(e.Type) {
+	if counted := key.Part == 0 && !sessions.Drawn(key.Own); counted || isTalk(e.Type) {
 		n := &node{seq: seq, talk: isTalk(e.Type), counted: counted, key: key.Digest}
 		n.setMessage(p)
 		s.tree.add(n)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // usage is the usage that an event records.
@@ -50,7 +50,7 @@ func (a *adding) addTotals() error {
 		return err
 	}
 	a.s.totals[known] = true
-	a.s.add(interop.Key{Part: totalsPart}, &Item{At: a.time(time.Time{}), Cost: rest.Cost}, e, step)
+	a.s.add(sessions.Key{Part: totalsPart}, &Item{At: a.time(time.Time{}), Cost: rest.Cost}, e, step)
 	return nil
 }
 

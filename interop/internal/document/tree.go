@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // tree finds the items of a session in the log. An item without a name is a child of the
@@ -32,7 +33,7 @@ type node struct {
 	// counted says that the item has no name: its place identifies it.
 	counted  bool
 	redacted bool
-	shape    interop.Shape // of a message, or of a redacted event
+	shape    sessions.Shape // of a message, or of a redacted event
 	key      event.Digest
 	group    string
 	// takenBy is the key of the withheld item that has found the redacted event.
@@ -60,17 +61,17 @@ func (t *tree) remember(e *event.Event, p event.Payload) (err error) {
 		t.moved(move.To)
 		return err
 	}
-	n := node{seq: e.Seq, talk: isTalk(e.Type), counted: interop.IsCounted(e), redacted: e.Redacted()}
+	n := node{seq: e.Seq, talk: isTalk(e.Type), counted: sessions.IsCounted(e), redacted: e.Redacted()}
 	if !n.talk && !n.counted {
 		t.skip()
 		return nil
 	}
 	if n.redacted {
 		n.group = keptGroup(e)
-		n.shape, err = interop.KeptShape(e)
+		n.shape, err = sessions.KeptShape(e)
 	} else {
 		n.setMessage(p)
-		n.key = interop.DigestOf(e)
+		n.key = records.DigestOf(e)
 	}
 	t.add(&n)
 	return err
@@ -79,7 +80,7 @@ func (t *tree) remember(e *event.Event, p event.Payload) (err error) {
 // setMessage sets the group and the shape of a message.
 func (n *node) setMessage(p event.Payload) {
 	if m, ok := p.(event.Message); ok {
-		n.group, n.shape = m.Group, interop.MessageShape(&m)
+		n.group, n.shape = m.Group, sessions.MessageShape(&m)
 	}
 }
 
@@ -238,7 +239,7 @@ func (l *lookahead) follows(n *node, it *sought, i int) bool {
 		return l.continues(n, i+1)
 	}
 	near := l.tree.below(n, false)
-	if interop.Drawn(it.item.Name) {
+	if sessions.Drawn(it.item.Name) {
 		seq := l.tree.named(it.item.Name)
 		if seq == 0 {
 			return l.continues(n, i+1)

@@ -73,7 +73,7 @@ func Table(t TB, log *eventlog.Log, format interop.Format, paths ...string) inte
 // does not detect the file, or the import fails.
 func Load(t TB, log *eventlog.Log, format interop.Format, name, content string) interop.Result {
 	t.Helper()
-	if !format.Detect(name, []byte(content[:min(len(content), interop.HeadBytes)])) {
+	if head, err := Source(name, content).Head(); err != nil || !format.Detect(name, head) {
 		t.Fatalf("%s is not of the format %s", name, format.Name())
 	}
 	return Text(t, log, format, name, content)

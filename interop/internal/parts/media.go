@@ -10,7 +10,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/modelapi"
+	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -172,10 +173,10 @@ func Arguments(v jsontext.Value) jsontext.Value {
 	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {
 		return v
 	}
-	if raw := jsontext.Value(text); raw.IsValid() && !interop.TooDeep(raw) {
+	if raw := jsontext.Value(text); raw.IsValid() && !records.TooDeep(raw) {
 		return raw
 	}
-	if render.Blank(text) {
+	if modelapi.Blank(text) {
 		return jsontext.Value(`{}`)
 	}
 	return v

@@ -1,4 +1,4 @@
 // Package render serves the exporters that render a history as a request of a
-// provider. It makes valid names and ids, loads the bodies of images and documents,
-// and parses a request to check it.
+// provider. It gives calls valid ids, loads the bodies of images and documents, and
+// writes a request element by element.
 package render

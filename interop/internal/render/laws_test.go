@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/modelapi"
 	_ "github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
@@ -34,13 +35,13 @@ func body(r event.BlobRef) ([]byte, error) { return []byte("%PDF-1.4 " + string(
 var shapes = []shape{
 	{"anthropic", func(h []projection.Entry) (jsontext.Value, error) {
 		return anthropic.Messages(h, anthropic.Options{Blob: body})
-	}, anthropic.Check, `]}]}`},
+	}, modelapi.CheckMessages, `]}]}`},
 	{"openai chat", func(h []projection.Entry) (jsontext.Value, error) {
 		return openai.Chat(h, openai.Options{Blob: body})
-	}, openai.Check, `]}`},
+	}, modelapi.CheckChat, `]}`},
 	{"openai responses", func(h []projection.Entry) (jsontext.Value, error) {
 		return openai.Responses(h, openai.Options{Blob: body})
-	}, openai.CheckResponses, `]}`},
+	}, modelapi.CheckResponses, `]}`},
 }
 
 var (

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
 )
 
 // Media is the body of an image, a sound or a document: a URL, or bytes.
@@ -79,7 +80,7 @@ func (m *Media) Address() string {
 
 // FileName is the name of the body, or a default: some providers require a name.
 func (m *Media) FileName() string {
-	if Blank(m.Name) {
+	if modelapi.Blank(m.Name) {
 		return "document"
 	}
 	return m.Name
@@ -96,7 +97,7 @@ func Words(p *event.Part) string {
 	switch {
 	case HasBody(p):
 		return Placeholder(p)
-	case p.Type == event.TextPart && !Blank(p.Text):
+	case p.Type == event.TextPart && !modelapi.Blank(p.Text):
 		return p.Text
 	default:
 		return ""
@@ -116,7 +117,7 @@ func (m *Media) IsImage() bool {
 // IsText reports whether the body is valid text, and not blank.
 func (m *Media) IsText() bool {
 	text := strings.HasPrefix(m.Type, "text/") || m.Type == "application/json" || m.Type == "application/xml"
-	return text && utf8.Valid(m.Data) && !Blank(string(m.Data))
+	return text && utf8.Valid(m.Data) && !modelapi.Blank(string(m.Data))
 }
 
 // Placeholder describes a body in words, for a place that accepts text only.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/interop/internal/render"
+	"github.com/convlog/convlog/internal/modelapi"
 )
 
 // whole are requests with all members in the references of the APIs.
@@ -194,7 +194,7 @@ func TestChecksFindEveryChange(t *testing.T) {
 					t.Errorf("%s passes: %s", m.change, m.raw)
 				case err == nil:
 					passed[harmless[s.name][i]]++
-				case !errors.Is(err, render.ErrRequest):
+				case !errors.Is(err, modelapi.ErrRequest):
 					t.Errorf("%s: another error: %v", m.change, err)
 				}
 			}

@@ -1,0 +1,3 @@
+package inspect
+
+var ErrTooLarge = errTooLarge
