@@ -39,6 +39,16 @@ type Declarer interface {
 	Declare(src Source) IDs
 }
 
+// Program is a Format of a program that keeps its transcripts in known folders.
+type Program interface {
+	// Folders are the folders and databases of the program on any system.
+	Folders() []Folder
+}
+
+// Folder is a folder, or a database, with the transcripts of a program: Path in the folder
+// that the environment variable names; without it, Path in Home in the user's home folder.
+type Folder struct{ Variable, Home, Path string }
+
 // IDs are the ids that a file declares. The id of a session is its id in the log,
 // in every format. Other ids begin with the name of their format and a colon.
 type IDs struct {

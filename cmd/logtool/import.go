@@ -21,19 +21,12 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import [PATH...]",
 		Short: "Import transcripts of other programs, or an export of logtool",
 		Long: `Import transcripts from files, or from folders with all transcripts in them.
-Formats:
 
-  Claude Code  ~/.claude/projects
-  Codex        ~/.codex/sessions
-  pi           ~/.pi/agent/sessions
-  Gemini CLI   ~/.gemini/tmp/*/chats
-  OpenCode     its database, its older folder, the output of opencode export
-  Cline        tasks of Cline and Roo Code
-  OpenHands    conversations, sessions, output.jsonl of evaluations
-  benchmarks   SWE-agent, tau-bench, Inspect, OASST, Entire
-  stream       the output of codex exec --json, claude --output-format stream-json
-  messages     requests and responses of OpenAI and Anthropic; ShareGPT
-  jsonl        the output of logtool export: ids, seqs and hashes are kept
+Formats: ` + strings.Join(formatNames()[1:], ", ") + `.
+
+stream is the output of codex exec --json and claude --output-format stream-json.
+messages are requests and responses of OpenAI and Anthropic, and ShareGPT. cline is
+Roo Code, too. jsonl is the output of logtool export: ids, seqs and hashes are kept.
 
 Without PATH, import lists the folders of programs that exist; --known imports them.
 "-" is standard input, and quoted patterns ('**/*.jsonl') are expanded. Links in

@@ -10,34 +10,6 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// transcriptFolders are the folders of programs: folder in the folder that the
-// variable names, else in home/folder below the home folder. One is a database. A folder
-// of another system does not exist, so each system looks for all.
-var transcriptFolders = []struct{ format, variable, home, folder string }{
-	{"claude", "CLAUDE_CONFIG_DIR", ".claude", "projects"},
-	{"claude", "XDG_CONFIG_HOME", ".config", "claude/projects"},
-	{"codex", "CODEX_HOME", ".codex", "sessions"},
-	{"codex", "CODEX_HOME", ".codex", "archived_sessions"},
-	{"pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions"},
-	{"gemini", "", ".gemini", "tmp"},
-	{"opencode", "XDG_DATA_HOME", ".local/share", "opencode/opencode.db"},
-	{"opencode", "XDG_DATA_HOME", ".local/share", "opencode/storage"},
-	{"cline", "CLINE_DATA_DIR", ".cline/data", "tasks"},
-	{"cline", "CLINE_DATA_DIR", ".cline/data", "sessions"},
-	{"cline", "XDG_CONFIG_HOME", ".config", "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
-	{"cline", "XDG_CONFIG_HOME", ".config", "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
-	{"cline", "", "Library/Application Support", "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
-	{"cline", "", "Library/Application Support", "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
-	{"cline", "APPDATA", "AppData/Roaming", "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
-	{"cline", "APPDATA", "AppData/Roaming", "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
-	{"openhands", "OPENHANDS_CONVERSATIONS_DIR", ".openhands/conversations", ""},
-	{"openhands", "OPENHANDS_PERSISTENCE_DIR", ".openhands", "conversations"},
-	{"openhands", "FILE_STORE_PATH", ".openhands", "sessions"},
-	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", ".config/mini-swe-agent", ""},
-	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", "Library/Application Support/mini-swe-agent", ""},
-	{"mini-swe-agent", "LOCALAPPDATA", "AppData/Local", "mini-swe-agent/mini-swe-agent"},
-}
-
 // transcriptFolder is a folder of a program that exists.
 type transcriptFolder struct {
 	Folder string `json:"folder"`
@@ -50,31 +22,37 @@ type transcriptFolder struct {
 func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcriptFolder, error) {
 	var known []transcriptFolder
 	seen := map[string]bool{}
-	for _, place := range transcriptFolders {
-		root := a.getenv(place.variable)
-		if place.variable == "" || root == "" {
-			root = filepath.Join(a.home(), place.home)
-		}
-		dir := filepath.Join(root, place.folder)
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() && filepath.Ext(dir) != ".db" || seen[dir] {
+	for _, format := range formats {
+		program, ok := format.(interop.Program)
+		if !ok {
 			continue
 		}
-		seen[dir] = true
-		for _, format := range formats {
-			if format.Name() != place.format {
+		for _, folder := range program.Folders() {
+			dir := a.pathOf(folder)
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() && filepath.Ext(dir) != ".db" || seen[dir] {
 				continue
 			}
+			seen[dir] = true
 			found, err := interop.Find(ctx, []interop.Format{format}, []string{dir})
 			if err != nil {
 				return nil, err
 			}
-			known = append(known, transcriptFolder{dir, place.format, len(found.Files()), found.Bytes()})
+			known = append(known, transcriptFolder{dir, format.Name(), len(found.Files()), found.Bytes()})
 		}
 	}
 	if len(known) == 0 {
 		return nil, errors.New("no folder of a known program exists: name a file or folder; see logtool import --help")
 	}
 	return known, nil
+}
+
+// pathOf is the path of a folder of a program.
+func (a *app) pathOf(f interop.Folder) string {
+	root := a.getenv(f.Variable)
+	if f.Variable == "" || root == "" {
+		root = filepath.Join(a.home(), f.Home)
+	}
+	return filepath.Join(root, f.Path)
 }
 
 func dirsOf(known []transcriptFolder) (dirs []string) {

@@ -88,6 +88,14 @@ type Format struct{}
 // Name is "claude".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "CLAUDE_CONFIG_DIR", Home: ".claude", Path: "projects"},
+		{Variable: "XDG_CONFIG_HOME", Home: ".config", Path: "claude/projects"},
+	}
+}
+
 // Detect reports whether one of the first lines is a record of Claude Code.
 func (Format) Detect(_ string, first []byte) bool {
 	for line := range head.Lines(first) {

@@ -83,6 +83,21 @@ type Format struct{}
 // Name is "cline".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program. Cline and Roo Code are
+// extensions of Visual Studio Code, whose folder depends on the system.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "CLINE_DATA_DIR", Home: ".cline/data", Path: "tasks"},
+		{Variable: "CLINE_DATA_DIR", Home: ".cline/data", Path: "sessions"},
+		{Variable: "XDG_CONFIG_HOME", Home: ".config", Path: "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
+		{Variable: "XDG_CONFIG_HOME", Home: ".config", Path: "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+		{Home: "Library/Application Support", Path: "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
+		{Home: "Library/Application Support", Path: "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+		{Variable: "APPDATA", Home: "AppData/Roaming", Path: "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"},
+		{Variable: "APPDATA", Home: "AppData/Roaming", Path: "Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+	}
+}
+
 // Declare gives the session of a task.
 func (Format) Declare(src interop.Source) interop.IDs {
 	return document.Owns(src, func(begin []byte) []string {

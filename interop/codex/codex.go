@@ -87,6 +87,14 @@ type Format struct{}
 // Name is "codex".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "CODEX_HOME", Home: ".codex", Path: "sessions"},
+		{Variable: "CODEX_HOME", Home: ".codex", Path: "archived_sessions"},
+	}
+}
+
 // Declare gives the session of the header, and the session that it was forked from
 // or that called it.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {

@@ -66,6 +66,13 @@ type Format struct{}
 // Name is "gemini".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Home: ".gemini", Path: "tmp"},
+	}
+}
+
 // Declare gives the session that the file begins with, and of lines the others.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	begin, err := src.Head()

@@ -41,6 +41,15 @@ type Format struct{}
 // Name returns "mini-swe-agent".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "MSWEA_GLOBAL_CONFIG_DIR", Home: ".config/mini-swe-agent"},
+		{Variable: "MSWEA_GLOBAL_CONFIG_DIR", Home: "Library/Application Support/mini-swe-agent"},
+		{Variable: "LOCALAPPDATA", Home: "AppData/Local", Path: "mini-swe-agent/mini-swe-agent"},
+	}
+}
+
 // Detect checks the format name or the agent's version in a document. A list of
 // messages must be in a file with the suffix .traj.json.
 func (Format) Detect(name string, begin []byte) bool {

@@ -84,6 +84,14 @@ type Format struct{}
 // Name is "opencode".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "XDG_DATA_HOME", Home: ".local/share", Path: "opencode/opencode.db"},
+		{Variable: "XDG_DATA_HOME", Home: ".local/share", Path: "opencode/storage"},
+	}
+}
+
 // Declare gives the session.
 func (Format) Declare(src interop.Source) interop.IDs {
 	return document.Owns(src, func(begin []byte) (owned []string) {

@@ -79,6 +79,15 @@ type Format struct{}
 // Name is "openhands".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "OPENHANDS_CONVERSATIONS_DIR", Home: ".openhands/conversations"},
+		{Variable: "OPENHANDS_PERSISTENCE_DIR", Home: ".openhands", Path: "conversations"},
+		{Variable: "FILE_STORE_PATH", Home: ".openhands", Path: "sessions"},
+	}
+}
+
 // Declare gives the conversation of a file in a conversation's folder. The file of
 // an event needs the event before it, where no file represents both and the name is
 // the event's number alone. Other names sort by number.

@@ -74,6 +74,13 @@ type Format struct{}
 // Name is "pi".
 func (Format) Name() string { return formatName }
 
+// Folders returns the folders of the program.
+func (Format) Folders() []interop.Folder {
+	return []interop.Folder{
+		{Variable: "PI_CODING_AGENT_DIR", Home: ".pi/agent", Path: "sessions"},
+	}
+}
+
 // Declare gives the sessions of the headers, and the sessions that they are copies
 // of.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
