@@ -50,7 +50,9 @@ func (c *Client) body(r *flow.Request) (jsontext.Value, error) {
 	for _, m := range members {
 		b.Set(m.Name, m.Value)
 	}
-	b.SetTools(r.Tools, func(t flow.ToolSpec) any { return tool{modelapi.AnthropicToolName(t.Name), t.Description, t.Parameters} })
+	b.SetTools(r.Tools, func(t flow.ToolSpec) any {
+		return tool{modelapi.AnthropicToolName(t.Name), t.Description, t.Parameters}
+	})
 	if r.Output != nil {
 		b.Set("output_config", outputConfig{outputFormat{"json_schema", r.Output}})
 	}
