@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -241,14 +240,4 @@ func jsonOf(v any) string {
 		return err.Error()
 	}
 	return string(raw)
-}
-
-// waitFor waits until a channel is closed.
-func waitFor(done <-chan struct{}, most time.Duration) error {
-	select {
-	case <-done:
-		return nil
-	case <-time.After(most):
-		return fmt.Errorf("not done after %v", most)
-	}
 }
