@@ -80,7 +80,7 @@ type Options struct {
 	NewID func() string
 }
 
-// Observe says who gets to know what an agent does.
+// Observe holds the logger, the sinks and the telemetry of an agent.
 type Observe struct {
 	// Logger gets a line when a turn begins, hibernates or ends, and when Serve meets an
 	// error in a session; nil logs nothing.

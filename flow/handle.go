@@ -153,7 +153,7 @@ func (h *Handle[S]) Wait(ctx context.Context) (Output[S], error) {
 			}
 			return out, err
 		default:
-			out, ended, err := h.follow(ctx)
+			out, _, ended, err := h.follow(ctx)
 			if ended || err != nil {
 				return out, err
 			}
@@ -234,7 +234,7 @@ func (h *Handle[S]) load(ctx context.Context) (Output[S], error) {
 
 // follow waits until the turn of the input has ended in another process, or until this
 // process runs the session, or the open turn hibernates anew.
-func (h *Handle[S]) follow(ctx context.Context) (out Output[S], ended bool, err error) {
+func (h *Handle[S]) follow(ctx context.Context) (out Output[S], end TurnEnd, ended bool, err error) {
 	out = h.noOutput()
 	f, err := h.follower(ctx)
 	for err == nil {
@@ -242,12 +242,12 @@ func (h *Handle[S]) follow(ctx context.Context) (out Output[S], ended bool, err 
 		if info, err = infoOf(ctx, h.settings.log, &f.live.Loaded); err != nil {
 			break
 		}
-		if failed, ended := f.ended(&info); ended {
+		if end, ended, failed := f.end(ctx, &info); ended {
 			out, err = outputOf[S](ctx, h.settings, &f.live.Loaded)
-			if out.Err = failed; err == nil {
+			if out.StopReason, out.Err = end.StopReason, failed; err == nil {
 				err = failed
 			}
-			return out, true, err
+			return out, end, true, err
 		}
 		var moved bool
 		if moved, err = h.continues(ctx, f, &info); moved || err != nil {
@@ -255,7 +255,7 @@ func (h *Handle[S]) follow(ctx context.Context) (out Output[S], ended bool, err 
 		}
 		err = f.wait(ctx, info.Due)
 	}
-	return out, false, err
+	return out, end, false, err
 }
 
 // continues starts a runner if the session has none and its turn can continue. It reports
@@ -296,8 +296,9 @@ func (h *Handle[S]) continues(ctx context.Context, f *follower, info *RunInfo) (
 // Receive yields what happens in the turn of the input, up to Chunk.EndTurn. If the turn
 // hibernates or fails, the last element is an error: *Hibernated or *TurnError. After a
 // *Hibernated, the next Receive waits until the turn continues. It starts a runner as Wait
-// does. If another process runs the session, the chunks are the messages, artifacts and
-// snapshots in the log. Chunks are not lost between two calls.
+// does. Chunks are not lost between two calls. Of a turn that another process runs, it yields
+// the end only; eventlog.Log.Watch yields its messages meanwhile.
+// Wait before you resume the session: the runner may still release it after Chunk.EndTurn.
 func (h *Handle[S]) Receive() iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		for {
@@ -311,13 +312,13 @@ func (h *Handle[S]) Receive() iter.Seq2[Chunk, error] {
 				yield(Chunk{}, pause)
 				return
 			default:
-				out, ended, err := h.follow(h.ctx)
+				_, end, ended, err := h.follow(h.ctx)
 				if err != nil {
 					yield(Chunk{}, err)
 					return
 				}
 				if ended {
-					yield(Chunk{EndTurn: &TurnEnd{Status: event.TurnStatusCompleted, StopReason: out.StopReason, Snapshot: out.Ref.Snapshot}}, nil)
+					yield(Chunk{EndTurn: &end}, nil)
 					return
 				}
 			}
@@ -411,28 +412,50 @@ func (f *follower) turn() (turn ulid.ULID, known bool) {
 	return turn, waiting(f.live, f.input)
 }
 
-// ended reports whether the turn of the input has ended, and its error if it failed.
-func (f *follower) ended(info *RunInfo) (failed error, ended bool) {
-	if f.input == "" {
-		return nil, info.Turn == nil && len(info.Inbox) == 0
-	}
-	turn, known := f.turn()
-	if turn.IsZero() || info.Turn != nil && info.Turn.ID == turn || info.Aborted != nil && info.Aborted.ID == turn {
-		return nil, !known
-	}
+// end is the end of the turn of the input, and its error if it failed; false if it has none.
+func (f *follower) end(ctx context.Context, info *RunInfo) (end TurnEnd, ended bool, err error) {
 	control, _ := projection.State(f.live, projection.Control())
+	if f.input == "" {
+		if info.Turn != nil || len(info.Inbox) > 0 {
+			return end, false, nil
+		}
+		if n := len(control.Ended); n > 0 {
+			end.Turn = control.Ended[n-1].TurnID
+		}
+	} else {
+		turn, known := f.turn()
+		if turn.IsZero() || info.Turn != nil && info.Turn.ID == turn || info.Aborted != nil && info.Aborted.ID == turn {
+			return end, !known, nil
+		}
+		end.Turn = turn
+	}
 	for _, x := range slices.Backward(control.Ended) {
-		if x.TurnID == turn && x.Status == event.TurnStatusFailed {
-			return &TurnError{Session: info.Session, Turn: turn, Code: codeFailed, Err: errors.New("it failed in another process")}, true
+		if x.TurnID != end.Turn {
+			continue
 		}
-		if x.TurnID == turn {
-			return nil, true
+		end.Status, end.StopReason = x.Status, x.StopReason
+		if x.Status == event.TurnStatusFailed {
+			err = f.failure(ctx, x)
 		}
+		return end, true, err
 	}
-	if len(control.Ended) < 32 { // the state has the newest 32 ends
-		return fmt.Errorf("session %q: turn %s has left the path: %w", info.Session, turn, ErrOvertaken), true
+	if f.input != "" && len(control.Ended) < 32 { // the state has the newest 32 ends
+		return end, true, fmt.Errorf("session %q: turn %s has left the path: %w", info.Session, end.Turn, ErrOvertaken)
 	}
-	return nil, true
+	return end, true, nil
+}
+
+// failure is the error of a turn that failed, from the log.
+func (f *follower) failure(ctx context.Context, x projection.EndedTurn) error {
+	e, err := f.log.Event(ctx, f.live.Session, x.Seq)
+	if err != nil {
+		return err
+	}
+	c, _, err := event.Decode[event.TurnCompletion](&e)
+	if err != nil {
+		return err
+	}
+	return &TurnError{Session: f.live.Session, Turn: x.TurnID, Code: c.Code, Err: errors.New(c.Error)}
 }
 
 // followPoll is how often a follower looks whether a runner was killed, or a child changed.

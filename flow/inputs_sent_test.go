@@ -192,3 +192,61 @@ func TestAWebhookBeginsASession(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A handle tells how the turn ended that another process ran: with its error, or its status.
+func TestEndsOfTurnsThatOthersRan(t *testing.T) {
+	begun := make(chan struct{})
+	a := &flow.Agent[notes]{Name: "a", Log: openLog(t), Turn: func(ctx context.Context, tn *flow.Turn[notes]) error {
+		if tn.Session() == "fail" {
+			return errors.New("no stock")
+		}
+		_, err := flow.Do(ctx, tn, flow.Effect{Name: "wait"}, func(ctx context.Context) (int, error) {
+			close(begun)
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		return err
+	}}
+	webhook := &flow.Agent[struct{}]{Name: "a", Log: a.Log}
+	post := func(session string) *flow.Handle[struct{}] {
+		in := flow.Text(session)
+		in.PostOnly = true
+		h, err := webhook.Send(t.Context(), session, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	failing, aborted := post("fail"), post("abort")
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error)
+	go func() { served <- a.Serve(ctx) }()
+
+	var failed *flow.TurnError
+	out, err := failing.Wait(t.Context())
+	if !errors.As(err, &failed) || failed.Code != "failed" || failed.Err.Error() != "no stock" || out.StopReason != "failed" {
+		t.Errorf("%v %+v", err, out)
+	}
+	<-begun
+	if _, err := aborted.Abort(t.Context(), "me", "enough"); err != nil {
+		t.Error(err)
+	}
+	var end *flow.TurnEnd
+	for chunk, err := range aborted.Receive() {
+		if err != nil {
+			t.Error(err)
+		}
+		end = chunk.EndTurn
+	}
+	turn, err := aborted.Turn(t.Context())
+	if err != nil || end == nil || end.Turn != turn || end.Status != event.TurnStatusAborted || end.StopReason != "aborted" {
+		t.Errorf("%v %+v, want turn %s", err, end, turn)
+	}
+	if out, err := aborted.Wait(t.Context()); err != nil || out.Status != flow.StatusAborted || out.StopReason != "aborted" {
+		t.Errorf("%v %+v", err, out)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+}

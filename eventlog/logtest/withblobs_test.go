@@ -17,8 +17,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// A store with blobs in another store keeps all promises; the smaller forms sample those of
-// files.
+// A store with blobs in another store keeps all promises. The smaller forms check a part of
+// them on files.
 func TestWithBlobs(t *testing.T) {
 	for name, open := range map[string]storetest.Opener{"jsonl and sqlite": jsonlAndSqlite, "memory and memory": memoryAndMemory} {
 		t.Run(name, func(t *testing.T) {

@@ -35,8 +35,8 @@ func Of(first *event.Event) []string {
 	return slices.Compact(names)
 }
 
-// To returns the names of which a session that is related to a session has one. first is the
-// id of the first event of the session, or zero if the session or its first event is missing.
+// To returns the names to look up for a session: each related session has one of them (see
+// Of). first is the id of the session's first event, or zero if that is missing.
 func To(session string, first ulid.ULID) []string {
 	names := []string{session, unknown}
 	if first != (ulid.ULID{}) {

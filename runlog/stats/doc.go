@@ -1,5 +1,6 @@
 // Package stats counts the costs, tokens, events and calls of sessions.
 //
-// Load counts the content of a session, and LoadCost and LoadTreeCost its costs in several
-// splits. A Catalog gives the counts of many sessions, and reads only those that changed.
+// Load counts the content of a session. LoadCost sums its costs by model, agent and turn.
+// LoadTreeCost adds the costs of its child runs and forks. A Catalog keeps the counts of many sessions: it
+// reads a session again only after it changed.
 package stats
