@@ -61,6 +61,9 @@ type stream struct {
 	ended  bool
 	closed bool // the client reads no more
 	muted  bool // the running turn is not the one that the client wants
+	// last is the end of a turn. The client gets it when the session is released or another
+	// turn begins: then its next input begins a turn of its own.
+	last *item
 }
 
 // item is a chunk, or the error of a turn that failed.
@@ -94,17 +97,27 @@ func (s *stream) put(c Chunk) {
 func (s *stream) listen(wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tell()
 	s.muted = !wanted
 }
 
-// fail queues the error of a turn.
-func (s *stream) fail(err error) {
+// endTurn keeps the end of a turn, or the error of a turn that failed.
+func (s *stream) endTurn(last item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed && !s.ended && !s.muted {
-		s.queue = append(s.queue, item{err: err})
-		s.wake()
+		s.last = &last
 	}
+}
+
+// tell queues the end of the last turn. The caller holds s.mu.
+func (s *stream) tell() {
+	if s.last == nil {
+		return
+	}
+	s.queue = append(s.queue, *s.last)
+	s.last = nil
+	s.wake()
 }
 
 // joins reports whether two chunks are pieces of one part.
@@ -123,6 +136,7 @@ func (s *stream) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
+		s.tell()
 		s.ended, s.err = true, err
 		s.wake()
 	}
@@ -132,7 +146,7 @@ func (s *stream) end(err error) {
 func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.queue = true, nil
+	s.closed, s.queue, s.last = true, nil, nil
 	s.wake()
 }
 

@@ -152,7 +152,7 @@ func (r *runner) ended(ctx context.Context, rec *records, c event.TurnCompletion
 			end.Snapshot = r.snapshots[made]
 			r.out.put(Chunk{Snapshot: end.Snapshot})
 		}
-		r.out.put(Chunk{EndTurn: &end})
+		r.out.endTurn(item{Chunk: Chunk{EndTurn: &end}})
 	}
 	r.last = lastTurn{end: end, err: failed}
 	r.ends[rec.start.InputID] = r.last
@@ -161,7 +161,7 @@ func (r *runner) ended(ctx context.Context, rec *records, c event.TurnCompletion
 	}
 	clear(r.steered)
 	if failed != nil {
-		r.out.fail(failed)
+		r.out.endTurn(item{err: failed})
 	}
 	return nil
 }

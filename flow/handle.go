@@ -296,9 +296,9 @@ func (h *Handle[S]) continues(ctx context.Context, f *follower, info *RunInfo) (
 // Receive yields what happens in the turn of the input, up to Chunk.EndTurn. If the turn
 // hibernates or fails, the last element is an error: *Hibernated or *TurnError. After a
 // *Hibernated, the next Receive waits until the turn continues. It starts a runner as Wait
-// does. Chunks are not lost between two calls. Of a turn that another process runs, it yields
-// the end only; eventlog.Log.Watch yields its messages meanwhile.
-// Wait before you resume the session: the runner may still release it after Chunk.EndTurn.
+// does. Chunks are not lost between two calls. Of a turn that the runner of another handle or
+// of another process runs, it yields the end only; eventlog.Log.Watch yields its messages. At
+// the end of the turn the session is released, unless another input waits.
 func (h *Handle[S]) Receive() iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		for {

@@ -250,3 +250,35 @@ func TestEndsOfTurnsThatOthersRan(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// After the end of a turn, the next input begins a turn of its own, and its handle gets the
+// chunks, however long the release of the session takes.
+func TestChunksOfTheNextInput(t *testing.T) {
+	slow := func(_ context.Context, _ string, e *event.Event) error {
+		if e.Type.Name() == event.RunReleased {
+			time.Sleep(20 * time.Millisecond)
+		}
+		return nil
+	}
+	l := eventlog.Open(memory.New(), eventlog.Options{Hook: slow})
+	defer l.Close()
+	a := &flow.Agent[notes]{Name: "a", Log: l, Turn: twice(echo(nil))}
+	for _, text := range []string{"one", "two", "three"} {
+		h, err := a.Send(t.Context(), "s", flow.Text(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages := 0
+		for chunk, err := range h.Receive() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if chunk.Message != nil {
+				messages++
+			}
+		}
+		if messages == 0 {
+			t.Errorf("%s: no message", text)
+		}
+	}
+}
