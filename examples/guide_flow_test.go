@@ -1,14 +1,17 @@
 package examples
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,6 +133,37 @@ func TestGuideReviews(t *testing.T) {
 	out, err := resume(ctx, agent, "order-42")
 	check(t, err)
 	same(t, "Done.", out.Message.Text())
+}
+
+// answer asks a person in the terminal about each open review.
+func answer(ctx context.Context, l *eventlog.Log, pause *flow.Hibernated, terminal *bufio.Scanner) error {
+	for _, r := range pause.Reviews {
+		fmt.Printf("%s %s: %s [y/N] ", r.Name, r.Arguments, r.Prompt)
+		decision := event.Denied
+		if terminal.Scan() && terminal.Text() == "y" {
+			decision = event.Approved
+		}
+		if _, err := flow.Decide(ctx, l, pause.Ref.Session, flow.Answer{Review: r, Decision: decision, By: "ada"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestGuideTerminal(t *testing.T) {
+	ctx, l := openDesk(t)
+	agent := newPayDesk(l)
+	h, err := agent.Send(ctx, "order-42", flow.Text("Refund A1."))
+	check(t, err)
+	_, err = h.Wait(ctx)
+	var pause *flow.Hibernated
+	if !errors.As(err, &pause) || string(pause.Reviews[0].Arguments) != `{"order":"A1","cents":1250}` || pause.Reviews[0].Prompt != "Pay it back?" {
+		t.Fatalf("%v %+v", err, pause)
+	}
+	check(t, answer(ctx, l, pause, bufio.NewScanner(strings.NewReader("y\n"))))
+	out, err := h.Wait(ctx)
+	check(t, err)
+	same(t, "Done.", out.Text())
 }
 
 // wait waits for a payment, an hour at most, and then rests.

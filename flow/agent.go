@@ -192,7 +192,7 @@ func (a *Agent[S]) settings(runs bool) (*settings, error) {
 	if n := len(a.Options.Key); n > 0 && n < minKey {
 		return nil, fmt.Errorf("%w: Options.Key has %d bytes, and at least %d are needed", ErrStart, n, minKey)
 	}
-	s := &settings{name: a.Name, version: a.Version, stateVersion: a.StateVersion, log: a.Log, options: a.Options.withDefaults(),
+	s := &settings{agent: a, name: a.Name, version: a.Version, stateVersion: a.StateVersion, log: a.Log, options: a.Options.withDefaults(),
 		run: func(ctx context.Context, t *turn) error { return a.Turn(ctx, &Turn[S]{t}) },
 		migrate: func(c projection.CustomState) ([]byte, error) {
 			state, err := projection.Typed[S](c, a.StateVersion, a.Migrations)

@@ -108,7 +108,7 @@ type child struct {
 
 func newChild(run *running, s *settings, in Input) *child {
 	c := &child{settings: s, run: run, parent: run.turn.r, input: in, id: uuid.NewSHA1(uuid.Nil, []byte("child/"+run.Key)).String()}
-	s.depth, s.root = c.parent.depth+1, c.parent.origin()
+	s.agent, s.depth, s.root = nil, c.parent.depth+1, c.parent.origin()
 	if s.options.Observe.Sinks == nil {
 		s.options.Observe.Sinks = c.parent.options.Observe.Sinks
 	}

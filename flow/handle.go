@@ -34,6 +34,13 @@ type Handle[S any] struct {
 	// waited and received are the cursors of the hibernations that Wait and Receive have
 	// returned.
 	waited, received string
+	final            *finalOutput[S] // of the runner that has ended
+}
+
+// finalOutput is what Wait returned after the end of a runner.
+type finalOutput[S any] struct {
+	out Output[S]
+	err error
 }
 
 // Output is the content and status of a session after a turn.
@@ -165,6 +172,23 @@ func (h *Handle[S]) noOutput() Output[S] { return Output[S]{Content: Content[S]{
 
 // result is the output of a runner that has ended; false if the turn hibernates.
 func (h *Handle[S]) result(run *localRun) (out Output[S], ended bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.final == nil {
+		out, ended, err := h.resultOf(run)
+		if !ended {
+			return out, false, nil
+		}
+		h.final = &finalOutput[S]{out, err}
+		if err == nil {
+			parked.put(parkedStates{h.agent, h.Session, run.r.live})
+		}
+	}
+	return h.final.out, true, h.final.err
+}
+
+// resultOf is result without the copy in h.final. The caller holds h.mu.
+func (h *Handle[S]) resultOf(run *localRun) (out Output[S], ended bool, err error) {
 	var pause *Hibernated
 	r := run.r
 	r.mu.Lock()
@@ -191,10 +215,8 @@ func (h *Handle[S]) result(run *localRun) (out Output[S], ended bool, err error)
 	return out, true, err
 }
 
-// paused notes that a runner ended since its turn hibernates.
+// paused notes that a runner ended since its turn hibernates. The caller holds h.mu.
 func (h *Handle[S]) paused(run *localRun, pause *Hibernated) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.run == run {
 		p := *pause
 		p.Queued = h.Input != "" && run.r.pausedInput != h.Input
@@ -345,7 +367,9 @@ func (h *Handle[S]) receiveFrom(run *localRun, yield func(Chunk, error) bool) (p
 		var pause *Hibernated
 		if errors.As(err, &pause) {
 			<-run.done
+			h.mu.Lock()
 			h.paused(run, pause)
+			h.mu.Unlock()
 			return true
 		}
 		if err != nil {

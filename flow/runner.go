@@ -60,6 +60,7 @@ type lastTurn struct {
 // settings are the parts of an Agent that do not depend on its state.
 type settings struct {
 	name, version string
+	agent         any // the *Agent; nil for a child
 	stateVersion  int
 	log           *eventlog.Log
 	options       Options

@@ -62,7 +62,7 @@ func (s *settings) open(ctx context.Context, from *start) (opened, error) {
 }
 
 func (s *settings) tryOpen(ctx context.Context, from *start) (opened, error) {
-	live, err := resume(ctx, s.log, from.session, s.set, s.options.Snapshots)
+	live, err := s.resume(ctx, from.session)
 	missing := errors.Is(err, eventlog.ErrNotFound)
 	switch {
 	case missing && (from.in != nil || from.fresh):

@@ -87,12 +87,10 @@ func (r *runner) storing(ctx context.Context, in *Input) (events []event.Event, 
 	ref = Ref{Session: r.session}
 	begun, _ := projection.State(r.live, turnsOfInputs())
 	if in == nil {
-		p, err := r.pending(ctx)
-		if err != nil || p.Turn == nil {
-			return nil, ref, err
-		}
-		if b, ok := begun.Begun[p.Turn.InputID]; ok {
-			ref = b.ref(r.session)
+		if calls, _ := projection.State(r.live, projection.Calls()); calls.Turn != nil {
+			if b, ok := begun.Begun[calls.Turn.InputID]; ok {
+				ref = b.ref(r.session)
+			}
 		}
 		return nil, ref, nil
 	}

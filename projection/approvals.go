@@ -1,11 +1,14 @@
 package projection
 
 import (
+	"context"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 )
 
 // OpenApproval is an approval request without an answer.
@@ -27,6 +30,28 @@ type OpenApproval struct {
 	Lapse event.Lapse `json:"lapse,omitzero"`
 	// SessionID is the child session that asks, if a runner shows the review in its parent.
 	SessionID string `json:"session_id,omitzero"`
+	// Prompt, Detail and Arguments are what the person is shown. Pending has them; the state
+	// of Control does not. They are empty after an erasure.
+	Prompt    string         `json:"-"`
+	Detail    jsontext.Value `json:"-"`
+	Arguments jsontext.Value `json:"-"`
+}
+
+// describe reads what the persons are shown.
+func (p *Pending) describe(ctx context.Context, log *eventlog.Log, session string) error {
+	for i := range p.Approvals {
+		a := &p.Approvals[i]
+		e, err := log.Event(ctx, session, a.Seq)
+		if err != nil {
+			return err
+		}
+		q, err := event.DecodeKept[event.ApprovalRequest](&e)
+		if err != nil {
+			return err
+		}
+		a.Prompt, a.Detail, a.Arguments = q.Prompt, q.Detail, q.Arguments
+	}
+	return nil
 }
 
 // Answer is the answer to an approval request of a turn. The log has its reason and

@@ -107,6 +107,9 @@ func PendingOf(ctx context.Context, log *eventlog.Log, l States) (Pending, error
 		return Pending{}, err
 	}
 	p.addWork(path, session, turn)
+	if err := p.describe(ctx, log, l.loaded().Session); err != nil {
+		return p, err
+	}
 	p.Calls, err = pendingCalls(ctx, log, l.loaded().Session, path, &p)
 	return p, err
 }
