@@ -24,11 +24,11 @@ const (
 	StatusNew Status = "new"
 	// StatusRunning: a turn is open, and its runner is alive.
 	StatusRunning Status = "running"
-	// StatusHibernated: the turn waits for reviews or for the next Start.
+	// StatusHibernated: the turn waits for reviews or for the next Resume.
 	StatusHibernated Status = "hibernated"
 	// StatusWaiting: the turn waits for a signal or a time.
 	StatusWaiting Status = "waiting"
-	// StatusExpired: a turn is open and has no runner. The next Start or Serve continues it.
+	// StatusExpired: a turn is open and has no runner. The next Resume or Serve continues it.
 	StatusExpired Status = "expired"
 	// StatusFailed, StatusAborted and StatusFinished: how the last turn ended.
 	StatusFailed   Status = "failed"
