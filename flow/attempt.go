@@ -155,6 +155,7 @@ func (t *turn) attempt(ctx context.Context, x *effect) (a attempt) {
 	}
 	run := &running{turn: t, class: x.class, intent: x.intent, begun: x.begun, Running: Running{Session: t.r.session, Turn: t.rec.turn, Key: x.key, Ordinal: x.ordinal,
 		Attempt: x.attempt, CallID: x.callID, Answer: x.answer}}
+	run.effect = run
 	begun := t.r.now()
 	inner, cancel := t.joined(ctx)
 	defer cancel()
@@ -261,13 +262,13 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 		if delay, again := x.retryDelay(failed); again && t.aborted == nil {
 			return t.fail(ctx, x, run, failed, delay)
 		}
-		o = outcome{}
+		o, run.added = outcome{}, nil
 	}
 	change, err := t.stateChange()
 	if err != nil {
 		return err
 	}
-	made, done := t.completion(x, o, t.recordedError(failed), took, slices.Concat(run.after, change)...)
+	made, done := t.completion(x, o, t.recordedError(failed), took, slices.Concat(run.after, run.added, change)...)
 	events := slices.Concat(made.events, run.bodies, []event.Event{done})
 	if err := t.r.appendEvents(ctx, events...); err != nil {
 		return t.failed(err)

@@ -201,6 +201,8 @@ type Running struct {
 	CallID string
 	// Answer is the answer that allowed the effect, nil if there was no review.
 	Answer *event.ApprovalResolution
+
+	effect *running // nil outside an effect
 }
 
 // running is the value of an effect's context.
@@ -211,11 +213,14 @@ type running struct {
 	intent  ulid.ULID // the event of the attempt
 	begun   int64     // the last seq of the append of the first attempt
 	updates []func(jsontext.Value) (jsontext.Value, error)
+	added   []event.Event // messages and artifacts of the effect, appended with the result
 	child   *child
 	blocked bool          // the child waits
 	after   []event.Event // of the child, appended with the result
 	raw     raw.Sink      // captured calls
 	bodies  []event.Event // with their bodies
+
+	artifacts int // the ids that SetArtifact made
 }
 
 type runningKey struct{}
