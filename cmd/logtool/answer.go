@@ -242,19 +242,9 @@ func (a *app) asked(ctx context.Context, log *eventlog.Log, session string, r *p
 	return q, p.Flush()
 }
 
-// decided describes an answer to a review.
+// decided describes a decision on one line.
 func decided(decision, by, reason string, arguments jsontext.Value) string {
-	text := clean(decision)
-	if by != "" {
-		text += " by " + brief(by, 40)
-	}
-	if len(arguments) > 0 {
-		text += " with other arguments" + oneLine(transcript.Arguments(arguments))
-	}
-	if reason != "" {
-		text += ": " + brief(reason, 80)
-	}
-	return text
+	return brief(transcript.Decided(decision, by, reason, arguments), 160)
 }
 
 // chosen finds the one of ids with a name or a unique prefix. An empty name is the only

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
@@ -195,12 +194,16 @@ func roleStyle(role event.Role) term.Style {
 func (r *renderer) other(x *transcript.Entry) {
 	r.gap(false)
 	var about []string
-	detail, text := describe(&x.Event)
+	detail, n := describe(&x.Event)
 	if detail != "" {
 		about = append(about, detail)
 	}
 	r.heading(x, clean(string(x.Event.Type)), about)
-	r.block(text, indent, foldMessage/4, term.Dim)
+	r.block(n.Text, indent, foldMessage/4, term.Dim)
+	r.most = foldContext
+	for i := range n.Parts {
+		r.part(&n.Parts[i], nil, indent)
+	}
 }
 
 // block prints text, folded after most lines.
@@ -306,17 +309,11 @@ func (r *renderer) call(p *event.Part, in string) {
 
 // oneLine is " (name: text, …)"; empty if the arguments are too long for one line.
 func oneLine(arguments []transcript.Argument) string {
-	const most = 100
-	var words []string
-	length := 0
-	for _, a := range arguments {
-		word := a.Label() + a.Text
-		if length += utf8.RuneCountInString(word); length > most || strings.Contains(word, "\n") {
-			return ""
-		}
-		words = append(words, clean(word))
+	line := transcript.OneLine(arguments)
+	if line == "" && len(arguments) > 0 {
+		return ""
 	}
-	return " (" + strings.Join(words, ", ") + ")"
+	return " (" + clean(line) + ")"
 }
 
 // result prints the result of a call.

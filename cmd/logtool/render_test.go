@@ -88,7 +88,7 @@ func TestResultsAreUnderTheirCalls(t *testing.T) {
     ← #4
       out of b
 
-#5 head_moved · to: 2, label: note · 2026-01-02 03:04:09
+#5 head_moved · to #2, note · 2026-01-02 03:04:09
 
 #7 assistant · 2026-01-02 03:04:11
   Done.

@@ -201,7 +201,7 @@ func (p *printer) op(op *runlog.Op, in string) {
 		words = append(words, p.Paint(term.Yellow, orphanedMark))
 	}
 	if op.By != "" {
-		words = append(words, "recorded"+decided("", op.By, op.Reason, nil))
+		words = append(words, decided("recorded", op.By, op.Reason, nil))
 	}
 	p.Printf("%s%s\n", in, strings.Join(words, " "))
 	p.effectLines(op.Reviews, op.Attempts, op.Pauses, in+indent)
@@ -254,7 +254,7 @@ func attemptLine(x *runlog.Attempt) string {
 	text := fmt.Sprintf("attempt %d %s ", x.Number, at(x.Seq))
 	switch {
 	case x.By != "":
-		return text + "did not run, recorded" + decided("", x.By, x.Reason, nil)
+		return text + decided("did not run, recorded", x.By, x.Reason, nil)
 	case x.Error == "":
 		return text + "interrupted"
 	}

@@ -51,25 +51,10 @@ func amounts(all ...amount) string {
 }
 
 // size writes a number of bytes with a unit: 1.5 KiB.
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	value, names := float64(n)/unit, "KMGTP"
-	for value >= unit && len(names) > 1 {
-		value, names = value/unit, names[1:]
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + names[:1] + "iB"
-}
+func size(n int64) string { return transcript.Size(n) }
 
 // at names an event: #7.
-func at(seq int64) string {
-	if seq == 0 {
-		return "the start"
-	}
-	return fmt.Sprintf("#%d", seq)
-}
+func at(seq int64) string { return transcript.At(seq) }
 
 // someOf quotes the first most of the names, and counts the others.
 func someOf(names []string, most int) string {

@@ -45,16 +45,18 @@ func plain(v jsontext.Value) string {
 	return string(v)
 }
 
-// OneLine joins arguments on one line. It returns "" if the line would be long.
+// OneLine joins arguments on one line. It returns "" if the line would be long or if a
+// text has several lines.
 func OneLine(arguments []Argument) string {
 	const most = 100
 	var all []string
+	length := 0
 	for _, a := range arguments {
-		all = append(all, a.Label()+a.Text)
+		word := a.Label() + a.Text
+		if length += utf8.RuneCountInString(word); length > most || strings.ContainsAny(word, "\n\r") {
+			return ""
+		}
+		all = append(all, word)
 	}
-	line := strings.Join(all, ", ")
-	if len(line) > 4*most || utf8.RuneCountInString(line) > most || strings.ContainsAny(line, "\n\r") {
-		return ""
-	}
-	return line
+	return strings.Join(all, ", ")
 }

@@ -1,6 +1,9 @@
 package transcript
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Thousands writes 1234567 as 1,234,567.
 func Thousands(n int64) string {
@@ -17,4 +20,25 @@ func Count(n int64, noun string) string {
 		noun += "s"
 	}
 	return Thousands(n) + " " + noun
+}
+
+// Size writes a number of bytes with a unit: 1.5 KiB.
+func Size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, names := float64(n)/unit, "KMGTP"
+	for value >= unit && len(names) > 1 {
+		value, names = value/unit, names[1:]
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + names[:1] + "iB"
+}
+
+// At names an event: #7.
+func At(seq int64) string {
+	if seq == 0 {
+		return "the start"
+	}
+	return fmt.Sprintf("#%d", seq)
 }

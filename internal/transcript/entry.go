@@ -1,6 +1,7 @@
 // Package transcript prepares the events of a session for readers. It puts tool
 // results under their calls, joins the pieces of a message, numbers the turns, and
-// marks rewound events. The exporters to HTML and Markdown use it.
+// marks rewound events, and describes the events that are not messages. The exporters to
+// HTML and Markdown and logtool use it.
 package transcript
 
 import (

@@ -56,8 +56,10 @@ func read(t testing.TB, log *eventlog.Log, session string, events ...eventlog.Ra
 			line += fmt.Sprintf("turn %d: ", x.Turn)
 		}
 		if !x.IsMessage {
-			n, _ := x.Note()
-			lines = append(lines, line+n.Line)
+			if n, ok := x.Note(); ok {
+				line += n.Line()
+			}
+			lines = append(lines, line)
 			continue
 		}
 		line += string(x.Message.Role)

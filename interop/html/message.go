@@ -35,7 +35,7 @@ func (p *page) entry(x *transcript.Entry) {
 		return
 	}
 	p.open(x, "note")
-	p.text(n.Line)
+	p.text(n.Line())
 	p.marks(x)
 	p.tag("</div>\n")
 	p.output("", n.Text)

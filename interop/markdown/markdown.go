@@ -97,7 +97,7 @@ func (p *page) entry(x *transcript.Entry) {
 		p.hidden[string(x.Event.Type)]++
 		return
 	}
-	p.heading(x, n.Line, nil)
+	p.heading(x, n.Line(), nil)
 	p.output("", n.Text)
 	p.outputs(n.Parts)
 }
