@@ -149,10 +149,10 @@ func TestWrongWords(t *testing.T) {
 		"state order-42 --at 7": `"logtool state order-42" is now "logtool state show order-42"`,
 		"grep":                  "did you mean logtool search?", "find x": "did you mean logtool search?", "open": "did you mean logtool show?", "cat": "did you mean logtool show?",
 		"view": "did you mean logtool show?", "delete": "did you mean logtool rm?", "remove": "did you mean logtool rm?", "lst --long": "did you mean logtool ls?",
-		"list": "did you mean logtool ls?", "dir": "did you mean logtool ls?", "log": "did you mean logtool history?", "clone": "did you mean logtool copy?",
+		"list": "did you mean logtool ls?", "session x": "did you mean logtool ls?", "dir": "did you mean logtool ls?", "log": "did you mean logtool history?", "clone": "did you mean logtool copy?",
 		"undo": "did you mean logtool rewind?", "check": "did you mean logtool verify?", "fsck": "did you mean logtool verify?", "price": "did you mean logtool cost?",
 		"usage": "did you mean logtool cost?", "shwo": "did you mean logtool show?", "verfy": "did you mean logtool verify?", "agent aprove": "did you mean logtool agent approve?",
-		"bakcup": "did you mean logtool store backup?", "frobnicate": "see logtool --help", "store frobnicate": "see logtool store --help",
+		"bakcup": "did you mean logtool store backup?", "frobnicate": "see logtool --help", "tar": "see logtool --help", "store frobnicate": "see logtool store --help",
 	} {
 		var said strings.Builder
 		a := &app{in: strings.NewReader(""), out: io.Discard, err: &said, getenv: func(string) string { return "" }}

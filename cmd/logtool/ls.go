@@ -40,7 +40,7 @@ func (a *app) lsCommand() *cobra.Command {
 	var l listing
 	cmd := a.command(&cobra.Command{
 		Use:        "ls",
-		SuggestFor: []string{"lst", "list", "dir"},
+		SuggestFor: []string{"lst", "list", "dir", "ll", "session", "sessions"},
 		Short:      "List the sessions, newest activity first",
 		Long: `List the sessions of the store. ls reads the first and the last events of each.
 TITLE is the newest title in these events, else the beginning of the first user

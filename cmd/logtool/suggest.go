@@ -80,7 +80,7 @@ func nearCommand(cmd *cobra.Command, word string) string {
 func nearName(cmd *cobra.Command, word string) string {
 	distance := cmd.SuggestionsMinimumDistance
 	defer func() { cmd.SuggestionsMinimumDistance = distance }()
-	for cmd.SuggestionsMinimumDistance = 1; cmd.SuggestionsMinimumDistance <= min(2, len(word)-1); cmd.SuggestionsMinimumDistance++ {
+	for cmd.SuggestionsMinimumDistance = 1; cmd.SuggestionsMinimumDistance <= min(2, len(word)/2); cmd.SuggestionsMinimumDistance++ {
 		if near := cmd.SuggestionsFor(word); len(near) > 0 {
 			return near[0]
 		}
