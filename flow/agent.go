@@ -40,8 +40,11 @@ type Agent[S any] struct {
 
 // Options configure an Agent. The zero value is ready for use.
 type Options struct {
-	// Snapshots configure the snapshots at the end of turns and at hibernations. The zero
-	// value makes one each time, with a body when the log has grown enough.
+	// Snapshots configure the snapshots. The zero value makes one at the end of each turn and
+	// at each hibernation, with a body when the log has grown enough. A Policy is asked once at
+	// each of these moments, when all tool calls of an answer have a result
+	// (projection.ToolIterationEnd), and when the runner has nothing more to do and its last
+	// turn did not fail (projection.InvocationEnd; an unchanged state gets no second snapshot).
 	Snapshots projection.LiveOptions
 	// Views are further projections that are kept up to date and in the snapshots.
 	Views []projection.Part

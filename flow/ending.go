@@ -143,18 +143,14 @@ func (r *runner) ended(ctx context.Context, rec *records, c event.TurnCompletion
 	end := TurnEnd{Turn: rec.turn, Status: c.Status, StopReason: c.StopReason}
 	r.logLine(ctx, "turn ended", "turn", c.TurnID.String(), "status", string(c.Status), "stop_reason", c.StopReason)
 	if failed == nil {
-		made := len(r.snapshots)
 		q := projection.Request{Trigger: projection.TurnEnd, TurnIndex: rec.start.Index, ID: rec.snapshotID()}
-		if err := r.snapshot(ctx, q); err != nil {
+		var err error
+		if end.Snapshot, err = r.snapshot(ctx, q); err != nil {
 			return err
 		}
-		if len(r.snapshots) > made {
-			end.Snapshot = r.snapshots[made]
-			r.out.put(Chunk{Snapshot: end.Snapshot})
-		}
-		r.out.endTurn(item{Chunk: Chunk{EndTurn: &end}})
+		r.out.endTurn(item{Chunk: Chunk{Snapshot: end.Snapshot, EndTurn: &end}})
 	}
-	r.last = lastTurn{end: end, err: failed}
+	r.last = lastTurn{end: end, err: failed, index: rec.start.Index}
 	r.ends[rec.start.InputID] = r.last
 	for id := range r.steered {
 		r.ends[id] = r.last

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -78,8 +76,12 @@ func (t *turn) hibernate(ctx context.Context, p pause) error {
 	case pauseReview:
 		trigger = projection.Review
 	}
-	if err := t.r.snapshot(ctx, projection.Request{Trigger: trigger, TurnIndex: t.rec.start.Index, ID: snapshot, Durable: true}); err != nil {
+	made, err := t.r.snapshot(ctx, projection.Request{Trigger: trigger, TurnIndex: t.rec.start.Index, ID: snapshot, Durable: true})
+	if err != nil {
 		return t.stopLocked(err)
+	}
+	if made != "" {
+		t.r.out.put(Chunk{Snapshot: made})
 	}
 	pause, err := t.r.hibernation(ctx)
 	if err != nil {
@@ -257,29 +259,4 @@ func (t *turn) checkpointKind(many bool, first *effect) string {
 		return pauseEffect
 	}
 	return ""
-}
-
-// snapshot appends a snapshot, after the events that others may have appended. The
-// caller holds r.mu.
-func (r *runner) snapshot(ctx context.Context, q projection.Request) error {
-	ctx, span := r.telemetry.tracer.Start(ctx, "snapshot", trace.WithAttributes(attrConversation.String(r.session), attrAgent.String(r.name), attrSnapshot.String(q.ID)))
-	defer span.End()
-	for {
-		var s event.Snapshot
-		var made bool
-		err := bounded(ctx, func() (err error) {
-			s, made, err = r.live.Snapshot(ctx, q)
-			return err
-		})
-		if errors.Is(err, eventlog.ErrConflict) {
-			if err := r.follow(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		if err == nil && made {
-			r.snapshots = append(r.snapshots, s.SnapshotID)
-		}
-		return err
-	}
 }

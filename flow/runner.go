@@ -53,8 +53,9 @@ type runner struct {
 
 // lastTurn is how a turn of this runner ended.
 type lastTurn struct {
-	end TurnEnd
-	err error
+	end   TurnEnd
+	err   error
+	index int // of the turn
 }
 
 // settings are the parts of an Agent that do not depend on its state.
@@ -231,7 +232,10 @@ func (r *runner) serve(ctx context.Context, stop context.CancelCauseFunc) error 
 	}()
 	var err, released error
 	for more := true; more; {
-		if err = r.loop(ctx); err != nil {
+		if err = r.loop(ctx); err == nil {
+			err = r.invocationEnded(context.WithoutCancel(ctx))
+		}
+		if err != nil {
 			break
 		}
 		more, released = r.release(context.WithoutCancel(ctx), nil)

@@ -32,7 +32,7 @@ func TestASnapshotThatWasNotMade(t *testing.T) {
 				}}), ran: map[string]int{}}
 				t.Cleanup(func() { s.log.Close() })
 				s.agent = flow.Agent[notes]{Name: "shop", Log: s.log, Turn: flow.Chat[notes](answerWith(&s.calls), flow.Request{}, s.tool(ask("Pay?")))}
-				s.agent.Options.Snapshots.Policy = func(*projection.Opportunity) bool { return kill }
+				s.agent.Options.Snapshots.Policy = func(o *projection.Opportunity) bool { return kill && o.Trigger != projection.ToolIterationEnd }
 				return s
 			}
 			s := newShopAt()

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -34,8 +35,19 @@ func (t *turn) tools(ctx context.Context, tools []ToolSpec, calls []event.Part) 
 		}
 		specs[i] = c.spec()
 	}
-	_, err := t.batch(ctx, true, 0, specs)
-	return err
+	before := t.head()
+	results, err := t.batch(ctx, true, 0, specs)
+	if err != nil || !slices.ContainsFunc(results, func(s settled) bool { return s.point.seq > before }) {
+		return err
+	}
+	return t.toolsEnded(ctx)
+}
+
+// head is the seq of the newest event of the session.
+func (t *turn) head() int64 {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	return t.r.live.Head.Seq
 }
 
 // checkOpen returns an error if the history does not have one of the calls, or has its

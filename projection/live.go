@@ -21,6 +21,8 @@ type Live struct {
 	stale bool // an event was folded in part: load the states again
 	taken bool // TakeTail was called
 	any   anyBody
+	// asking is the context of the running call of Snapshot, for Opportunity.PreviousStates.
+	asking context.Context
 }
 
 // anyBody describes the newest body of any branch that the Live has read, and the bytes
@@ -58,8 +60,10 @@ type Request struct {
 	// disk before Snapshot returns, whatever the sync policy of the store.
 	Body    bool
 	Durable bool
-	// Force appends the snapshot without a decision of Policy.
-	Force bool
+	// Force appends the snapshot without a decision of Policy. IfChanged appends none if the
+	// states equal the states of the set's newest snapshot.
+	Force     bool
+	IfChanged bool
 	// Extra is a JSON object of the caller, or nil.
 	Extra []byte
 }
@@ -261,7 +265,7 @@ func (v *Live) foldSnapshot(ctx context.Context, e *event.Event) error {
 	if snap.Projection != v.set.name() {
 		return nil
 	}
-	l.digest = snap.StateDigest
+	l.digest, l.previous = snap.StateDigest, e.Seq
 	if snap.IsMark() {
 		return nil
 	}
@@ -291,7 +295,8 @@ func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, appen
 	if err != nil {
 		return s, false, err
 	}
-	if !r.Force && !v.opts.Policy(o) {
+	v.asking = ctx
+	if !r.Force && !v.opts.Policy(o) || r.IfChanged && !o.Changed() {
 		return s, false, nil
 	}
 	s = v.mark(&r, o)

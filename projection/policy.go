@@ -8,11 +8,13 @@ import (
 
 // Triggers of snapshots. A program may use others.
 const (
-	TurnEnd      = "turn_end"
-	AfterPrompt  = "after_prompt"
-	BeforeEffect = "before_effect"
-	Review       = "review"
-	Manual       = "manual"
+	TurnEnd          = "turn_end"
+	ToolIterationEnd = "tool_iteration_end" // all calls of one answer have a result
+	InvocationEnd    = "invocation_end"     // the session has nothing more to do
+	AfterPrompt      = "after_prompt"
+	BeforeEffect     = "before_effect"
+	Review           = "review"
+	Manual           = "manual"
 )
 
 // Opportunity is a moment at which a snapshot could be appended. LiveOptions.Policy
@@ -43,6 +45,20 @@ type Opportunity struct {
 	AnyBodyBytes int64
 	// Live has the states; see State.
 	Live *Live
+}
+
+// PreviousStates loads the states of the set's newest snapshot on the path, to compare them
+// with the states of Live. They are nil if there is no snapshot. Call it inside the policy.
+func (o *Opportunity) PreviousStates() (States, error) {
+	v := o.Live
+	if v == nil || v.last.previous == 0 {
+		return nil, nil
+	}
+	l, err := LoadSet(v.asking, v.log, v.Session, v.set, Options{At: v.last.previous})
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Changed reports whether the states differ from the states of the set's newest snapshot

@@ -14,8 +14,10 @@ type lastSnapshot struct {
 	snapshot event.Snapshot
 	time     time.Time
 	found    bool
-	// digest is the state digest of the set's newest snapshot.
-	digest event.Digest
+	// digest is the state digest of the set's newest snapshot, and previous the seq of the
+	// snapshot, 0 if there is none.
+	digest   event.Digest
+	previous int64
 	// events counts the path's events after the newest snapshot. seen is the bytes of
 	// all events of the path that were read. Neither counts snapshots.
 	events int
@@ -46,7 +48,7 @@ func (l *lastSnapshot) addSnapshot(e *event.Event, snap event.Snapshot, set stri
 		l.snapshot, l.time, l.found = snap, e.Timestamp, true
 	}
 	if l.digest == "" && snap.Projection == set {
-		l.digest = snap.StateDigest
+		l.digest, l.previous = snap.StateDigest, e.Seq
 	}
 }
 
