@@ -11,13 +11,16 @@ type Artifact struct {
 	Kind        string `json:"kind,omitzero"`
 	MediaType   string `json:"media_type,omitzero"`
 	Description string `json:"description,omitzero"`
-	// Body is the artifact itself, where the log keeps it; URI where others do.
-	Body BlobRef `json:"body,omitzero"`
-	URI  string  `json:"uri,omitzero"`
+	// Body or Parts are the artifact itself, if the log keeps it; URI is its place elsewhere.
+	Body  BlobRef `json:"body,omitzero"`
+	Parts []Part  `json:"parts,omitzero"`
+	URI   string  `json:"uri,omitzero"`
 	// ChildID and SessionID say which run made it, if another one did.
 	ChildID   string `json:"child_id,omitzero"`
 	SessionID string `json:"session_id,omitzero"`
-	// Extra is an object of the producer's own members, or nil.
+	// Removed removes the artifact of this id. The other members mean nothing then.
+	Removed bool `json:"removed,omitzero"`
+	// Extra is the metadata, an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
 
@@ -26,8 +29,8 @@ func (a Artifact) EventType() Type { return ArtifactRecorded }
 
 // Validate applies the rules of Artifact that need no other event.
 func (a Artifact) Validate() error {
-	return firstError(require("artifact_id", a.ArtifactID), a.Body.check("body"), requireExtra(a.Extra))
+	return firstError(require("artifact_id", a.ArtifactID), a.Body.check("body"), checkParts(a.Parts), requireExtra(a.Extra))
 }
 
 // Blobs lists the blobs of Artifact.
-func (a Artifact) Blobs() []Digest { return a.Body.needs() }
+func (a Artifact) Blobs() []Digest { return append(a.Body.needs(), partsNeed(a.Parts)...) }

@@ -103,6 +103,7 @@ func TestPayloadRules(t *testing.T) {
 		{Child{ChildID: "c", State: ChildStarted, Mode: "twin"}, ErrInvalidPayload, "mode"},
 		{Artifact{Name: "n"}, ErrInvalidPayload, "artifact_id"},
 		{Artifact{ArtifactID: "a", Body: BlobRef{Bytes: 3}}, ErrInvalidBlob, "body"},
+		{Artifact{ArtifactID: "a", Parts: []Part{Text("x"), {}}}, ErrInvalidPayload, "part 1"},
 		{patch(``), ErrInvalidPayload, "patch"},
 		{patch(`{}`), ErrInvalidPayload, "patch"},
 		{patch(`[{"op":"add","path":"/a"}]`), ErrInvalidPayload, "value"},

@@ -155,7 +155,7 @@ func childTypeInfos() (infos []*typeInfo) {
 
 func stateTypes() []*typeInfo {
 	return []*typeInfo{
-		typeOf[Artifact](ArtifactRecorded, PathScope, "artifact_id", "kind", "media_type", "child_id", "session_id"),
+		typeOf[Artifact](ArtifactRecorded, PathScope, "artifact_id", "kind", "media_type", "child_id", "session_id", "removed"),
 		typeOf[CustomPatch](CustomPatched, PathScope, "name", "state_version"),
 		typeOf[Snapshot](ProjectionSnapshotted, PathScope, "projection", "version", "snapshot_id",
 			"parent_snapshot_id", "index", "turn_index", "trigger", "reason", "seq", "hash"),

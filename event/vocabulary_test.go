@@ -76,8 +76,8 @@ var samples = map[Type][]string{
 	ChildCanceled.Type():   {sampleChild},
 	ChildMerged.Type():     {sampleChild},
 
-	ArtifactRecorded: {`{"artifact_id":"a","name":"n","kind":"k","media_type":"text/plain","description":"d","body":{"blob":"DIGEST","bytes":3},` +
-		`"uri":"u","child_id":"c","session_id":"s","extra":{"z":1}}`},
+	ArtifactRecorded: {`{"artifact_id":"a","name":"n","kind":"k","media_type":"text/plain","description":"d","body":{"blob":"DIGEST","bytes":3},"parts":PARTS,` +
+		`"uri":"u","child_id":"c","session_id":"s","removed":true,"extra":{"z":1}}`},
 	CustomPatched: {`{"name":"n","state_version":2,"patch":[{"op":"add","path":"/a","value":1.0},{"op":"move","from":"/a","path":"/b"},{"op":"remove","path":""}],"extra":{"z":1}}`},
 	ProjectionSnapshotted: {
 		`{"projection":"p","version":2,"snapshot_id":"s","parent_snapshot_id":"q","state_digest":"DIGEST","body_digest":"DIGEST","index":0,"turn_index":0,` +

@@ -25,9 +25,12 @@ func (l *Log) StoreArtifact(ctx context.Context, session string, expect Expect, 
 	return a, head, err
 }
 
-// OpenArtifact opens the body of an artifact for reading, as OpenBlob does. A body that
-// is stored elsewhere is ErrBlobNotFound.
+// OpenArtifact opens the body of an artifact for reading, as OpenBlob does. An artifact
+// without a body is ErrBlobNotFound: it has parts, or is stored elsewhere.
 func (l *Log) OpenArtifact(ctx context.Context, a event.Artifact) (io.ReadCloser, error) {
+	if a.Body.Blob == "" && len(a.Parts) > 0 {
+		return nil, fmt.Errorf("artifact %q has %d parts and no body: %w", a.Name, len(a.Parts), ErrBlobNotFound)
+	}
 	if a.Body.Blob == "" {
 		return nil, fmt.Errorf("artifact %q is stored elsewhere (%s): %w", a.Name, a.URI, ErrBlobNotFound)
 	}

@@ -1,9 +1,7 @@
 package flow
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -113,6 +111,11 @@ func (t *Turn[S]) SetArtifact(ctx context.Context, a event.Artifact, body []byte
 	return t.t.setArtifact(ctx, a, body)
 }
 
+// SetArtifacts replaces all artifacts of the session. An artifact of Artifacts keeps its body.
+func (t *Turn[S]) SetArtifacts(artifacts ...event.Artifact) error {
+	return t.t.setArtifacts(artifacts)
+}
+
 // Progress gives the client a value. It is not recorded.
 func (t *Turn[S]) Progress(v any) { t.t.r.out.put(Chunk{Progress: v}) }
 
@@ -162,65 +165,6 @@ func (t *turn) add(events ...event.Event) error {
 		t.emit(events)
 	}
 	return nil
-}
-
-// artifacts are the recorded artifacts, and the ones of the next append.
-func (t *turn) artifacts() (list []event.Artifact) {
-	for _, a := range t.recorded() {
-		list = append(list, a.Artifact)
-	}
-	for i := range t.pending {
-		if t.pending[i].Type.Name() != event.ArtifactRecorded {
-			continue
-		}
-		a, _, err := event.Decode[event.Artifact](&t.pending[i])
-		if err != nil {
-			continue // made by setArtifact
-		}
-		list = slices.DeleteFunc(list, func(x event.Artifact) bool { return a.Name != "" && x.Name == a.Name })
-		list = append(list, a)
-	}
-	return list
-}
-
-func (t *turn) setArtifact(ctx context.Context, a event.Artifact, body []byte) error {
-	if a.ArtifactID == "" {
-		a.ArtifactID = t.newID()
-	}
-	if body != nil {
-		ref, recorded := t.recordedBody(a.ArtifactID)
-		if !recorded {
-			var err error
-			if ref, err = t.r.log.PutBlob(ctx, bytes.NewReader(body)); err != nil {
-				return fmt.Errorf("artifact %q: %w", a.Name, err)
-			}
-		}
-		a.Body = ref
-	}
-	if err := event.Validate(a); err != nil {
-		return err
-	}
-	return t.add(event.New(a))
-}
-
-// recordedBody returns the body of an artifact that an earlier execution recorded; false
-// if the turn is live. It may be erased since, so it is not stored again.
-func (t *turn) recordedBody(id string) (ref event.BlobRef, recorded bool) {
-	t.r.mu.Lock()
-	defer t.r.mu.Unlock()
-	if !t.replaying() {
-		return ref, false
-	}
-	for i := t.folded; i < len(t.rec.events); i++ {
-		e := &t.rec.events[i]
-		if e.Type.Name() != event.ArtifactRecorded {
-			continue
-		}
-		if a, _, err := event.Decode[event.Artifact](e); err == nil && a.ArtifactID == id {
-			return a.Body, true
-		}
-	}
-	return ref, true
 }
 
 // patched answers and records Turn.Patched.

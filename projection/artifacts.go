@@ -21,7 +21,8 @@ type RecordedArtifact struct {
 }
 
 // Artifacts is the artifacts that the active path recorded. An artifact replaces an
-// earlier one with the same name. Artifacts without a name are appended.
+// earlier one with the same name. Artifacts without a name are appended. A removed artifact is
+// not in the list.
 func Artifacts() Projection[ArtifactList] {
 	return Projection[ArtifactList]{
 		builtin: true, Name: "artifacts", Version: 1, Apply: (*ArtifactList).apply, Digest: (*ArtifactList).digest,
@@ -44,6 +45,10 @@ func (l *ArtifactList) apply(e *event.Event) error {
 	a, err := event.DecodeKept[event.Artifact](e)
 	if err != nil {
 		return err
+	}
+	if a.Removed {
+		l.Items = slices.DeleteFunc(l.Items, func(x RecordedArtifact) bool { return x.ArtifactID == a.ArtifactID })
+		return nil
 	}
 	r := RecordedArtifact{Artifact: a, Seq: e.Seq, Redacted: e.Redacted()}
 	i := slices.IndexFunc(l.Items, func(x RecordedArtifact) bool { return r.replaces(&x) })

@@ -145,6 +145,9 @@ func artifact(a *event.Artifact) Note {
 	if name == "" {
 		name = a.ArtifactID
 	}
+	if a.Removed {
+		return Note{Name: "artifact removed:", Words: []string{name}}
+	}
 	return Note{Name: "artifact:", Words: []string{name, a.Kind, a.MediaType, a.URI}, Text: a.Description}
 }
 

@@ -31,6 +31,7 @@ func TestNotes(t *testing.T) {
 		{event.ContextEntry{}, "context", ""},
 		{event.Loss{Reason: "damaged"}, "lost: damaged", ""},
 		{event.Artifact{ArtifactID: "a1", Description: "d"}, "artifact: a1", "d"},
+		{event.Artifact{ArtifactID: "a1", Name: "n", Removed: true}, "artifact removed: n", ""},
 		{event.Escalation{Scope: "turn", Error: "e"}, "retried after an error: turn", "e"},
 		{event.Session{Title: "A", Labels: map[string]*string{"a": nil, "b": &title}}, " title: A · a: removed · b: B", ""},
 		{event.TurnHibernation{Cursor: event.Cursor{Kind: "wait"}}, "turn hibernated: wait", ""},
