@@ -110,14 +110,12 @@ func (t *turn) update(f func(doc jsontext.Value) (jsontext.Value, error)) error 
 
 // streamState gives the client the change of the state: the whole state at first.
 func (t *turn) streamState(before jsontext.Value) error {
-	patch := replacement(t.state.doc)
+	doc := t.state.doc
+	whole := func() (jsontext.Value, error) { return replacement(doc), nil }
+	patch := whole
 	if t.state.streamed {
-		var err error
-		if patch, err = diff(before, t.state.doc); err != nil {
-			return err
-		}
+		patch = func() (jsontext.Value, error) { return diff(before, doc) }
 	}
 	t.state.streamed = true
-	t.r.out.put(Chunk{Patch: patch})
-	return nil
+	return t.r.out.putPatch(patch, whole)
 }
