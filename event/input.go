@@ -16,6 +16,8 @@ type External struct {
 	Kind    string `json:"kind,omitzero"`
 	// Steer asks for the input to go into the running turn, before its next model call.
 	Steer bool `json:"steer,omitzero"`
+	// Store is the id of the store to which the input was sent.
+	Store string `json:"store,omitzero"`
 	// Messages are the messages of the input.
 	Messages []Message `json:"messages,omitzero"`
 	// Value is any JSON value, verbatim.

@@ -12,6 +12,8 @@ type RunClaim struct {
 	Runner string `json:"runner,omitzero"`
 	// Lease names a lease outside the log that shows that the holder is alive.
 	Lease string `json:"lease,omitzero"`
+	// Store is the id of the store in which the runner took the session over.
+	Store string `json:"store,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }

@@ -107,7 +107,7 @@ func conversationTypes() []*typeInfo {
 		typeOf[ContextEntry](ContextAdded, PathScope, "kind", "placement"),
 		typeOf[Compaction](CompactionTriggered, PathScope, "strategy", "trigger", "covers", "cleared",
 			"replace", "tokens_before", "tokens_after", "max_tokens", "entries"),
-		typeOf[External](ExternalInput, SessionScope, "source", "input_id", "kind"),
+		typeOf[External](ExternalInput, SessionScope, "source", "input_id", "kind", "store"),
 		typeOf[Handoff](HandoffMade, PathScope, "from_agent", "to_agent"),
 	}
 }
@@ -137,7 +137,7 @@ func lifecycleTypes() []*typeInfo {
 
 func effectTypes() []*typeInfo {
 	return []*typeInfo{
-		controlType[RunClaim](RunClaimed, SessionScope, "epoch", "runner", "lease"),
+		controlType[RunClaim](RunClaimed, SessionScope, "epoch", "runner", "lease", "store"),
 		controlType[RunRelease](RunReleased, SessionScope, "epoch"),
 		controlType[Abort](AbortRequested, SessionScope, "turn_id"),
 		typeOf[EffectIntent](EffectIntended, SessionScope, "key", "turn_id", "ordinal", "kind", "name", "class", "attempt", "interrupt_id"),

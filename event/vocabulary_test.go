@@ -31,7 +31,7 @@ var samples = map[Type][]string{
 	ContextAdded: {`{"kind":"k","placement":"prefix","parts":PARTS,"extra":{"z":1}}`},
 	CompactionTriggered: {`{"strategy":"s","trigger":"t","covers":{"from":1,"to":9},"entries":[{"seq":3},{"message":{"role":"developer","parts":PARTS}}],` +
 		`"cleared":["1"],"replace":true,"summary":"s","read_files":["a"],"modified_files":["b"],"tokens_before":9,"tokens_after":3,"max_tokens":5,"extra":{"z":1}}`},
-	ExternalInput: {`{"source":"s","input_id":"i","kind":"k","steer":true,"messages":[{"role":"user","parts":PARTS}],"value":9007199254740993,"extra":{"z":1}}`},
+	ExternalInput: {`{"source":"s","input_id":"i","kind":"k","steer":true,"store":"t","messages":[{"role":"user","parts":PARTS}],"value":9007199254740993,"extra":{"z":1}}`},
 	HandoffMade:   {`{"from_agent":"a","to_agent":"b","reason":"r","input":null,"extra":{"z":1}}`},
 
 	SessionStarted: {`{"title":"t","agent":"a","cwd":"/","labels":{"a":"1","b":"2"},"source":{"format":"f","version":"v","path":"p","session_id":"s"},` +
@@ -58,7 +58,7 @@ var samples = map[Type][]string{
 		`{"agent":"a","scope":"s","target":"t","attempt":2,"error":"e","extra":{"z":1}}`},
 	OpLogged: {`{"op_id":"o","parent_id":"p","kind":"llm","level":"info","text":"t","value":{"a":[]},"body":{"blob":"DIGEST","bytes":3},"extra":{"z":1}}`},
 
-	RunClaimed:     {`{"epoch":1,"runner":"r","lease":"l","extra":{"z":1}}`},
+	RunClaimed:     {`{"epoch":1,"runner":"r","lease":"l","store":"s","extra":{"z":1}}`},
 	RunReleased:    {`{"epoch":1,"reason":"r","extra":{"z":1}}`},
 	AbortRequested: {`{"turn_id":"ID","by":"b","reason":"r","extra":{"z":1}}`},
 	EffectIntended: {`{"key":"k","turn_id":"ID","ordinal":"0.2","kind":"tool","name":"n","class":"unsafe_once","attempt":1,"interrupt_id":"i","nonce":"0123456789abcdef0123456789abcdef","arguments_digest":"DIGEST",` +

@@ -224,6 +224,14 @@ type (
 		Release() error
 	}
 
+	// Identifier gives a store an id, by which a copy of the store can be told from it.
+	Identifier interface {
+		// StoreID returns the id of the store, which no other store has. The first call makes
+		// the id, durably; in a store that may only read it returns "" and makes none. The id
+		// stays. A raw copy of the files or tables of the store has the same id.
+		StoreID(ctx context.Context) (string, error)
+	}
+
 	// Notifier reports the sessions that any process changes.
 	Notifier interface {
 		// Changes yields the id of each session that is created, appended to, rewritten

@@ -34,6 +34,8 @@ type Log struct {
 
 	poll  poller
 	paths knownPaths
+
+	storeID atomic.Pointer[string] // nil until it is known
 }
 
 // Options configure a Log. The zero value is ready for use.
@@ -102,6 +104,25 @@ func (l *Log) Store() Store {
 		return nil
 	}
 	return l.store
+}
+
+// StoreID returns the id of the store; see Identifier. It is "" if the store gives no ids.
+func (l *Log) StoreID(ctx context.Context) (string, error) {
+	if err := l.usable(ctx); err != nil {
+		return "", err
+	}
+	if id := l.storeID.Load(); id != nil {
+		return *id, nil
+	}
+	identifier, ok := As[Identifier](l.store)
+	if !ok {
+		return "", nil
+	}
+	id, err := identifier.StoreID(ctx)
+	if err == nil && id != "" {
+		l.storeID.Store(&id)
+	}
+	return id, err
 }
 
 // Close waits for running appends, ends watchers with ErrClosed, and closes the store.

@@ -128,7 +128,8 @@ type Limits struct {
 // An input that the session has is not stored again. If its turn failed, the turn is tried
 // again, with the same id, the finished effects and the same keys; effects of the last batch
 // that failed run again. The error is an *InputError if that is not possible, ErrStart if the
-// open turn belongs to another agent, or an error of the log: the input is not stored then.
+// open turn belongs to another agent, *HomeError if it belongs to another store and the input is
+// not PostOnly, or an error of the log: the input is not stored then.
 func (a *Agent[S]) Send(ctx context.Context, session string, in Input) (*Handle[S], error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -158,7 +159,8 @@ func (a *Agent[S]) Run(ctx context.Context, session string, in Input) (Output[S]
 // hibernation can be continued once (ErrConsumed).
 //
 // The errors are ErrAlreadyRunning; *Hibernated if the open turn waits for answers (nothing is
-// appended then); ErrStart; ErrConsumed; and the errors of the log.
+// appended then); *HomeError in a copy of the store; ErrStart; ErrConsumed; and the errors of
+// the log.
 func (a *Agent[S]) Resume(ctx context.Context, at Ref) (*Handle[S], error) {
 	s, err := a.settings(true)
 	if err != nil {

@@ -86,7 +86,7 @@ func (r *runner) takeLease(ctx context.Context, epoch int64) error {
 }
 
 func (r *runner) claimed() event.Event {
-	return event.New(event.RunClaim{Epoch: r.epoch, Runner: r.options.Runner, Lease: leaseName(r.session, r.epoch)})
+	return event.New(event.RunClaim{Epoch: r.epoch, Runner: r.options.Runner, Lease: leaseName(r.session, r.epoch), Store: r.home})
 }
 
 // begin begins a new session with its content and its input, and claims it.
@@ -102,7 +102,7 @@ func (s *settings) begin(ctx context.Context, from *start) (o opened, err error)
 	}
 	o.ref.Session = from.session
 	if from.in != nil {
-		e := from.in.external()
+		e := from.in.external(from.home)
 		o.ref.Snapshot = snapshotOf(from.session, e.ID)
 		events = append(events, e)
 	}
@@ -161,7 +161,14 @@ func (r *runner) release(ctx context.Context, ended error) (more bool, err error
 // process. The runner cannot append any more; its effect may still run. The next Resume, Send
 // or Serve continues the open turn. It takes over the children of the turn too. by is who takes
 // the session over.
+//
+// In a copy of a store, the store of the log becomes the home of the session. The original
+// does not learn of it: make sure that nobody continues the session there.
 func TakeOver(ctx context.Context, log *eventlog.Log, session, by string) (event.Head, error) {
+	home, err := log.StoreID(ctx)
+	if err != nil {
+		return event.Head{}, err
+	}
 	var children []string
 	head, err := change(ctx, log, session, func(s *outside) ([]event.Event, error) {
 		children = nil
@@ -170,7 +177,7 @@ func TakeOver(ctx context.Context, log *eventlog.Log, session, by string) (event
 		}
 		control, _ := projection.State(s.loaded, projection.Control())
 		epoch := control.Epoch + 1
-		return []event.Event{event.New(event.RunClaim{Epoch: epoch, Runner: by, Lease: leaseName(session, epoch)}), event.New(event.RunRelease{Epoch: epoch})}, nil
+		return []event.Event{event.New(event.RunClaim{Epoch: epoch, Runner: by, Lease: leaseName(session, epoch), Store: home}), event.New(event.RunRelease{Epoch: epoch})}, nil
 	})
 	for _, child := range children {
 		if err == nil {

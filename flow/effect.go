@@ -267,13 +267,6 @@ func StateOf[S any](ctx context.Context) (S, error) {
 	return decodeState[S](x.turn.state.doc)
 }
 
-// Progress gives the client of the turn a value. It is not recorded.
-func Progress(ctx context.Context, v any) {
-	if x, ok := runningOf(ctx); ok {
-		x.turn.r.out.put(Chunk{Progress: v, Attempt: x.Attempt})
-	}
-}
-
 var errOutside = errors.New("the context is not the context of an effect")
 
 func updateDocument[S any](doc jsontext.Value, f func(*S) error) (jsontext.Value, error) {

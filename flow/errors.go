@@ -188,7 +188,7 @@ var errAgain = errors.New("the turn is run again")
 // leaveOpen reports whether a turn stays open after an error of its function.
 func leaveOpen(err error) bool {
 	var diverged *DivergenceError
-	if errors.As(err, &diverged) {
+	if errors.As(err, &diverged) || errors.As(err, new(*HomeError)) {
 		return true
 	}
 	for _, target := range []error{ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {

@@ -48,9 +48,9 @@ func (in Input) check() error {
 	return nil
 }
 
-// external is the event of an input that waits.
-func (in Input) external() event.Event {
-	return event.New(event.External{Source: "flow", InputID: in.ID, Kind: "input", Steer: in.Steer, Messages: in.Messages})
+// external is the event of an input that waits in a store.
+func (in Input) external(store string) event.Event {
+	return event.New(event.External{Source: "flow", InputID: in.ID, Kind: "input", Steer: in.Steer, Store: store, Messages: in.Messages})
 }
 
 // messages are the events of an input that begins a turn or goes into one.

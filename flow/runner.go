@@ -22,6 +22,7 @@ import (
 type runner struct {
 	*settings
 	session string
+	home    string // the id of the store, empty if it has none
 	epoch   int64
 	lease   eventlog.Lease
 	out     *stream

@@ -50,6 +50,13 @@ func (r Running) SetArtifact(ctx context.Context, a event.Artifact, body []byte)
 	return r.add(event.New(a))
 }
 
+// Progress gives the client of the turn a value. It is not recorded.
+func (r Running) Progress(v any) {
+	if r.effect != nil {
+		r.effect.turn.r.out.put(Chunk{Progress: v, Attempt: r.Attempt})
+	}
+}
+
 // add adds events to the append of the result.
 func (r Running) add(events ...event.Event) error {
 	if r.effect == nil {

@@ -13,7 +13,7 @@ import (
 
 // Serve runs the sessions of this agent that have something to do, until ctx ends:
 // crashed turns, answered reviews, due timers and posted inputs, also of other processes.
-// It leaves sessions of other runners alone. When ctx ends it stops the running turns,
+// It leaves sessions of other runners alone, and open turns of other stores (*HomeError). When ctx ends it stops the running turns,
 // which stay open, and returns nil. An error of one session does not end the others: it is
 // logged, and the session runs again after it changed, or a child of it that stopped it; after
 // each failure in a row later. After some of them the turn is marked as failed, unless its
@@ -31,6 +31,7 @@ func (a *Agent[S]) Serve(ctx context.Context) error {
 // server runs the sessions of one agent.
 type server struct {
 	*settings
+	home  string // the id of the store
 	slots chan struct{}
 	poll  time.Duration
 	wake  chan struct{} // has an element if changed is not empty
@@ -89,7 +90,7 @@ func (v *server) noteFailure(session string, err error) int {
 
 // giveUp marks the open turn of a session as failed, unless its error asks a person to act.
 func (v *server) giveUp(ctx context.Context, session string, failed error) error {
-	if errors.As(failed, new(*DivergenceError)) || errors.Is(failed, ErrNeedsReconcile) || !leaveOpen(failed) {
+	if errors.As(failed, new(*DivergenceError)) || errors.As(failed, new(*HomeError)) || errors.Is(failed, ErrNeedsReconcile) || !leaveOpen(failed) {
 		return nil
 	}
 	_, err := change(ctx, v.log, session, func(s *outside) ([]event.Event, error) {
@@ -118,7 +119,13 @@ type known struct {
 	claim   *projection.Claim // of a runner that is alive
 }
 
-func (v *server) run(ctx context.Context) error {
+func (v *server) run(ctx context.Context) (err error) {
+	if v.home, err = v.log.StoreID(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer v.group.Wait()
 	defer stop(nil)
@@ -254,7 +261,14 @@ func (v *server) look(ctx context.Context, session string, child bool) {
 		}
 	}
 	v.mu.Unlock()
-	if err == nil && v.wants(&info) && !v.backsOff(session) {
+	if err != nil || !v.wants(&info) {
+		return
+	}
+	if err := checkHome(session, v.home, &info.Pending, info.Turn != nil && isFlowTurn(info.Turn)); err != nil {
+		v.options.Observe.Logger.WarnContext(ctx, "session is left alone", "session", session, "error", err)
+		return
+	}
+	if !v.backsOff(session) {
 		v.start(ctx, session)
 	}
 }

@@ -26,6 +26,7 @@ type start struct {
 	in      *Input // to store; nil continues
 	wanted  string // the input whose chunks a client wants; empty is all
 	here    bool   // it is an error if no runner starts here
+	home    string // the id of the store
 }
 
 // maxClaiming is how often a start waits a millisecond for the claim of another runner.
@@ -42,6 +43,13 @@ type opened struct {
 func (s *settings) open(ctx context.Context, from *start) (opened, error) {
 	if err := event.CheckSessionID(from.session); err != nil {
 		return opened{}, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	err := bounded(ctx, func() (err error) {
+		from.home, err = s.log.StoreID(ctx)
+		return err
+	})
+	if err != nil {
+		return opened{}, err
 	}
 	for tries := 0; ; tries++ {
 		o, err := s.tryOpen(ctx, from)
@@ -116,7 +124,7 @@ func (s *settings) tryOpen(ctx context.Context, from *start) (opened, error) {
 func (from *start) only() bool { return from.in != nil && from.in.PostOnly }
 
 func (s *settings) newRunner(from *start, live *projection.Live) *runner {
-	r := &runner{settings: s, session: from.session, live: live, out: newStream(), sinks: s.options.Observe.Sinks.Run(s.log, from.session, s.root),
+	r := &runner{settings: s, session: from.session, home: from.home, live: live, out: newStream(), sinks: s.options.Observe.Sinks.Run(s.log, from.session, s.root),
 		changed: make(chan struct{}), ends: map[string]lastTurn{}, steered: map[string]bool{}, wanted: from.wanted}
 	if from.in != nil {
 		r.wanted = from.in.ID
@@ -126,10 +134,13 @@ func (s *settings) newRunner(from *start, live *projection.Live) *runner {
 
 // ready returns the hibernation if the open turn cannot continue yet.
 func (r *runner) ready(ctx context.Context, from *start) (pause *Hibernated, err error) {
-	if from.snapshot != "" {
+	p, err := r.pending(ctx)
+	if err == nil && playback.Of(ctx, r.session) == nil { // in a replay no effect runs
+		err = checkHome(r.session, r.home, &p, p.Turn != nil && r.runs(p.Turn))
+	}
+	if err == nil && from.snapshot != "" {
 		return r.checkSnapshot(ctx, from)
 	}
-	p, err := r.pending(ctx)
 	if err != nil || p.Turn == nil {
 		return nil, err
 	}
@@ -180,6 +191,9 @@ func (r *runner) checkSnapshot(ctx context.Context, from *start) (*Hibernated, e
 		return nil, fmt.Errorf("snapshot %q of session %q: event %d: %w", from.snapshot, r.session, seq, ErrConsumed)
 	}
 	now, err := r.pending(ctx)
+	if err == nil {
+		err = checkHome(r.session, r.home, &now, true)
+	}
 	if err != nil {
 		return nil, err
 	}

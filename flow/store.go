@@ -109,7 +109,7 @@ func (r *runner) storing(ctx context.Context, in *Input) (events []event.Event, 
 			return events, ref, err
 		}
 	}
-	e := in.external()
+	e := in.external(r.home)
 	ref.Snapshot = snapshotOf(r.session, e.ID)
 	return []event.Event{e}, ref, nil
 }

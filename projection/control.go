@@ -18,6 +18,9 @@ type ControlState struct {
 	Claim *Claim `json:"claim,omitzero"`
 	// Epoch is the highest epoch of the claims that count. The next claim has Epoch+1.
 	Epoch int64 `json:"epoch,omitzero"`
+	// Home is the id of the store of the newest claim, also in a fork and a copy of the
+	// session. It is empty if the claim names none.
+	Home string `json:"home,omitzero"`
 	// TurnID is the turn that began last, by seq. It is zero after the turn ended,
 	// unless the turn failed: a failed turn may be tried again.
 	TurnID ulid.ULID `json:"turn_id,omitzero"`
@@ -127,13 +130,13 @@ func (s *ControlState) apply(e *event.Event) error {
 		return s.complete(e)
 	case event.MessageAdded:
 		return s.takeMessage(e)
+	case event.RunClaimed:
+		return s.claim(e)
 	}
 	if e.Copied() {
 		return nil // a fork does not inherit the rest
 	}
 	switch e.Type.Name() {
-	case event.RunClaimed:
-		return s.claim(e)
 	case event.RunReleased:
 		return s.release(e)
 	case event.AbortRequested:
@@ -150,20 +153,29 @@ func (s *ControlState) apply(e *event.Event) error {
 
 // fork clears the state that a fork does not inherit.
 func (s *ControlState) fork() {
-	*s = ControlState{TurnID: s.TurnID, Effects: s.Effects, Done: s.Done, Ended: s.Ended, Resumed: s.Resumed, all: s.all}
+	*s = ControlState{TurnID: s.TurnID, Effects: s.Effects, Done: s.Done, Ended: s.Ended, Resumed: s.Resumed, Home: s.Home, all: s.all}
 	for i := range s.Effects {
 		s.Effects[i].Inherited = true
 	}
 	s.Ended = slices.DeleteFunc(s.Ended, func(x EndedTurn) bool { return x.Abort })
 }
 
-// claim folds a run_claimed. A claim counts if its epoch is the next one.
+// claim folds a run_claimed. A claim counts if its epoch is the next one. Of a copied claim
+// only the store counts.
 func (s *ControlState) claim(e *event.Event) error {
 	p, _, err := event.Decode[event.RunClaim](e)
-	if err == nil && p.Epoch == s.Epoch+1 {
-		s.Claim, s.Epoch = &Claim{Seq: e.Seq, Epoch: p.Epoch, Runner: p.Runner, Lease: p.Lease}, p.Epoch
+	switch {
+	case err != nil:
+		return err
+	case e.Copied():
+		s.Home = p.Store
+	case p.Epoch == s.Epoch+1:
+		s.Claim, s.Epoch, s.Home = &Claim{Seq: e.Seq, Epoch: p.Epoch, Runner: p.Runner, Lease: p.Lease}, p.Epoch, p.Store
+		for i := range s.Inbox {
+			s.Inbox[i].Store = p.Store
+		}
 	}
-	return err
+	return nil
 }
 
 func (s *ControlState) release(e *event.Event) error {

@@ -11,6 +11,9 @@ type PostedInput struct {
 	InputID string `json:"input_id"`
 	// Steer asks for the input to go into the open turn.
 	Steer bool `json:"steer,omitzero"`
+	// Store is the store of the input: of the newest claim after it, else the store to which
+	// it was sent. It is empty if neither is known.
+	Store string `json:"store,omitzero"`
 }
 
 func (p *PostedInput) lookupKey() (lookupKey, int64) { return lookupKey{id: p.InputID}, p.Seq }
@@ -22,7 +25,7 @@ func (s *ControlState) post(e *event.Event) error {
 		return err
 	}
 	if !s.inbox.has(&s.Inbox, lookupKey{id: p.InputID}) {
-		s.inbox.add(&s.Inbox, PostedInput{Seq: e.Seq, InputID: p.InputID, Steer: p.Steer})
+		s.inbox.add(&s.Inbox, PostedInput{Seq: e.Seq, InputID: p.InputID, Steer: p.Steer, Store: p.Store})
 	}
 	return nil
 }

@@ -42,6 +42,8 @@ type Pending struct {
 	// Claim is the newest claim of a run, nil if there is none or it was released. It
 	// does not say whether the run is alive.
 	Claim *Claim
+	// Home is the id of the store of the newest claim, as in ControlState.
+	Home string
 }
 
 // PendingCall is a tool call without a result.
@@ -98,7 +100,7 @@ func PendingOf(ctx context.Context, log *eventlog.Log, l States) (Pending, error
 	if !hasPath || !hasSession {
 		return Pending{}, fmt.Errorf("%w: pending work needs the projections %s and %s", errInvalidSet, Calls().Name, Control().Name)
 	}
-	p := Pending{Children: slices.Clone(session.Children), Inbox: slices.Clone(session.Inbox), Claim: clone(session.Claim)}
+	p := Pending{Children: slices.Clone(session.Children), Inbox: slices.Clone(session.Inbox), Claim: clone(session.Claim), Home: session.Home}
 	if path.Turn != nil {
 		p.NextTurn = path.Turn.Index + 1
 	}

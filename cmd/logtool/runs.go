@@ -48,6 +48,7 @@ lists open reviews, waits, effects and inputs, with the beginnings of ids:
   outcome NAME ID   the effect began and has no result: logtool agent reconcile
   retry NAME        the next attempt after an error
   input ID          no turn has begun with this input yet
+  home ID           the turn belongs to another store, and this is a copy: logtool agent take
   the agent to start`,
 		Example: "  logtool agent runs --status hibernated,waiting",
 		Args:    between(0, -1),
@@ -86,6 +87,7 @@ const (
 	openRetry   = "retry"
 	openInput   = "input"
 	openChild   = "child" // a child that has work to do
+	openHome    = "home"  // the store to which the open turn or an input belongs
 )
 
 // openRow is something that a session waits for.
@@ -93,7 +95,7 @@ type openRow struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	Name string `json:"name,omitzero"`
-	Seq  int64  `json:"seq"`
+	Seq  int64  `json:"seq,omitzero"`
 	// ChildSession is the session of the child that waits, empty if the session itself does.
 	ChildSession string `json:"child_session,omitzero"`
 	// Until is when a review or a wait expires, or when a retry is due.
@@ -112,7 +114,31 @@ func newRunRow(ctx context.Context, log *eventlog.Log, x *flow.RunInfo, err erro
 		row.Turn = &x.Turn.ID
 	}
 	row.Open = append(openWork(x), openBelow(ctx, log, x)...)
+	home, err := homeOf(ctx, log, x)
+	if err != nil {
+		row.Error = err.Error()
+	}
+	if home != "" {
+		row.Open = append(row.Open, openRow{Kind: openHome, ID: home})
+	}
 	return row
+}
+
+// homeOf is the store to which the open work of a session belongs, empty if it is this store.
+func homeOf(ctx context.Context, log *eventlog.Log, x *flow.RunInfo) (string, error) {
+	store, err := log.StoreID(ctx)
+	if err != nil {
+		return "", err
+	}
+	if x.Turn != nil && x.Home != "" && x.Home != store {
+		return x.Home, nil
+	}
+	for _, in := range x.Inbox {
+		if in.Store != "" && in.Store != store {
+			return in.Store, nil
+		}
+	}
+	return "", nil
 }
 
 // openBelow lists the open work of the children of a session, except the reviews: openWork

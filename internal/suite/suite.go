@@ -34,24 +34,25 @@ type Need string
 
 // The capabilities. Run finds the capabilities of a store and its harness.
 const (
-	Handles   Need = "several handles"
-	ReadOnly  Need = "read-only handles"
-	Damage    Need = "damaged lines"
-	Networks  Need = "network"
-	Blobs     Need = "blobs"
-	Leaser    Need = "leaser"
-	Notifier  Need = "notifier"
-	Locker    Need = "locker"
-	Eraser    Need = "eraser"
-	Versioner Need = "versioner"
-	Syncer    Need = "syncer"
-	Bulk      Need = "bulk versioner"
-	Sweeper   Need = "sweeper"
-	Salvager  Need = "salvager"
-	Cataloger Need = "cataloger"
-	Lister    Need = "lister"
-	Relater   Need = "relater"
-	BlobIndex Need = "blob index"
+	Handles    Need = "several handles"
+	ReadOnly   Need = "read-only handles"
+	Damage     Need = "damaged lines"
+	Networks   Need = "network"
+	Blobs      Need = "blobs"
+	Leaser     Need = "leaser"
+	Notifier   Need = "notifier"
+	Locker     Need = "locker"
+	Eraser     Need = "eraser"
+	Versioner  Need = "versioner"
+	Syncer     Need = "syncer"
+	Bulk       Need = "bulk versioner"
+	Sweeper    Need = "sweeper"
+	Salvager   Need = "salvager"
+	Cataloger  Need = "cataloger"
+	Lister     Need = "lister"
+	Relater    Need = "relater"
+	BlobIndex  Need = "blob index"
+	Identifier Need = "identifier"
 )
 
 // capabilities returns the capabilities of a store and its harness.
@@ -67,6 +68,7 @@ func capabilities(t testing.TB, h Harness) []Need {
 		Leaser: hasAbility[eventlog.Leaser](s), Notifier: hasAbility[eventlog.Notifier](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s), Bulk: hasAbility[eventlog.BulkVersioner](s),
 		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s), Cataloger: hasAbility[eventlog.Cataloger](s),
 		Lister: hasAbility[eventlog.Lister](s), Relater: hasAbility[eventlog.Relater](s), BlobIndex: hasAbility[eventlog.BlobIndex](s),
+		Identifier: hasAbility[eventlog.Identifier](s),
 	} {
 		if found {
 			has = append(has, need)

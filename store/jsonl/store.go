@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store and, from eventlog,
-// Blobs, Cataloger, Checker, Eraser, Leaser, Lister, Locker, Notifier, Salvager, Sweeper,
+// Blobs, Cataloger, Checker, Eraser, Identifier, Leaser, Lister, Locker, Notifier, Salvager, Sweeper,
 // Syncer, TailKeeper and Versioner.
 // All methods may be called concurrently.
 type Store struct {

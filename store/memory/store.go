@@ -4,6 +4,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"iter"
 	"slices"
@@ -33,22 +34,24 @@ type Store struct {
 }
 
 var (
-	_ eventlog.Store     = (*Store)(nil)
-	_ eventlog.Blobs     = (*Store)(nil)
-	_ eventlog.Cataloger = (*Store)(nil)
-	_ eventlog.Locker    = (*Store)(nil)
-	_ eventlog.Eraser    = (*Store)(nil)
-	_ eventlog.Leaser    = (*Store)(nil)
-	_ eventlog.Notifier  = (*Store)(nil)
-	_ eventlog.Salvager  = (*Store)(nil)
-	_ eventlog.Sweeper   = (*Store)(nil)
-	_ eventlog.Syncer    = (*Store)(nil)
-	_ eventlog.Versioner = (*Store)(nil)
+	_ eventlog.Store      = (*Store)(nil)
+	_ eventlog.Blobs      = (*Store)(nil)
+	_ eventlog.Cataloger  = (*Store)(nil)
+	_ eventlog.Locker     = (*Store)(nil)
+	_ eventlog.Eraser     = (*Store)(nil)
+	_ eventlog.Identifier = (*Store)(nil)
+	_ eventlog.Leaser     = (*Store)(nil)
+	_ eventlog.Notifier   = (*Store)(nil)
+	_ eventlog.Salvager   = (*Store)(nil)
+	_ eventlog.Sweeper    = (*Store)(nil)
+	_ eventlog.Syncer     = (*Store)(nil)
+	_ eventlog.Versioner  = (*Store)(nil)
 )
 
 // New returns an empty store.
 func New() *Store {
 	return (&data{
+		id:       rand.Text(),
 		sessions: make(map[string]*lines),
 		blobs:    make(map[event.Digest]blob),
 		copies:   make(map[string][][]byte),
@@ -68,6 +71,7 @@ func (s *Store) ReadOnly() *Store { return s.data.handle(true) }
 // data is the data that all handles share. Lines never change in place, so a reader
 // may retain the slice it found.
 type data struct {
+	id       string
 	mu       sync.RWMutex
 	sessions map[string]*lines
 	blobs    map[event.Digest]blob
@@ -265,6 +269,14 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 	s.data.version++
 	s.data.changes.Publish(session)
 	return nil
+}
+
+// StoreID implements eventlog.Identifier. All handles on the data have the same id.
+func (s *Store) StoreID(ctx context.Context) (string, error) {
+	if err := s.usable(ctx); err != nil {
+		return "", err
+	}
+	return s.data.id, nil
 }
 
 // Changes implements eventlog.Notifier.

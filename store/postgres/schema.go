@@ -93,7 +93,7 @@ CREATE TABLE catalog (
 	row     bytea  NOT NULL -- derived from the events; may be deleted at any time
 );
 CREATE SEQUENCE copy_numbers;
-`
+` + makeIdentity + ";"
 
 // eventTable creates the table of events. Types are bytes, like session ids.
 const eventTable = `

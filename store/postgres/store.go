@@ -39,6 +39,7 @@ var (
 	_ eventlog.Cataloger     = (*Store)(nil)
 	_ eventlog.Locker        = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
+	_ eventlog.Identifier    = (*Store)(nil)
 	_ eventlog.Leaser        = (*Store)(nil)
 	_ eventlog.Notifier      = (*Store)(nil)
 	_ eventlog.Retainer      = (*Store)(nil)

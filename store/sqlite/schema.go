@@ -27,7 +27,8 @@ const schemaVersion = 1
 //
 // The text index (index.go), the catalog (catalog.go), the relations of sessions and the
 // users of blobs (lookup.go) are derived from the events. Table erasing is the record of a
-// running erasure (erasing.go).
+// running erasure (erasing.go). Table identity has the id of the store, once one is needed
+// (identity.go).
 const schema = `
 CREATE TABLE sessions (
 	key      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -60,7 +60,7 @@ func (o *Options) level() syncLevel {
 }
 
 // Store stores sessions in one SQLite database file. It implements eventlog.Store
-// and eventlog's interfaces BlobIndex, Blobs, Cataloger, Checker, Eraser, Leaser, Lister,
+// and eventlog's interfaces BlobIndex, Blobs, Cataloger, Checker, Eraser, Identifier, Leaser, Lister,
 // Locker, Notifier, Relater, Salvager, Searcher, Sweeper, Syncer and Versioner. All methods
 // are safe for concurrent use.
 type Store struct {

@@ -40,6 +40,7 @@ func groups() []group {
 		{Name: "store", Cases: storeCases},
 		{Name: "span", Cases: spanCases},
 		{Name: "ability", Cases: abilityCases},
+		{Name: "identity", Cases: identityCases},
 		{Name: "lease", Cases: leaseCases},
 		{Name: "changes", Cases: changeCases},
 		{Name: "race", Cases: raceCases},
