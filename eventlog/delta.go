@@ -21,6 +21,12 @@ type Delta struct {
 	Part int
 	// Kind is the part's type.
 	Kind event.PartType
+	// Attempt counts the attempts at the message, from 1. The deltas of earlier attempts are
+	// void. 0 is unknown.
+	Attempt int
+	// Offset is the length of the part before Text, in bytes: a reader that missed deltas
+	// sees a gap.
+	Offset int
 	// Text is the text to add to the part.
 	Text string
 }

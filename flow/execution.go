@@ -396,9 +396,9 @@ func interrupt(calls []projection.OpenCall) (events []event.Event) {
 }
 
 // publish gives a delta to the client and to other readers in this process.
-func (t *turn) publish(d eventlog.Delta, attempt int) {
+func (t *turn) publish(d eventlog.Delta) {
 	t.r.log.Publish(t.r.session, d)
-	t.r.out.put(Chunk{Delta: &d, Attempt: attempt})
+	t.r.out.put(Chunk{Delta: &d, Attempt: d.Attempt})
 }
 
 var null = jsontext.Value("null")

@@ -189,9 +189,11 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 	}
 	running, _ := FromContext(ctx)
 	request := c.request
+	lengths := map[int]int{} // of the parts so far
 	response, err := c.model.Generate(ctx, &request, func(d eventlog.Delta) {
-		d.Message = c.id
-		c.turn.publish(d, running.Attempt)
+		d.Message, d.Attempt, d.Offset = c.id, running.Attempt, lengths[d.Part]
+		lengths[d.Part] += len(d.Text)
+		c.turn.publish(d)
 	})
 	if err != nil {
 		return outcome{}, err

@@ -202,7 +202,7 @@ func (t *turn) playDeltas(events []event.Event) {
 		for n := range m.Parts {
 			p := &m.Parts[n]
 			if text := cmp.Or(p.Text, string(p.Arguments)); text != "" {
-				t.publish(eventlog.Delta{Message: events[i].ID, Part: n, Kind: p.Type, Text: text}, 1)
+				t.publish(eventlog.Delta{Message: events[i].ID, Part: n, Kind: p.Type, Attempt: 1, Text: text})
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/transcript"
 )
 
@@ -153,8 +154,8 @@ func pairs(stretches []event.Stretch) [][2]int64 {
 
 // diffRow is an event of one side with --json.
 type diffRow struct {
-	Side     string `json:"side"`
-	eventRow `json:",inline"`
+	Side          string `json:"side"`
+	httpapi.Event `json:",inline"`
 }
 
 func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
@@ -165,7 +166,7 @@ func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
 	for i, side := range []*fork.Side{&d.A, &d.B} {
 		for e, err := range side.Events(ctx) {
 			if err == nil {
-				err = p.Value(diffRow{"ab"[i : i+1], newEventRow(&e)})
+				err = p.Value(diffRow{"ab"[i : i+1], httpapi.NewEvent(&e)})
 			}
 			if err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
@@ -261,8 +262,8 @@ func fileName(session string) string {
 // pathRow is an event in an export of active paths. Its first member tells import
 // that it is not a line of a log.
 type pathRow struct {
-	Of       string `json:"active_path_of"`
-	eventRow `json:",inline"`
+	Of            string `json:"active_path_of"`
+	httpapi.Event `json:",inline"`
 }
 
 // activePathMark is the beginning of an export of active paths.
@@ -285,7 +286,7 @@ func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions [
 			if to > 0 && e.Seq > to {
 				break
 			}
-			if err := json.MarshalWrite(w, pathRow{session, newEventRow(&e)}, json.Deterministic(true)); err != nil {
+			if err := json.MarshalWrite(w, pathRow{session, httpapi.NewEvent(&e)}, json.Deterministic(true)); err != nil {
 				return fmt.Errorf("export session %q: event %d: %w", session, e.Seq, err)
 			}
 			if _, err := io.WriteString(w, "\n"); err != nil {

@@ -7,13 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/transcript"
 )
 
@@ -55,7 +54,7 @@ func (a *app) showCommand() *cobra.Command {
 	var sel selection
 	cmd := a.command(&cobra.Command{
 		Use:        "show SESSION",
-		SuggestFor: []string{"open", "cat", "view"},
+		SuggestFor: []string{"open", "cat", "view", "less", "more"},
 		Short:      "Show a session: messages, and tool calls with their results",
 		Long: `Show the events of a session in order. A fork is shown with the events that it
 shares with its parents. Results are shown under their calls. Long output is
@@ -267,7 +266,7 @@ func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 		p.marker, p.markError = nil, err
 	}
 	if p.json {
-		row := newEventRow(&e)
+		row := httpapi.NewEvent(&e)
 		row.Orphaned = orphaned
 		return p.Value(row)
 	}
@@ -359,27 +358,4 @@ func (m *pathMarker) read(ctx context.Context, from int64) error {
 		}
 	}
 	return nil
-}
-
-// eventRow is an event with --json.
-type eventRow struct {
-	Seq       int64          `json:"seq"`
-	ID        string         `json:"id"`
-	Session   string         `json:"session"`
-	Type      event.Type     `json:"type"`
-	Timestamp time.Time      `json:"time"`
-	Cost      event.Cost     `json:"cost,omitzero"`
-	Hash      string         `json:"hash"`
-	Metadata  jsontext.Value `json:"metadata,omitzero"`
-	Redacted  bool           `json:"redacted,omitzero"`
-	Orphaned  bool           `json:"orphaned,omitzero"`
-	Kept      jsontext.Value `json:"kept,omitzero"`
-	Data      jsontext.Value `json:"data,omitzero"`
-}
-
-func newEventRow(e *event.Event) eventRow {
-	return eventRow{
-		Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, Timestamp: e.Timestamp, Cost: e.Cost,
-		Hash: e.Hash().String(), Metadata: e.Metadata, Redacted: e.Redacted(), Kept: e.Kept(), Data: e.Data,
-	}
 }

@@ -108,7 +108,13 @@ var table = map[string]room{
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
 		tests:   []string{"runlog/...", "upkeep/...", "flow/flowtest", "flow/capture"},
 	},
-	"flow/capture":           {rooms: []string{"flow/internal/raw"}, modules: given},
+	"flow/capture": {rooms: []string{"flow/internal/raw"}, modules: given},
+	"flow/flowhttp": {
+		rooms:   []string{"event", "eventlog", "flow", "projection", "internal/httpapi"},
+		modules: append([]string{"github.com/google/jsonschema-go"}, given...),
+		tests:   []string{"internal/testsize", "store/jsonl", "upkeep/erase"},
+	},
+	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
 	"flow/internal/raw":      {},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
 	"flow/flowtest": {

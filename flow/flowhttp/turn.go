@@ -1,0 +1,295 @@
+package flowhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/httpapi"
+	"github.com/convlog/convlog/projection"
+)
+
+// segment is the part of a turn that answers one input: the messages after the input, up to
+// the next input or the end of the turn.
+type segment struct {
+	turn ulid.ULID
+	// id is the same for every viewer: the turn's, and that of the input if it steered the
+	// turn.
+	id string
+	// from is the first event after the input.
+	from int64
+	// left are events that a head_moved took off the path.
+	left []event.Stretch
+	head int64 // when the segment was found
+}
+
+// encoder writes what happens in a turn in the words of a client.
+type encoder interface {
+	begin(s *segment) error
+	// delta gets the pieces of a message, message the whole message.
+	delta(d *eventlog.Delta) error
+	message(id ulid.ULID, m *event.Message) error
+	review(q *event.ApprovalRequest) error
+	resolution(a *event.ApprovalResolution) error
+	patch(p *event.CustomPatch) error
+	// pause ends the stream since the turn waits for persons, end since it ended, and next
+	// since another input goes into it.
+	pause(open []projection.OpenApproval) error
+	end(c *event.TurnCompletion) error
+	next() error
+}
+
+// errAgain: a client has pieces that became void, and it cannot take them back.
+var errAgain = errors.New("a part of the answer was written again: follow the turn from its start")
+
+// find returns the segment of an input, or the newest one if input is empty.
+func (h *handler) find(ctx context.Context, session, input string) (*segment, error) {
+	v, err := projection.Load(ctx, h.log, session, projection.Calls())
+	if err != nil {
+		return nil, err
+	}
+	missing := httpapi.NewProblem(http.StatusNotFound, fmt.Sprintf("session %q has no turn of input %q", session, input), "send the input")
+	turn := v.State.Turn
+	if turn == nil {
+		return nil, missing
+	}
+	s := &segment{turn: turn.ID, id: turn.ID.String(), from: turn.Seq, left: turn.Left, head: v.Head.Seq}
+	found := input == "" || turn.InputID == input
+	for e, err := range h.log.Read(ctx, session, eventlog.From(turn.Seq)) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type.Name() == event.TurnCompleted && !s.hidden(e.Seq) {
+			break // later messages belong to the next turn
+		}
+		if m := userMessage(&e); m != nil && !s.hidden(e.Seq) && (input == "" || m.InputID == input) {
+			found = true
+			s.from = e.Seq + 1
+			if m.InputID != "" && m.InputID != turn.InputID {
+				s.id = turn.ID.String() + "-" + m.InputID
+			}
+		}
+	}
+	if found {
+		return s, nil
+	}
+	return h.findOld(ctx, session, input, missing)
+}
+
+// await waits until an input has gone into a turn, and returns its segment.
+func (h *handler) await(ctx context.Context, session, input string) (*segment, error) {
+	head, err := h.log.Head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.find(ctx, session, input)
+	var missing *httpapi.Problem
+	if !errors.As(err, &missing) {
+		return s, err
+	}
+	for e, err := range h.log.Watch(ctx, session, head.Seq+1) {
+		if err != nil {
+			return nil, err
+		}
+		t, _, err := event.Decode[event.TurnStart](&e)
+		if err != nil {
+			return nil, err
+		}
+		if m := userMessage(&e); t.InputID != input && (m == nil || m.InputID != input) {
+			continue
+		}
+		if s, err := h.find(ctx, session, input); !errors.As(err, &missing) {
+			return s, err
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+// newest returns the segment that a client follows: of the input that runs next, else the
+// newest one.
+func (h *handler) newest(ctx context.Context, session string) (*segment, error) {
+	info, err := flow.Info(ctx, h.log, session)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(info.Inbox); n > 0 && len(info.Approvals) == 0 && len(info.Waits) == 0 {
+		return h.await(ctx, session, info.Inbox[n-1].InputID)
+	}
+	return h.find(ctx, session, "")
+}
+
+// findOld finds the segment of an input whose turn is not the newest one.
+func (h *handler) findOld(ctx context.Context, session, input string, missing error) (*segment, error) {
+	s := &segment{}
+	for e, err := range h.log.Read(ctx, session, eventlog.All().Backward()) {
+		if err != nil {
+			return nil, err
+		}
+		m := userMessage(&e)
+		switch {
+		case m != nil && m.InputID == input && s.from == 0:
+			s.from = e.Seq + 1
+		case s.from > 0 && e.Type.Name() == event.TurnCompleted:
+			return nil, missing // its turn has not begun
+		case e.Type.Name() == event.TurnStarted:
+			t, _, err := event.Decode[event.TurnStart](&e)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case t.InputID == input:
+				return &segment{turn: e.ID, id: e.ID.String(), from: e.Seq + 1}, nil
+			case s.from > 0:
+				s.turn, s.id = e.ID, e.ID.String()+"-"+input
+				return s, nil
+			}
+		}
+	}
+	return nil, missing
+}
+
+// userMessage is the message of an event if a client sent it.
+func userMessage(e *event.Event) *event.Message {
+	if e.Type.Name() != event.MessageAdded {
+		return nil
+	}
+	m, ok, err := event.Decode[event.Message](e)
+	if !ok || err != nil || m.Role != event.User {
+		return nil
+	}
+	return &m
+}
+
+func (s *segment) hidden(seq int64) bool {
+	return slices.ContainsFunc(s.left, func(x event.Stretch) bool { return x.From <= seq && seq <= x.To })
+}
+
+// stream encodes a segment while it grows, from its start, and returns when it ends.
+func (h *handler) stream(ctx context.Context, session string, s *segment, enc encoder) error {
+	if err := enc.begin(s); err != nil {
+		return err
+	}
+	for x, err := range follow(ctx, h.log, session, s.from) {
+		if err != nil {
+			return err
+		}
+		if x.delta != nil {
+			err = enc.delta(x.delta)
+		} else if !s.hidden(x.event.Seq) {
+			var ended bool
+			ended, err = h.encode(ctx, session, s, x.event, enc)
+			if ended {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// encode encodes an event of a turn, and reports whether it ends the stream.
+func (h *handler) encode(ctx context.Context, session string, s *segment, e *event.Event, enc encoder) (ended bool, _ error) {
+	if e.Redacted() {
+		return false, nil
+	}
+	p, err := e.Payload()
+	if err != nil {
+		return false, err
+	}
+	switch p := p.(type) {
+	case event.Message:
+		if p.Role == event.User {
+			return true, enc.next()
+		}
+		return false, enc.message(e.ID, &p)
+	case event.ApprovalRequest:
+		return false, enc.review(&p)
+	case event.ApprovalResolution:
+		return false, enc.resolution(&p)
+	case event.CustomPatch:
+		if p.Name == h.name {
+			return false, enc.patch(&p)
+		}
+	case event.TurnHibernation:
+		info, err := flow.Info(ctx, h.log, session)
+		if err != nil {
+			return true, err
+		}
+		if info.Cursor != nil && info.Cursor.Cursor.ID == p.Cursor.ID && len(info.Approvals) > 0 {
+			return true, enc.pause(info.Approvals)
+		}
+	case event.TurnCompletion:
+		if p.TurnID == s.turn {
+			return true, enc.end(&p)
+		}
+	case event.HeadMove:
+		if e.Seq > s.head {
+			return true, errAgain
+		}
+	}
+	return false, nil
+}
+
+// growing is the message that streams. Its parts are streamed in order only: a part that
+// cannot be streamed, or a piece that was missed, ends the streaming of the message.
+type growing struct {
+	message ulid.ULID
+	attempt int
+	texts   []string // of the parts so far
+	stopped bool
+}
+
+// add adds a piece. fresh reports whether it begins a part, and ok whether it can be
+// streamed. The error is errAgain if the pieces before are void.
+func (g *growing) add(d *eventlog.Delta) (fresh, ok bool, err error) {
+	if d.Message != g.message {
+		*g = growing{message: d.Message, attempt: d.Attempt}
+	}
+	if d.Attempt > g.attempt {
+		if len(g.texts) > 0 {
+			return false, false, errAgain
+		}
+		g.attempt, g.stopped = d.Attempt, false
+	}
+	streams := d.Kind == event.TextPart || d.Kind == event.ReasoningPart
+	if g.stopped || !streams || d.Attempt < g.attempt {
+		g.stopped = g.stopped || d.Attempt == g.attempt
+		return false, false, nil
+	}
+	fresh = d.Part == len(g.texts)
+	if fresh {
+		g.texts = append(g.texts, "")
+	}
+	if d.Part != len(g.texts)-1 || d.Offset != len(g.texts[d.Part]) {
+		g.stopped = true
+		if fresh {
+			g.texts = g.texts[:d.Part]
+		}
+		return false, false, nil
+	}
+	g.texts[d.Part] += d.Text
+	return fresh, true, nil
+}
+
+// rest returns the text of a part that was not streamed, and whether a part of it was. The
+// error is errAgain if the streamed text is another one.
+func (g *growing) rest(message ulid.ULID, part int, text string) (rest string, begun bool, err error) {
+	if message != g.message || part >= len(g.texts) {
+		return text, false, nil
+	}
+	rest, ok := strings.CutPrefix(text, g.texts[part])
+	if !ok {
+		return "", true, errAgain
+	}
+	return rest, true, nil
+}
