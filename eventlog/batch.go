@@ -11,9 +11,9 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// run validates a batch and writes the accepted requests. It returns the requests that
+// writeBatch validates a batch and writes the accepted requests. It returns the requests that
 // need another try because the context of own, the leader's request, has ended.
-func (l *Log) run(h *hotSession, own *request, batch []*request) (retry []*request) {
+func (l *Log) writeBatch(h *hotSession, own *request, batch []*request) (retry []*request) {
 	st := &h.state
 	st.tail.fresh = false
 	if own.exclusive != nil {

@@ -153,7 +153,7 @@ func (l *Log) leave(h *hotSession, r *request) (event.Head, error) {
 // lead writes own and the queued requests as one batch, then hands over.
 func (l *Log) lead(h *hotSession, own *request) {
 	batch := h.formBatch(own)
-	retry := l.run(h, own, batch)
+	retry := l.writeBatch(h, own, batch)
 	h.answer(own, batch, retry)
 	l.handOver(h)
 }

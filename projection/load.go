@@ -54,7 +54,7 @@ type Loaded struct {
 
 	set   Set
 	folds []fold
-	last  lastSnapshot
+	last  pathEnd
 	tail  []event.Event // for Live.TakeTail; oldest first
 }
 

@@ -33,7 +33,7 @@ type snapshotChoice struct {
 	newest  bool   // read until the newest snapshot of the path is known
 
 	folds []*loadFold
-	last  lastSnapshot
+	last  pathEnd
 	tail  tail
 	walk  backward.Walk // along the active path, newest first
 	next  int64         // the seq of the next event to read
@@ -160,7 +160,7 @@ func (s *snapshotChoice) tryRestore(ctx context.Context, e *event.Event, snap ev
 	if err != nil {
 		return s.skip(e, snap, err)
 	}
-	complete, err := s.restore(ctx, e, snap, body, onPath)
+	complete, err := s.choose(ctx, e, snap, body, onPath)
 	if err == nil && complete && onPath && snap.Projection == s.set {
 		s.last.addBody(e.Seq, body.size())
 	}
@@ -184,9 +184,9 @@ func (s *snapshotChoice) usableBody(ctx context.Context, e *event.Event, snap *e
 	return b, err
 }
 
-// restore sets the states of the folds that need a snapshot. complete is true if the
+// choose sets the states of the folds that need a snapshot. complete is true if the
 // body has a usable part for each fold of path scope, and no part fails.
-func (s *snapshotChoice) restore(ctx context.Context, e *event.Event, snap event.Snapshot, b body, onPath bool) (complete bool, err error) {
+func (s *snapshotChoice) choose(ctx context.Context, e *event.Event, snap event.Snapshot, b body, onPath bool) (complete bool, err error) {
 	ref := refTo(e, &snap)
 	complete = hasPathParts(b, s.folds)
 	for _, f := range s.folds {

@@ -21,8 +21,8 @@ const (
 	childPart        // child events after the record
 )
 
-// add queues the event of the record, and the events that follow from it.
-func (im *importer) add(l *line) error {
+// convert queues the event of the record, and the events that follow from it.
+func (im *importer) convert(l *line) error {
 	id := im.s.NextID(l.key(), im.at)
 	p, err := im.payload(l, id.String())
 	if err != nil {

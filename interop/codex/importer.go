@@ -202,7 +202,7 @@ func (im *importer) apply(l *line) error {
 		s.Drop()
 		return l.rec.Conflict(s.ID, reason)
 	}
-	if err := im.add(l); err != nil {
+	if err := im.convert(l); err != nil {
 		return l.rec.Located(err)
 	}
 	if s.Full() {

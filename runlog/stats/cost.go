@@ -106,7 +106,7 @@ func (c *costs) read(e *event.Event) error {
 	}
 	err = c.counted.Read(e, inherited, func(x projection.Charge) {
 		c.guess.estimate(e, &x)
-		c.own(x)
+		c.addOwn(x)
 		if !onPath {
 			c.report.Orphaned = c.report.Orphaned.Add(x.Spend)
 		}
@@ -137,8 +137,8 @@ func (c *costs) turn(e *event.Event) (*turns.Turn, error) {
 	return at, err
 }
 
-// own adds a charge to the own spend, and to its splits.
-func (c *costs) own(x projection.Charge) {
+// addOwn adds a charge to the own spend, and to its splits.
+func (c *costs) addOwn(x projection.Charge) {
 	r := &c.report
 	r.Own = r.Own.Add(x.Spend)
 	r.ByModel = addSpend(r.ByModel, x.Model, x.Spend)

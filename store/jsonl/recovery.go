@@ -24,7 +24,7 @@ func (h *handle) recoverTail() (cut int64, err error) {
 	if same {
 		return 0, nil
 	}
-	t, err := h.scanChanges()
+	t, err := h.scanNewTail()
 	if err != nil {
 		return 0, fmt.Errorf("inspect %s: %w", h.path, err)
 	}
@@ -79,9 +79,9 @@ func (h *handle) unchanged() (bool, error) {
 	return h.tailKnown && h.info.Size == h.size, nil
 }
 
-// scanChanges scans the lines after the remembered size, or the whole end of the file
+// scanNewTail scans the lines after the remembered size, or the whole end of the file
 // if nothing is remembered.
-func (h *handle) scanChanges() (tail, error) {
+func (h *handle) scanNewTail() (tail, error) {
 	if h.tailKnown && h.info.Size >= h.size {
 		return h.scanTail(h.info.Size, h.size, h.head.Seq)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// lastSnapshot describes the newest snapshot on the path and the events after it. A
+// pathEnd describes the newest snapshot on the path and the events after it. A
 // Live needs it to decide about the next snapshot.
-type lastSnapshot struct {
+type pathEnd struct {
 	// snapshot is the newest snapshot, with a body or without, and time is the time of
 	// its event.
 	snapshot event.Snapshot
@@ -32,7 +32,7 @@ type lastSnapshot struct {
 
 // addEvent counts an event of the path that is no snapshot. The newest event comes
 // first.
-func (l *lastSnapshot) addEvent(e *event.Event) {
+func (l *pathEnd) addEvent(e *event.Event) {
 	l.seen += eventBytes(e)
 	if l.body == 0 {
 		l.since = l.seen
@@ -43,7 +43,7 @@ func (l *lastSnapshot) addEvent(e *event.Event) {
 }
 
 // addSnapshot notes a snapshot of the path. The newest snapshot comes first.
-func (l *lastSnapshot) addSnapshot(e *event.Event, snap event.Snapshot, set string) {
+func (l *pathEnd) addSnapshot(e *event.Event, snap event.Snapshot, set string) {
 	if !l.found {
 		l.snapshot, l.time, l.found = snap, e.Timestamp, true
 	}
@@ -53,14 +53,14 @@ func (l *lastSnapshot) addSnapshot(e *event.Event, snap event.Snapshot, set stri
 }
 
 // addBody notes a usable body of the set. The newest body comes first.
-func (l *lastSnapshot) addBody(seq, size int64) {
+func (l *pathEnd) addBody(seq, size int64) {
 	if l.body == 0 {
 		l.body, l.bodyBytes, l.since = seq, size, l.seen
 	}
 }
 
 // dropBody reverses addBody for a body that is not usable after all.
-func (l *lastSnapshot) dropBody(seq int64) {
+func (l *pathEnd) dropBody(seq int64) {
 	if l.body == seq {
 		l.body, l.bodyBytes, l.since = 0, 0, l.seen
 	}
