@@ -19,7 +19,7 @@ type step struct {
 
 // The bounds of a follower. A viewer that misses a piece gets the whole message at its end.
 const (
-	maxHeld   = 1024 // pieces that wait for the events before their message
+	maxHeld   = 256  // pieces that wait for the events before their message
 	maxStored = 1024 // ids of messages whose late pieces are dropped
 )
 
@@ -32,7 +32,7 @@ func follow(ctx context.Context, log *eventlog.Log, session string, from int64) 
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		f := follower{log: log, session: session, after: map[ulid.ULID]int64{}}
-		deltas, events := make(chan eventlog.Delta, maxHeld), make(chan watched)
+		deltas, events := make(chan eventlog.Delta, 64), make(chan watched)
 		go func() {
 			for d := range log.Deltas(ctx, session) {
 				select {
