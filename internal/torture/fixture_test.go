@@ -47,6 +47,10 @@ type backend struct {
 	name     string
 	open     func(dir string) eventlog.Store
 	readOnly func(dir string) eventlog.Store
+	// url returns the URL of an empty store on a server, and lease is how long a lease outlives
+	// a process that was killed. They are nil and 0 for a store in files.
+	url   func(t testing.TB) string
+	lease time.Duration
 }
 
 var backends = []backend{
@@ -72,7 +76,7 @@ func (b backend) log(dir string) *eventlog.Log {
 const spillOver = 4 << 10
 
 func backendNamed(name string) (backend, error) {
-	for _, b := range append(backends, postgresBackend, jetstreamBackend) {
+	for _, b := range append(backends, postgresBackend, agentsOnPostgres, jetstreamBackend) {
 		if b.name == name {
 			return b, nil
 		}
@@ -111,13 +115,23 @@ func newFixture(t testing.TB, b backend) *fixture {
 	t.Logf("-torture.seed %d", seed)
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
-	return &fixture{TB: t, backend: b, dir: t.TempDir(), seed: seed, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
+	s := &fixture{TB: t, backend: b, dir: t.TempDir(), seed: seed, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
+	s.place()
+	return s
+}
+
+// place notes the URL of an empty store in the folder.
+func (s *fixture) place() {
+	if s.backend.url != nil {
+		s.must(os.WriteFile(urlFile(s.dir), []byte(s.backend.url(s.TB)), 0o600))
+	}
 }
 
 // withEmptyStore returns a fixture with an empty store and other steps.
 func (s *fixture) withEmptyStore() *fixture {
 	next := *s
 	next.dir, next.seed = s.TempDir(), s.random.Uint64()
+	next.place()
 	return &next
 }
 

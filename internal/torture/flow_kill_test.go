@@ -11,7 +11,10 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/pgtest"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/store/postgres"
 )
 
 // The ways in which a process runs the agent.
@@ -47,8 +50,36 @@ func agentJob(ctx context.Context, b backend, j job) error {
 	case errors.As(err, &pause):
 		fmt.Println("hibernated")
 		return nil
+	case errors.Is(err, flow.ErrAlreadyRunning) && b.lease > 0: // of a process that was killed
+		time.Sleep(b.lease / 8)
+		return nil
 	}
 	return err
+}
+
+// agentsOnPostgres is a server whose leases end soon after their holder was killed.
+var agentsOnPostgres = func() backend {
+	const lease = 2 * time.Second
+	b := serverBackend("postgres with short leases",
+		func(url string) (eventlog.Store, error) { return postgres.New(url, postgres.Options{LeaseTime: lease}) },
+		func(url string) (eventlog.Store, error) { return postgres.New(url, postgres.Options{ReadOnly: true}) })
+	b.url, b.lease = pgtest.DSN, lease
+	return b
+}()
+
+// onEachForAgents is onEach, also on a server.
+func onEachForAgents(t *testing.T, test func(t *testing.T, s *fixture)) {
+	onEach(t, test)
+	t.Run("postgres", func(t *testing.T) { test(t, newFixture(t, agentsOnPostgres)) })
+}
+
+// kills is how many processes of an agent a test kills: few in the usual form on a server, since
+// each kill waits for the end of a lease.
+func (s *fixture) kills() int {
+	if s.backend.lease > 0 {
+		return testsize.Pick(1, 2, *killsFlag)
+	}
+	return *killsFlag
 }
 
 // converse sends all inputs again, up to the input of the newest turn, and waits for their
@@ -82,10 +113,10 @@ func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
 // happened.
 func TestKillFlow(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, s *fixture) {
+	onEachForAgents(t, func(t *testing.T, s *fixture) {
 		var sum agentRun
-		for sum.kills < *killsFlag {
-			r := s.withEmptyStore().runAgent(*turnsFlag, *killsFlag-sum.kills)
+		for kills := s.kills(); sum.kills < kills; {
+			r := s.withEmptyStore().runAgent(*turnsFlag, kills-sum.kills)
 			sum.add(r)
 		}
 		t.Logf("%v", &sum)
@@ -97,11 +128,11 @@ func TestKillFlow(t *testing.T) {
 // turns.
 func TestKillFamily(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, s *fixture) {
+	onEachForAgents(t, func(t *testing.T, s *fixture) {
 		s.levels = familyLevels
 		var sum agentRun
-		for sum.kills < *killsFlag {
-			r := s.withEmptyStore().runAgent(max(*turnsFlag/familyTurns, 1), *killsFlag-sum.kills)
+		for kills := s.kills(); sum.kills < kills; {
+			r := s.withEmptyStore().runAgent(max(*turnsFlag/familyTurns, 1), kills-sum.kills)
 			sum.add(r)
 		}
 		t.Logf("%v", &sum)
@@ -117,6 +148,7 @@ type agentRun struct {
 	sessions, executions, repeated int
 	answered, fromTop              int64
 	reconciled, notRun, events     int64
+	audits, meanwhile              int64
 }
 
 func (a *agentRun) add(b agentRun) {
@@ -124,13 +156,13 @@ func (a *agentRun) add(b agentRun) {
 	a.sessions, a.executions, a.repeated = a.sessions+b.sessions, a.executions+b.executions, a.repeated+b.repeated
 	a.answered, a.fromTop = a.answered+b.answered, a.fromTop+b.fromTop
 	a.reconciled, a.notRun = a.reconciled+b.reconciled, a.notRun+b.notRun
-	a.events += b.events
+	a.events, a.audits, a.meanwhile = a.events+b.events, a.audits+b.audits, a.meanwhile+b.meanwhile
 }
 
 func (a *agentRun) String() string {
 	return fmt.Sprintf("%d turns, %d sessions, %d events, %d processes, %d kills; %d executions of effects, %d of them again; "+
-		"%d reviews answered, %d of them for a child in the session of the agent; %d effects reconciled (%d had not run); %d processes stopped before an effect of unknown outcome",
-		a.turns, a.sessions, a.events, a.processes, a.kills, a.executions, a.repeated, a.answered, a.fromTop, a.reconciled, a.notRun, a.stuck)
+		"%d own events of tools; inputs posted in %d hibernations; %d reviews answered, %d of them for a child in the session of the agent; %d effects reconciled (%d had not run); %d processes stopped before an effect of unknown outcome",
+		a.turns, a.sessions, a.events, a.processes, a.kills, a.executions, a.repeated, a.audits, a.meanwhile, a.answered, a.fromTop, a.reconciled, a.notRun, a.stuck)
 }
 
 // runAgent runs an agent, kills its process up to kills times, and checks the log.
@@ -167,6 +199,7 @@ func (s *fixture) checkAgent(p *person, r *agentRun) {
 	s.must(err)
 	r.turns, r.executions, r.repeated = p.turns, len(d.executions), len(d.executions)-len(d.class)
 	r.answered, r.fromTop, r.reconciled, r.notRun, r.events = p.answered.Load(), p.fromTop.Load(), p.reconciled, p.notRun, p.seen.Load()
+	r.audits, r.meanwhile = p.audits.Load(), p.meanwhile.Load()
 }
 
 // undisturbed is the outcome of the same turns in a process that nobody kills.
@@ -252,7 +285,7 @@ func (s *fixture) accompany(p *person, c *child, mayKill bool, attended <-chan e
 
 // waitEvent waits until the child has appended something, or has ended.
 func (s *fixture) waitEvent(p *person, c *child) {
-	for before, start := p.seen.Load(), time.Now(); p.seen.Load() == before && time.Since(start) < time.Second; {
+	for before, start := p.seen.Load(), time.Now(); p.seen.Load() == before && time.Since(start) < time.Second+s.backend.lease; {
 		select {
 		case <-c.silent:
 			return

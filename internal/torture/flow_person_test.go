@@ -29,6 +29,9 @@ type person struct {
 	turn     atomic.Int64 // turns begun
 	answered atomic.Int64
 	fromTop  atomic.Int64 // answers for a child in the agent's session
+	audits   atomic.Int64 // own events of tools
+	// meanwhile are the hibernations in which the next input was posted.
+	meanwhile atomic.Int64
 	// reconciled counts effects, notRun the reconciled effects that had not run. They are for
 	// the goroutine that calls reconcile.
 	reconciled, notRun int64
@@ -98,7 +101,17 @@ func (p *person) react(ctx context.Context, stop context.CancelCauseFunc, sessio
 			return nil
 		}
 		n := int(p.turn.Add(1))
-		return errors.Join(p.post(ctx, n), p.post(ctx, n+1), p.post(ctx, n-1))
+		return errors.Join(p.post(ctx, n), p.post(ctx, n-1))
+	case "torture:audited":
+		p.audits.Add(1)
+		return nil
+	case event.TurnHibernated:
+		if session != agentSession {
+			return nil
+		}
+		p.meanwhile.Add(1)
+		n := int(p.turn.Load())
+		return errors.Join(p.post(ctx, n+1), p.post(ctx, n-1))
 	case event.ApprovalRequested:
 		q, _, err := event.Decode[event.ApprovalRequest](e)
 		if err != nil {

@@ -148,7 +148,13 @@ func (p *place) keep(name, value string, err error) error {
 
 func single(ctx context.Context, p *place) error {
 	c := p.effect(p.name)
-	value, err := flow.Do(ctx, p.t, c.Effect, c.Do)
+	value, err := flow.Do(ctx, p.t, c.Effect, func(ctx context.Context) (string, error) {
+		value, err := c.Do(ctx)
+		if run, _ := flow.FromContext(ctx); err == nil && !byPerson(c.Class) {
+			err = run.Add(event.Message{Role: event.Developer, Parts: []event.Part{event.Text("added inside " + p.name)}})
+		}
+		return value, err
+	})
 	return p.keep(p.name, value, err)
 }
 
@@ -266,6 +272,11 @@ func (s *script) tools() (tools []flow.ToolSpec) {
 			s.work(ctx, class)
 			if err := s.audit(ctx); err != nil {
 				return nil, err
+			}
+			if run, _ := flow.FromContext(ctx); !byPerson(class) {
+				if err := run.SetArtifact(ctx, event.Artifact{Name: "of tool " + string(class), MediaType: "text/plain"}, []byte(class)); err != nil {
+					return nil, err
+				}
 			}
 			return []event.Part{event.Text(resultOf(string(call.Arguments)))}, nil
 		}}
