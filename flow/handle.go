@@ -9,10 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -46,13 +48,15 @@ type finalOutput[S any] struct {
 // Output is the content and status of a session after a turn.
 type Output[S any] struct {
 	Content[S]
-	// Message is the last message of the agent, nil if there is none.
+	// Message is the last message of the agent, nil if there is none. The member snapshot_id of
+	// its Extra is the snapshot in Ref; the log does not have this member.
 	Message *event.Message
 	Status  Status
 	// StopReason and Err are of the turn.
 	StopReason string
 	Err        error
-	// Ref is the newest snapshot that the runner made.
+	// Ref is the newest snapshot that the runner made. If another process ran the turn, it is
+	// the snapshot that is reserved for the end of the turn.
 	Ref Ref
 	// Snapshots are the snapshots that the runner made.
 	Snapshots []string
@@ -65,6 +69,20 @@ func (o *Output[S]) Text() string {
 		return ""
 	}
 	return o.Message.Text()
+}
+
+// setRef sets Ref, and the snapshot in the message.
+func (o *Output[S]) setRef(ref Ref) {
+	o.Ref = ref
+	if o.Message == nil || ref.Snapshot == "" {
+		return
+	}
+	m := *o.Message
+	members, _ := rawjson.Members(m.Extra) // an object, or nil
+	members = slices.DeleteFunc(members, func(x rawjson.Member) bool { return x.Name == "snapshot_id" })
+	id, _ := json.Marshal(ref.Snapshot) // a string
+	m.Extra = rawjson.Object(append(members, rawjson.Member{Name: "snapshot_id", Value: id}))
+	o.Message = &m
 }
 
 // localRun is a runner of this process.
@@ -154,7 +172,7 @@ func (h *Handle[S]) Wait(ctx context.Context) (Output[S], error) {
 			}
 		case pause != nil && !told:
 			out, err := h.load(ctx)
-			out.Ref = pause.Ref
+			out.setRef(pause.Ref)
 			if err == nil {
 				err = pause
 			}
@@ -197,14 +215,18 @@ func (h *Handle[S]) resultOf(run *localRun) (out Output[S], ended bool, err erro
 		last, ok = r.last, run.err == nil
 	}
 	r.mu.Unlock()
-	if !ok && errors.As(run.err, &pause) {
+	switch {
+	case !ok && errors.As(run.err, &pause):
 		h.paused(run, pause)
+		return out, false, nil
+	case !ok && run.err == nil && h.Input != "":
+		h.ranNothing(run)
 		return out, false, nil
 	}
 	out, err = outputOf[S](h.ctx, r.settings, &r.live.Loaded)
 	out.Snapshots, out.StopReason, out.Err = r.snapshots, last.end.StopReason, last.err
 	if n := len(out.Snapshots); n > 0 {
-		out.Ref = Ref{Session: h.Session, Snapshot: out.Snapshots[n-1]}
+		out.setRef(Ref{Session: h.Session, Snapshot: out.Snapshots[n-1]})
 	}
 	switch {
 	case !ok && run.err != nil:
@@ -221,6 +243,14 @@ func (h *Handle[S]) paused(run *localRun, pause *Hibernated) {
 		p := *pause
 		p.Queued = h.Input != "" && run.r.pausedInput != h.Input
 		h.run, h.pause = nil, &p
+	}
+}
+
+// ranNothing notes that another runner has ended the turn of the input before this one began.
+// The caller holds h.mu.
+func (h *Handle[S]) ranNothing(run *localRun) {
+	if h.run == run {
+		h.run = nil
 	}
 }
 
@@ -268,6 +298,9 @@ func (h *Handle[S]) follow(ctx context.Context) (out Output[S], end TurnEnd, end
 			out, err = outputOf[S](ctx, h.settings, &f.live.Loaded)
 			if out.StopReason, out.Err = end.StopReason, failed; err == nil {
 				err = failed
+			}
+			if failed == nil {
+				out.setRef(h.ref)
 			}
 			return out, end, true, err
 		}
@@ -360,8 +393,9 @@ func (h *Handle[S]) receives() (*localRun, *Hibernated) {
 	return nil, h.pause
 }
 
-// receiveFrom yields the chunks of a runner. It returns true if its turn hibernates.
-func (h *Handle[S]) receiveFrom(run *localRun, yield func(Chunk, error) bool) (paused bool) {
+// receiveFrom yields the chunks of a runner. It returns true if its turn hibernates, or if
+// another runner has ended the turn.
+func (h *Handle[S]) receiveFrom(run *localRun, yield func(Chunk, error) bool) (again bool) {
 	for {
 		chunk, ok, err := run.r.out.next(context.Background())
 		var pause *Hibernated
@@ -376,10 +410,28 @@ func (h *Handle[S]) receiveFrom(run *localRun, yield func(Chunk, error) bool) (p
 			yield(Chunk{}, err)
 			return false
 		}
+		if !ok && h.Input != "" && !run.r.out.isClosed() {
+			return h.othersEnded(run)
+		}
 		if !ok || !yield(chunk, nil) || chunk.EndTurn != nil {
 			return false
 		}
 	}
+}
+
+// othersEnded reports whether a runner that has ended has not run the turn of the input.
+func (h *Handle[S]) othersEnded(run *localRun) bool {
+	<-run.done
+	run.r.mu.Lock()
+	_, ran := run.r.ends[h.Input]
+	run.r.mu.Unlock()
+	if ran || run.err != nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ranNothing(run)
+	return true
 }
 
 // Detach lets the runner of this process go on after the end of the context of Send, and

@@ -31,8 +31,8 @@ type Snapshot[S any] struct {
 }
 
 // Snapshot reads a snapshot. For the snapshot that is reserved for a turn (Turn.SnapshotID,
-// Conn.Detach) it returns the status of the turn, and the content is the state at the newest
-// event of the turn. The snapshot of a hibernation can be read also if its process was
+// Handle.Ref) it returns the status of the turn, and the content is the state at the newest
+// event of the turn. While its input waits, the status is StatusNew. The snapshot of a hibernation can be read also if its process was
 // killed before it made the snapshot. The error is projection.ErrSnapshotNotFound if the session has
 // neither.
 func (a *Agent[S]) Snapshot(ctx context.Context, ref Ref) (Snapshot[S], error) {
@@ -131,6 +131,10 @@ func findTurn(ctx context.Context, log *eventlog.Log, ref Ref) (t reservedTurn, 
 			if _, known := ends[p.TurnID.String()]; !known {
 				ends[p.TurnID.String()] = ended{p, e.Seq}
 			}
+		case event.ExternalInput:
+			if snapshotOf(ref.Session, e.ID) == ref.Snapshot {
+				return turnOfInput(ctx, log, ref, &e)
+			}
 		case event.TurnHibernated:
 			p, err := event.DecodeKept[event.TurnHibernation](&e)
 			if err != nil {
@@ -162,6 +166,34 @@ func findTurn(ctx context.Context, log *eventlog.Log, ref Ref) (t reservedTurn, 
 			info, err := Info(ctx, log, ref.Session)
 			t.last, t.status = head.Seq, info.Status
 			return t, true, err
+		}
+	}
+	return t, false, nil
+}
+
+// turnOfInput finds the turn of an input that began none: it waits, or went into the turn of
+// another input.
+func turnOfInput(ctx context.Context, log *eventlog.Log, ref Ref, e *event.Event) (t reservedTurn, found bool, err error) {
+	x, err := event.DecodeKept[event.External](e)
+	if err != nil {
+		return t, false, err
+	}
+	l, err := projection.LoadSet(ctx, log, ref.Session, projection.Of("flow:input", projection.Control(), turnsOfInputs()))
+	if err != nil {
+		return t, false, err
+	}
+	t.last, t.status = l.Head.Seq, StatusNew
+	begun, _ := projection.State(l, turnsOfInputs())
+	if waiting(l, x.InputID) {
+		return t, true, nil
+	}
+	steered, known := begun.Begun[x.InputID]
+	if !known {
+		return t, false, nil
+	}
+	for _, b := range begun.Begun {
+		if b.Turn == steered.Turn && b.Snapshot != "" && b.Snapshot != ref.Snapshot {
+			return findTurn(ctx, log, b.ref(ref.Session))
 		}
 	}
 	return t, false, nil

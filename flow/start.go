@@ -78,7 +78,7 @@ func (s *settings) tryOpen(ctx context.Context, from *start) (opened, error) {
 	case err != nil:
 		return opened{}, fmt.Errorf("%w: %w", ErrStart, err)
 	case from.fresh:
-		return opened{}, fmt.Errorf("%w: session %q exists: %w", ErrStart, from.session, eventlog.ErrExists)
+		return opened{}, fmt.Errorf("%w: session %q exists, and Begin gives a content to a new session only; Resume restores a snapshot: %w", ErrStart, from.session, eventlog.ErrExists)
 	}
 	if from.snapshot != "" {
 		if from.place, err = placeOf(ctx, s.log, Ref{Session: from.session, Snapshot: from.snapshot}); err != nil {

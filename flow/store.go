@@ -87,12 +87,8 @@ func (r *runner) storing(ctx context.Context, in *Input) (events []event.Event, 
 	ref = Ref{Session: r.session}
 	begun, _ := projection.State(r.live, turnsOfInputs())
 	if in == nil {
-		if calls, _ := projection.State(r.live, projection.Calls()); calls.Turn != nil {
-			if b, ok := begun.Begun[calls.Turn.InputID]; ok {
-				ref = b.ref(r.session)
-			}
-		}
-		return nil, ref, nil
+		ref, err = r.refToResume(ctx, begun)
+		return nil, ref, err
 	}
 	b, begins := begun.Begun[in.ID]
 	ref = b.ref(r.session)
@@ -112,6 +108,27 @@ func (r *runner) storing(ctx context.Context, in *Input) (events []event.Event, 
 	e := in.external(r.home)
 	ref.Snapshot = snapshotOf(r.session, e.ID)
 	return []event.Event{e}, ref, nil
+}
+
+// refToResume is the reference of the open turn; of the first input that waits, if no turn is
+// open; or of the last turn.
+func (r *runner) refToResume(ctx context.Context, begun *inputTurns) (Ref, error) {
+	ref := Ref{Session: r.session}
+	p, err := r.pending(ctx)
+	if err != nil {
+		return ref, err
+	}
+	if p.Turn == nil && len(p.Inbox) > 0 {
+		_, id, err := r.posted(ctx, p.Inbox[0].Seq)
+		ref.Snapshot = snapshotOf(r.session, id)
+		return ref, err
+	}
+	if calls, _ := projection.State(r.live, projection.Calls()); calls.Turn != nil {
+		if b, ok := begun.Begun[calls.Turn.InputID]; ok {
+			ref = b.ref(r.session)
+		}
+	}
+	return ref, nil
 }
 
 // InputError reports that an input cannot try its turn again. Send the input with a new id:

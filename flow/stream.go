@@ -115,6 +115,12 @@ func (s *stream) close() {
 	s.wake()
 }
 
+func (s *stream) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // next returns the next chunk; false at the end, and the error that ended the stream.
 func (s *stream) next(ctx context.Context) (Chunk, bool, error) {
 	for {
