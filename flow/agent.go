@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -112,6 +113,10 @@ type Limits struct {
 	// Tokens is the number of tokens of all kinds.
 	Tokens int64
 	Cost   event.Cost
+	// ToolResult is the number of bytes of text in the result of a tool. The model gets the
+	// beginning of a longer one and a mark, and the whole text is an artifact of the kind
+	// tool_result. It does not end the turn.
+	ToolResult int
 	// Time is the time that the turn runs, without hibernations.
 	Time time.Duration
 	// Children is the number of children that the turn may run, 64 if 0. Depth is the number
@@ -166,6 +171,9 @@ func (a *Agent[S]) Resume(ctx context.Context, at Ref) (*Handle[S], error) {
 	if err != nil {
 		return nil, err
 	}
+	if at.Wait != "" {
+		return nil, fmt.Errorf("%w: the reference names wait %q of session %q: answer it with Resolve", ErrStart, at.Wait, at.Session)
+	}
 	return a.open(ctx, s, &start{session: at.Session, snapshot: at.Snapshot})
 }
 
@@ -189,10 +197,12 @@ func (a *Agent[S]) open(ctx context.Context, s *settings, from *start) (*Handle[
 	return a.handle(ctx, s, from, o), nil
 }
 
+var errNoName = errors.New("the agent needs Name, Log and Turn")
+
 // settings checks the agent and fills in defaults. runs reports that turns run.
 func (a *Agent[S]) settings(runs bool) (*settings, error) {
 	if a.Name == "" || a.Log == nil || runs && a.Turn == nil {
-		return nil, fmt.Errorf("%w: the agent needs Name, Log and Turn", ErrStart)
+		return nil, fmt.Errorf("%w: %w", ErrStart, errNoName)
 	}
 	if n := len(a.Options.Key); n > 0 && n < minKey {
 		return nil, fmt.Errorf("%w: Options.Key has %d bytes, and at least %d are needed", ErrStart, n, minKey)

@@ -13,6 +13,9 @@ import (
 func Chat[S any](m Model, r Request, tools ...ToolSpec) func(context.Context, *Turn[S]) error {
 	r.Tools, r.Messages = tools, nil
 	return func(ctx context.Context, t *Turn[S]) error {
+		if err := t.t.checkTools(tools); err != nil {
+			return err
+		}
 		for {
 			if err := t.t.compactIfLong(ctx, m, r); err != nil {
 				return err

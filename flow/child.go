@@ -79,13 +79,17 @@ func AgentTool[S any](name, description string, a *Agent[S], o ChildOptions, opt
 	type call struct {
 		Task string `json:"task"`
 	}
-	return Tool(name, description, func(ctx context.Context, c call) (string, error) {
+	t := Tool(name, description, func(ctx context.Context, c call) (string, error) {
 		out, err := RunChild(ctx, a, Text(c.Task), o)
 		if err != nil || out.Message == nil {
 			return "", err
 		}
 		return out.Message.Text(), nil
 	}, options...)
+	if a.Name == "" || a.Turn == nil {
+		t.invalid = errNoName
+	}
+	return t
 }
 
 // The default limits of children.

@@ -164,12 +164,13 @@ func (r *runner) release(ctx context.Context, ended error) (more bool, err error
 //
 // In a copy of a store, the store of the log becomes the home of the session. The original
 // does not learn of it: make sure that nobody continues the session there.
+//
+// A process that was stopped inside an append holds a lock of the store. TakeOver waits for the
+// lock until ctx ends, or for the LockTimeout of the store; its error then names the runner, and
+// the lock. Continue or end that process, and take over again.
 func TakeOver(ctx context.Context, log *eventlog.Log, session, by string) (event.Head, error) {
-	home, err := log.StoreID(ctx)
-	if err != nil {
-		return event.Head{}, err
-	}
 	var children []string
+	var claim *projection.Claim
 	head, err := change(ctx, log, session, func(s *outside) ([]event.Event, error) {
 		children = nil
 		for _, c := range childrenOf(&s.pending) {
@@ -177,8 +178,16 @@ func TakeOver(ctx context.Context, log *eventlog.Log, session, by string) (event
 		}
 		control, _ := projection.State(s.loaded, projection.Control())
 		epoch := control.Epoch + 1
+		claim = control.Claim
+		home, err := log.StoreID(ctx)
+		if err != nil {
+			return nil, err
+		}
 		return []event.Event{event.New(event.RunClaim{Epoch: epoch, Runner: by, Lease: leaseName(session, epoch), Store: home}), event.New(event.RunRelease{Epoch: epoch})}, nil
 	})
+	if err != nil && claim != nil {
+		err = fmt.Errorf("take over session %q from runner %q (epoch %d): %w", session, claim.Runner, claim.Epoch, err)
+	}
 	for _, child := range children {
 		if err == nil {
 			if _, err = TakeOver(ctx, log, child, by); errors.Is(err, eventlog.ErrNotFound) {

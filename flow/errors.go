@@ -14,7 +14,8 @@ import (
 
 // Errors of Send and Resume, and of a runner that stops. The turn stays open after each of them.
 var (
-	// ErrStart: the arguments or the agent contradict each other or the session.
+	// ErrStart: the arguments or the agent contradict each other or the session; or providers
+	// refuse a tool by its name, or two tools have one name.
 	ErrStart = errors.New("cannot start")
 	// ErrAlreadyRunning: another runner has the session, and is alive.
 	ErrAlreadyRunning = errors.New("another runner has the session")
@@ -191,7 +192,7 @@ func leaveOpen(err error) bool {
 	if errors.As(err, &diverged) || errors.As(err, new(*HomeError)) {
 		return true
 	}
-	for _, target := range []error{ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
+	for _, target := range []error{ErrStart, ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
 		if errors.Is(err, target) {
 			return true
 		}

@@ -37,6 +37,9 @@ type modelArguments struct {
 }
 
 func (t *turn) model(ctx context.Context, m Model, r Request) (event.Message, error) {
+	if err := t.checkTools(r.Tools); err != nil {
+		return event.Message{}, err
+	}
 	arguments, err := encode(modelArguments{r.Model, r.Parameters})
 	if err != nil {
 		return event.Message{}, fmt.Errorf("parameters of model %q: %w", r.Model, err)

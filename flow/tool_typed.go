@@ -30,6 +30,8 @@ type ToolSpec struct {
 	// Run runs the call and returns the content of its result. An error is told to the
 	// model.
 	Run func(ctx context.Context, call event.Part) ([]event.Part, error)
+
+	invalid error // of the agent that runs the tool
 }
 
 // ToolOption is an option of Tool: Once, Review or a Retry.

@@ -22,6 +22,9 @@ func (t *turn) tools(ctx context.Context, tools []ToolSpec, calls []event.Part) 
 	if len(calls) == 0 {
 		return nil
 	}
+	if err := t.checkTools(tools); err != nil {
+		return err
+	}
 	if err := t.checkOpen(calls); err != nil {
 		return err
 	}
@@ -117,6 +120,9 @@ func (c *toolCall) run(ctx context.Context) (outcome, error) {
 	if err == nil {
 		err = event.Validate(event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult(call.CallID, call.Name, parts...)}})
 	}
+	if err == nil {
+		parts, err = c.shorten(ctx, parts)
+	}
 	return outcome{parts: parts}, err
 }
 
@@ -124,15 +130,15 @@ func (c *toolCall) run(ctx context.Context) (outcome, error) {
 // the call is then closed as interrupted.
 func (c *toolCall) finish(key string, o outcome, failed *event.EffectError, took time.Duration) []event.Event {
 	done := event.ToolCompletion{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key, DurationMS: took.Milliseconds()}
-	return toolEvents(done, o.parts, failed)
+	return toolEvents(done, o.parts, failed, c.limit())
 }
 
 // toolEvents are the end of a tool call and the message with its result.
-func toolEvents(done event.ToolCompletion, parts []event.Part, failed *event.EffectError) []event.Event {
+func toolEvents(done event.ToolCompletion, parts []event.Part, failed *event.EffectError, limit int) []event.Event {
 	result := event.ToolResult(done.CallID, done.Name, parts...)
 	if failed != nil {
 		done.IsError, done.Error = true, failed.Message
-		result = event.ToolResult(done.CallID, done.Name, event.Text(failed.Message))
+		result = event.ToolResult(done.CallID, done.Name, event.Text(shortened(failed.Message, limit, "the error of this call in the log")))
 		result.IsError = true
 	}
 	events := []event.Event{event.New(done)}

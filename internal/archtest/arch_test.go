@@ -104,7 +104,7 @@ var table = map[string]room{
 	"internal/sessiontree": {rooms: []string{"event", "eventlog", "projection"}},
 	"fork":                 {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/mark", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog/sink", "flow/internal/playback", "flow/internal/raw", "internal/rawjson", "internal/searchtext"},
+		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog/sink", "flow/internal/playback", "flow/internal/raw", "internal/modelapi", "internal/rawjson", "internal/searchtext"},
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
 		tests:   []string{"runlog/...", "upkeep/...", "flow/flowtest", "flow/capture"},
 	},
