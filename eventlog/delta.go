@@ -16,19 +16,19 @@ import (
 // finished message as an event.
 type Delta struct {
 	// Message is the id of the event that the message becomes.
-	Message ulid.ULID
+	Message ulid.ULID `json:"message_id"`
 	// Part is the index of the part that grows.
-	Part int
+	Part int `json:"part"`
 	// Kind is the part's type.
-	Kind event.PartType
+	Kind event.PartType `json:"kind"`
 	// Attempt counts the attempts at the message, from 1. The deltas of earlier attempts are
 	// void. 0 is unknown.
-	Attempt int
+	Attempt int `json:"attempt,omitzero"`
 	// Offset is the length of the part before Text, in bytes: a reader that missed deltas
 	// sees a gap.
-	Offset int
+	Offset int `json:"offset,omitzero"`
 	// Text is the text to add to the part.
-	Text string
+	Text string `json:"text"`
 }
 
 // deltaBuffer is the number of deltas that wait for a slow reader.

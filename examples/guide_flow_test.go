@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,6 +58,43 @@ func draw(ctx context.Context, t *flow.Turn[Desk]) error {
 		return err
 	}
 	return t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("Drawn; receipt " + t.NewID())}})
+}
+
+// weigh is the trap of the lost variable. It tells seen what each execution saw.
+func weigh(ctx context.Context, t *flow.Turn[Desk], seen func(lost, kept int)) error {
+	var lost int
+	_, err := flow.Do(ctx, t, flow.Effect{Name: "weigh"}, func(context.Context) (bool, error) {
+		lost = 7 // wrong: 0 when the turn is run again
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	kept, err := flow.Do(ctx, t, flow.Effect{Name: "weigh again"}, func(context.Context) (int, error) {
+		return 7, nil // right: 7 in every execution
+	})
+	if err != nil {
+		return err
+	}
+	seen(lost, kept)
+	return t.Sleep(ctx, time.Millisecond)
+}
+
+func TestGuideTrap(t *testing.T) {
+	ctx, l := openDesk(t)
+	var seen []int
+	agent := &flow.Agent[Desk]{Name: "desk", Log: l, Turn: func(ctx context.Context, t *flow.Turn[Desk]) error {
+		return weigh(ctx, t, func(lost, kept int) { seen = append(seen, lost, kept) })
+	}}
+	agent.Options.InProcess = -1 // the sleep hibernates, so that the turn is run again
+	h, err := agent.Send(ctx, "s", flow.Text("Weigh."))
+	check(t, err)
+	for _, err = h.Wait(ctx); errors.As(err, new(*flow.Hibernated)); _, err = h.Wait(ctx) {
+	}
+	check(t, err)
+	if !slices.Equal(seen, []int{7, 7, 0, 7}) {
+		t.Errorf("the executions saw %v", seen)
+	}
 }
 
 // newer is a turn function whose code has changed since a turn began.

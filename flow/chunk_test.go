@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 )
 
@@ -16,8 +17,9 @@ import (
 func TestAChunkAsJSON(t *testing.T) {
 	id := ulid.MustParse("01K00000000000000000000000")
 	for want, c := range map[string]flow.Chunk{
-		`{}`:                     {},
-		`{"attempt":2,"lost":3}`: {Attempt: 2, Lost: 3},
+		`{}`: {},
+		`{"delta":{"message_id":"01K00000000000000000000000","part":1,"kind":"text","offset":5,"text":"hi"},"attempt":2,"lost":3}`: {
+			Delta: &eventlog.Delta{Message: id, Part: 1, Kind: event.TextPart, Offset: 5, Text: "hi"}, Attempt: 2, Lost: 3},
 		`{"message":{"role":"user"},"artifact":{"artifact_id":"a"},"progress":{"n":1},"patch":[]}`: {
 			Message: &event.Message{Role: event.User}, Artifact: &event.Artifact{ArtifactID: "a"}, Progress: map[string]int{"n": 1}, Patch: jsontext.Value(`[]`)},
 		`{"snapshot_id":"s","end_turn":{"turn_id":"01K00000000000000000000000","status":"completed","stop_reason":"stop","snapshot_id":"s"}}`: {

@@ -17,7 +17,7 @@
 //	}
 //
 // Record runs the agent with the models and tools that it has: a Script, or real ones.
-// A session of production is a recording, too: export it, or use ReplayLog.
+// A session of production is a recording, too: export it, or Run it from its log.
 //
 // # Recorded results
 //

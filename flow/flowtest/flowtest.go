@@ -90,12 +90,6 @@ func Replay[S any](t testing.TB, agent *flow.Agent[S], path string, opts ...Opti
 	return report(t, agent, log, session, o, path)
 }
 
-// ReplayLog is Replay of a session in a log.
-func ReplayLog[S any](t testing.TB, agent *flow.Agent[S], log *eventlog.Log, session string, opts ...Options) Result {
-	t.Helper()
-	return report(t, agent, log, session, first(opts), "")
-}
-
 func report[S any](t testing.TB, agent *flow.Agent[S], log *eventlog.Log, session string, o Options, path string) Result {
 	t.Helper()
 	r, err := Run(t.Context(), agent, log, session, o)
