@@ -77,10 +77,11 @@ func weigh(ctx context.Context, t *flow.Turn[Desk], seen func(lost, kept int)) e
 		return err
 	}
 	seen(lost, kept)
-	return t.Sleep(ctx, time.Millisecond)
+	return t.Sleep(ctx, time.Second)
 }
 
 func TestGuideTrap(t *testing.T) {
+	t.Parallel()
 	ctx, l := openDesk(t)
 	var seen []int
 	agent := &flow.Agent[Desk]{Name: "desk", Log: l, Turn: func(ctx context.Context, t *flow.Turn[Desk]) error {

@@ -19,7 +19,8 @@
 //
 // In the stream of events the id of a frame is the seq of an event, so a client that
 // reconnects with Last-Event-ID gets each event once. Frames named delta are pieces of a
-// message that is not finished: they have no id, and the message's event replaces them. Only
+// message that is not finished: they have no id, and the next message of the session replaces
+// them, also if it has another id, since a model call that was interrupted runs again. Only
 // clients of the process that runs the turn get them.
 //
 // Reading starts nothing: a process that serves an agent also calls [flow.Agent.Serve], which

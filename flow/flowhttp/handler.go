@@ -164,6 +164,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, v any, o ...json.
 func problemOf(err error) *httpapi.Problem {
 	var p *httpapi.Problem
 	var input *flow.InputError
+	var home *flow.HomeError
 	if errors.As(err, &p) {
 		return p
 	}
@@ -177,6 +178,8 @@ func problemOf(err error) *httpapi.Problem {
 		status, remedy = http.StatusConflict, "read the session again: it has the open reviews"
 	case errors.Is(err, flow.ErrMismatch):
 		status, remedy = http.StatusConflict, "show the review as it is now, and ask again"
+	case errors.As(err, &home):
+		status, remedy = http.StatusConflict, "run the server over the session's own store, or take the turn over with logtool agent take"
 	case errors.As(err, &input):
 		status, remedy = http.StatusConflict, "send the messages under a new id"
 	case errors.Is(err, event.ErrInvalid), errors.Is(err, flow.ErrStart):
