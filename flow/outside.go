@@ -35,15 +35,19 @@ type Answer struct {
 
 // Decide records answers to reviews of a session, all or none. It may be called by any
 // process. The first answer to a review counts. The errors are ErrNotOpen, ErrAnswered,
-// ErrMismatch, ErrExpired (the last instant is in time), and event.ErrInvalid.
+// ErrMismatch, ErrExpired (the last instant is in time), *HomeError in a copy of the store, and
+// event.ErrInvalid.
 //
 // An answer to a review of a child is recorded in the child's session, after the answers
 // to the reviews of the session itself.
 func Decide(ctx context.Context, log *eventlog.Log, session string, answers ...Answer) (event.Head, error) {
 	var below map[string][]Answer
 	head, err := change(ctx, log, session, func(s *outside) ([]event.Event, error) {
-		var events []event.Event
 		below = map[string][]Answer{}
+		if err := s.atHome(ctx); err != nil {
+			return nil, err
+		}
+		var events []event.Event
 		for _, a := range answers {
 			e, err := s.decide(ctx, a)
 			var child *reviewOfChild
@@ -88,14 +92,17 @@ func (e *reviewOfChild) Error() string {
 	return fmt.Sprintf("the review is of child session %q", e.session)
 }
 
-// Resolve ends a wait with a value. The errors are ErrNotOpen, ErrAnswered, and
-// ErrExpired.
+// Resolve ends a wait with a value. The errors are ErrNotOpen, ErrAnswered, ErrExpired, and
+// *HomeError in a copy of the store.
 func Resolve(ctx context.Context, log *eventlog.Log, session, wait string, value any, by string) (event.Head, error) {
 	raw, err := encode(value)
 	if err != nil {
 		return event.Head{}, err
 	}
 	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
+		if err := s.atHome(ctx); err != nil {
+			return nil, err
+		}
 		if err := s.checkWait(ctx, wait); err != nil {
 			return nil, fmt.Errorf("wait %q of session %q: %w", wait, session, err)
 		}
@@ -116,11 +123,14 @@ type Outcome struct {
 }
 
 // Reconcile records the outcome of an effect that began and has no result. It is
-// ErrNotOpen if the session has no such effect, and ErrAlreadyRunning while a runner is
-// alive.
+// ErrNotOpen if the session has no such effect, ErrAlreadyRunning while a runner is alive, and a
+// *HomeError in a copy of the store.
 func Reconcile(ctx context.Context, log *eventlog.Log, session, key string, o Outcome) (event.Head, error) {
 	return change(ctx, log, session, func(s *outside) ([]event.Event, error) {
 		if err := checkAlone(ctx, log, session, s.pending.Claim); err != nil {
+			return nil, err
+		}
+		if err := s.atHome(ctx); err != nil {
 			return nil, err
 		}
 		for _, x := range s.pending.Effects {
@@ -197,6 +207,19 @@ type outside struct {
 	loaded  *projection.Loaded
 	pending projection.Pending
 	now     time.Time
+}
+
+// atHome returns a *HomeError if the open turn belongs to another store: an answer in a copy
+// would not reach it.
+func (s *outside) atHome(ctx context.Context) error {
+	if s.pending.Home == "" {
+		return nil
+	}
+	store, err := s.log.StoreID(ctx)
+	if err != nil {
+		return err
+	}
+	return checkHome(s.session, store, &projection.Pending{Home: s.pending.Home}, true)
 }
 
 var outsideSet = projection.Of("flow:outside", projection.Calls(), projection.Control(), projection.Info(), projection.Children())
