@@ -5,6 +5,8 @@ package flowhttp_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -14,27 +16,36 @@ import (
 	"os/exec"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/convlog/convlog/store/jsonl"
 )
 
-// cutting returns the address of a proxy that cuts the connection after a random number of
-// bytes of an answer, at most n times.
-func (s *server) cutting(n int) string {
-	s.t.Helper()
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(u)
-	proxy.FlushInterval = -1
-	left := n
+// cutting returns two servers over one store, and the address of a proxy that gives each
+// request to one of them, and cuts the connection after a random number of bytes of an answer,
+// at most n times.
+func cutting(t *testing.T, n int) (*server, string) {
+	t.Helper()
+	dir := t.TempDir()
+	servers := []*server{serve(t, jsonl.New(dir), chat{}, options{}), serve(t, jsonl.New(dir), chat{}, options{})}
 	random := rand.New(rand.NewPCG(1, 2))
+	var mu sync.Mutex
+	left := n
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Host = u.Host
+		mu.Lock()
+		u, err := url.Parse(servers[random.IntN(2)].URL)
+		if err != nil {
+			t.Error(err)
+		}
 		if left > 0 {
 			left--
-			w = &cut{ResponseWriter: w, left: random.IntN(1_500)}
+			w = &cut{ResponseWriter: w, left: random.IntN(500)}
 		}
+		mu.Unlock()
+		proxy := httputil.NewSingleHostReverseProxy(u)
+		proxy.FlushInterval, proxy.ErrorLog = -1, log.New(io.Discard, "", 0)
+		r.Host = u.Host
 		defer func() {
 			if x := recover(); x != nil {
 				panic(http.ErrAbortHandler)
@@ -42,8 +53,8 @@ func (s *server) cutting(n int) string {
 		}()
 		proxy.ServeHTTP(w, r)
 	}))
-	s.t.Cleanup(front.Close)
-	return front.URL
+	t.Cleanup(front.Close)
+	return servers[0], front.URL
 }
 
 // cut is an answer whose connection breaks.
@@ -88,13 +99,13 @@ var inputs = []string{strings.Repeat("Good morning, how are you today? ", 10), "
 
 // The messages of the AI SDK's client equal the log's, however often its stream is cut.
 func TestAISDK(t *testing.T) {
-	for _, cuts := range []int{0, 60} {
-		s := newServer(t, chat{}, options{})
+	for _, cuts := range []int{0, 100} {
+		s, url := cutting(t, cuts)
 		var got struct {
 			Cuts     int
 			Messages []map[string]any
 		}
-		node(t, &got, append([]string{"aisdk.mjs", s.cutting(cuts), "a"}, inputs...)...)
+		node(t, &got, append([]string{"aisdk.mjs", url, "a"}, inputs...)...)
 		var want struct{ Messages []map[string]any }
 		raw, _ := json.Marshal(s.call("GET", "/ai-sdk/a/messages", "", 200))
 		if err := json.Unmarshal(raw, &want); err != nil {
@@ -128,14 +139,14 @@ func normal(messages []map[string]any) {
 
 // The messages of AG-UI's client equal the log's, however often its stream is cut.
 func TestAGUI(t *testing.T) {
-	for _, cuts := range []int{0, 60} {
-		s := newServer(t, chat{}, options{})
+	for _, cuts := range []int{0, 100} {
+		s, url := cutting(t, cuts)
 		var got struct {
 			Cuts     int
 			Messages []map[string]any
 			State    map[string]any
 		}
-		node(t, &got, append([]string{"agui.mjs", s.cutting(cuts), "a"}, inputs...)...)
+		node(t, &got, append([]string{"agui.mjs", url, "a"}, inputs...)...)
 		state := s.call("GET", "/sessions/a", "", 200)
 		if !reflect.DeepEqual(got.State, state["state"]) {
 			t.Errorf("state %v, want %v", got.State, state["state"])
