@@ -79,6 +79,8 @@ type Options struct {
 	Concurrency int
 	Poll        time.Duration
 	Observe     Observe
+	// Hooks are called before and after calls of models and tools.
+	Hooks []Hook
 	// Now is the clock, and NewID makes ids; time.Now and random UUIDs if nil.
 	Now   func() time.Time
 	NewID func() string
@@ -206,6 +208,9 @@ func (a *Agent[S]) settings(runs bool) (*settings, error) {
 	}
 	if n := len(a.Options.Key); n > 0 && n < minKey {
 		return nil, fmt.Errorf("%w: Options.Key has %d bytes, and at least %d are needed", ErrStart, n, minKey)
+	}
+	if err := hooks(a.Options.Hooks).check(); err != nil {
+		return nil, err
 	}
 	s := &settings{agent: a, name: a.Name, version: a.Version, stateVersion: a.StateVersion, log: a.Log, options: a.Options.withDefaults(),
 		run: func(ctx context.Context, t *turn) error { return a.Turn(ctx, &Turn[S]{t}) },

@@ -331,9 +331,12 @@ func outcomeIDs(events []event.Event) (ids []ulid.ULID) {
 func (t *turn) recordedError(err error) *event.EffectError {
 	var known *EffectError
 	var panicked *panicError
+	var reworded *rewordedError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &reworded):
+		return &event.EffectError{Code: t.recordedError(reworded.err).Code, Message: clean(err)}
 	case t.aborted != nil && errors.Is(err, context.Canceled):
 		return &event.EffectError{Code: codeAborted, Message: ErrAborted.Error()}
 	case errors.As(err, &known):

@@ -91,7 +91,7 @@ func (t *turn) prepare(ctx context.Context, many bool, specs []spec) ([]*effect,
 		x := &effect{spec: specs[i], ordinal: ordinal, attempt: 1, rec: t.rec.at[ordinal]}
 		x.class = cmp.Or(x.class, event.EffectIdempotent)
 		if x.class == event.EffectUnsafeOnce && !x.reviewed {
-			return nil, t.stopLocked(fmt.Errorf("effect %q: %w", x.name, ErrNoReview))
+			return nil, t.stopLocked(fmt.Errorf("effect %q: %w", x.name, errNoReview))
 		}
 		if err := t.compare(x); err != nil {
 			return nil, err

@@ -78,7 +78,15 @@ func (c *compactionCall) run(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, Permanent(err)
 	}
-	answer, err := c.model.Generate(ctx, &c.request, func(eventlog.Delta) {})
+	hooks := hooks(c.turn.r.options.Hooks)
+	request, err := hooks.beforeModel(ctx, c.request)
+	if err != nil {
+		return outcome{}, err
+	}
+	answer, err := c.model.Generate(ctx, request, func(eventlog.Delta) {})
+	if err == nil {
+		answer, err = hooks.afterModel(ctx, request, answer)
+	}
 	if err != nil {
 		return outcome{}, err
 	}

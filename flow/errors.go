@@ -14,8 +14,9 @@ import (
 
 // Errors of Send and Resume, and of a runner that stops. The turn stays open after each of them.
 var (
-	// ErrStart: the arguments or the agent contradict each other or the session; or providers
-	// refuse a tool by its name, or two tools have one name.
+	// ErrStart: the arguments or the agent contradict each other or the session; providers
+	// refuse a tool by its name, or two tools have one name; or an effect of class unsafe_once has no
+	// review.
 	ErrStart = errors.New("cannot start")
 	// ErrAlreadyRunning: another runner has the session, and is alive.
 	ErrAlreadyRunning = errors.New("another runner has the session")
@@ -38,8 +39,6 @@ var (
 	// allow to run it again. Record its outcome with Reconcile. If the result was erased,
 	// abort the turn.
 	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown")
-	// ErrNoReview: an unsafe_once effect has no review.
-	ErrNoReview = errors.New("an unsafe_once effect needs a review")
 	// ErrAborted: the turn was aborted.
 	ErrAborted = errors.New("the turn was aborted")
 	// ErrLimit: the turn reached a limit. It ends with the stop reason limit.
@@ -50,9 +49,12 @@ var (
 	ErrNotPortable = errors.New("the value cannot be encoded as JSON")
 )
 
+// errNoReview: an unsafe_once effect has no review. The turn stays open.
+var errNoReview = fmt.Errorf("%w: an effect of class unsafe_once needs a review", ErrStart)
+
 // Errors of answers, and of effects and waits that an answer ended.
 var (
-	// ErrDenied: a person denied the effect, or its review lapsed.
+	// ErrDenied: a person denied the effect, its review lapsed, or a Hook refused the call.
 	ErrDenied = errors.New("denied")
 	// ErrExpired: the answer came too late, or the wait ended without a value.
 	ErrExpired = errors.New("expired")
@@ -145,7 +147,7 @@ func (e *EffectError) Error() string { return fmt.Sprintf("effect %q: %s", e.Nam
 // Is reports whether Code is the code of target.
 func (e *EffectError) Is(target error) bool {
 	switch e.Code {
-	case codeDenied:
+	case codeDenied, codeRefused:
 		return target == ErrDenied
 	case codeExpired:
 		return target == ErrExpired
@@ -165,6 +167,8 @@ const (
 	codeCanceled = "canceled"
 	codeAborted  = "aborted"
 	codeStopped  = "stopped" // Serve gave up
+	codeRefused  = "refused" // by a hook
+	codeHook     = "hook"    // a hook failed
 )
 
 // TurnError reports that a turn failed. The session is as it was before the turn. Send the
@@ -192,7 +196,7 @@ func leaveOpen(err error) bool {
 	if errors.As(err, &diverged) || errors.As(err, new(*HomeError)) {
 		return true
 	}
-	for _, target := range []error{ErrStart, ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, ErrNoReview, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
+	for _, target := range []error{ErrStart, ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
 		if errors.Is(err, target) {
 			return true
 		}

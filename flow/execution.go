@@ -174,6 +174,13 @@ func (t *turn) stopLocked(err error) error {
 	return t.halt
 }
 
+// halted reports whether the execution has ended.
+func (t *turn) halted() bool {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	return t.halt != nil
+}
+
 // abort cancels the turn. The caller holds r.mu.
 func (t *turn) abort(p event.Abort) {
 	if t.aborted == nil {

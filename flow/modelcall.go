@@ -90,6 +90,7 @@ type modelCall struct {
 	begun   bool
 	given   bool // the turn function gave the messages
 	err     error
+	answer  Response // of the last attempt, before the hooks
 }
 
 // started completes the request and describes it. It is called with r.mu held, when the
@@ -190,14 +191,7 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 	if c.err != nil {
 		return outcome{}, Permanent(c.err)
 	}
-	running, _ := FromContext(ctx)
-	request := c.request
-	lengths := map[int]int{} // of the parts so far
-	response, err := c.model.Generate(ctx, &request, func(d eventlog.Delta) {
-		d.Message, d.Attempt, d.Offset = c.id, running.Attempt, lengths[d.Part]
-		lengths[d.Part] += len(d.Text)
-		c.turn.publish(d)
-	})
+	response, err := c.ask(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -208,16 +202,47 @@ func (c *modelCall) run(ctx context.Context) (outcome, error) {
 		o.result, err = encode(response.Message)
 	}
 	if err != nil {
-		return outcome{}, fmt.Errorf("answer of model %q: %w", request.Model, err)
+		return outcome{}, fmt.Errorf("answer of model %q: %w", c.request.Model, err)
 	}
 	return o, nil
+}
+
+// ask asks the model, with the hooks before and after it.
+func (c *modelCall) ask(ctx context.Context) (Response, error) {
+	c.answer = Response{}
+	hooks := hooks(c.turn.r.options.Hooks)
+	request, err := hooks.beforeModel(ctx, c.request)
+	if err != nil {
+		return Response{}, err
+	}
+	running, _ := FromContext(ctx)
+	lengths := map[int]int{} // of the parts so far
+	publish := func(d eventlog.Delta) {
+		d.Message, d.Attempt, d.Offset = c.id, running.Attempt, lengths[d.Part]
+		lengths[d.Part] += len(d.Text)
+		c.turn.publish(d)
+	}
+	emit := publish
+	if hooks.holdBack() {
+		emit = func(eventlog.Delta) {}
+	}
+	if c.answer, err = c.model.Generate(ctx, request, emit); err != nil {
+		return Response{}, err
+	}
+	response, err := hooks.afterModel(ctx, request, c.answer)
+	if err == nil && hooks.holdBack() {
+		emitParts(response.Message.Parts, publish)
+	}
+	return response, err
 }
 
 func (c *modelCall) finish(_ string, o outcome, failed *event.EffectError, _ time.Duration) []event.Event {
 	done := event.StepCompletion{Step: c.step, TurnID: c.turn.rec.turn, Agent: c.turn.r.name, Model: c.request.Model}
 	if failed != nil {
-		done.Error = failed.Message
-		return []event.Event{event.New(done)}
+		done.Error, done.Usage = failed.Message, c.answer.Message.Usage
+		e := event.New(done)
+		e.Cost = c.answer.Cost
+		return []event.Event{e}
 	}
 	m := o.answer.Message
 	done.Provider, done.Model, done.ResponseID, done.StopReason, done.Usage = m.Provider, cmp.Or(m.Model, done.Model), m.ResponseID, m.StopReason, m.Usage

@@ -199,12 +199,10 @@ func (t *turn) playDeltas(events []event.Event) {
 		if !ok || err != nil || m.Role != event.Assistant {
 			continue
 		}
-		for n := range m.Parts {
-			p := &m.Parts[n]
-			if text := cmp.Or(p.Text, string(p.Arguments)); text != "" {
-				t.publish(eventlog.Delta{Message: events[i].ID, Part: n, Kind: p.Type, Attempt: 1, Text: text})
-			}
-		}
+		emitParts(m.Parts, func(d eventlog.Delta) {
+			d.Message, d.Attempt = events[i].ID, 1
+			t.publish(d)
+		})
 	}
 }
 

@@ -166,7 +166,7 @@ func TestAnAnswerInPlaceOfAnEffect(t *testing.T) {
 
 func TestUnsafeOnceNeedsAReview(t *testing.T) {
 	s := newShop(t, nil)
-	if _, err := s.agent.Run(t.Context(), "s", flow.Text("A1")); !errors.Is(err, flow.ErrNoReview) || s.runs() != 0 {
+	if _, err := s.agent.Run(t.Context(), "s", flow.Text("A1")); !errors.Is(err, flow.ErrStart) || !strings.Contains(err.Error(), "needs a review") || s.runs() != 0 {
 		t.Fatal(err)
 	}
 }

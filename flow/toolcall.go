@@ -107,16 +107,25 @@ func (c *toolCall) started(key string) []event.Event {
 	return []event.Event{event.New(event.ToolStart{CallID: c.call.CallID, Name: c.call.Name, IdempotencyKey: key})}
 }
 
-// run runs the tool, with other arguments if a person approved others.
+// run runs the tool, with the hooks before and after it. A person may have approved other arguments.
 func (c *toolCall) run(ctx context.Context) (outcome, error) {
 	call := c.call
-	if running, ok := FromContext(ctx); ok && running.Answer != nil && running.Answer.Arguments != nil {
+	running, _ := runningOf(ctx)
+	if running.Answer != nil && running.Answer.Arguments != nil {
 		call.Arguments = running.Answer.Arguments
 	}
 	if c.tool.Run == nil {
 		return outcome{}, Permanent(fmt.Errorf("tool %q has no Run", c.tool.Name))
 	}
-	parts, err := c.tool.Run(ctx, call)
+	hooks := hooks(c.turn.r.options.Hooks)
+	call, err := hooks.beforeTool(ctx, call, running.Answer != nil)
+	if err != nil {
+		return outcome{}, err
+	}
+	parts, err := c.runTool(ctx, call)
+	if !c.stillOpen(running, err) {
+		parts, err = hooks.afterTool(ctx, call, parts, err)
+	}
 	if err == nil {
 		err = event.Validate(event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult(call.CallID, call.Name, parts...)}})
 	}
@@ -124,6 +133,17 @@ func (c *toolCall) run(ctx context.Context) (outcome, error) {
 		parts, err = c.shorten(ctx, parts)
 	}
 	return outcome{parts: parts}, err
+}
+
+// runTool runs the tool. A panic is an error, which hooks get.
+func (c *toolCall) runTool(ctx context.Context, call event.Part) (parts []event.Part, err error) {
+	defer catch(&err)
+	return c.tool.Run(ctx, call)
+}
+
+// stillOpen reports whether an attempt has no result: its child waits or has no end, or the runner stops.
+func (c *toolCall) stillOpen(x *running, err error) bool {
+	return x.blocked || err != nil && (c.turn.stopped(err) || x.child != nil && c.turn.halted())
 }
 
 // finish tells the model the result of the call. Nothing is told if the turn was aborted:
