@@ -167,6 +167,7 @@ var table = map[string]room{
 	},
 	"internal/pgtest":              {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	"internal/natstest":            {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats.go"}},
+	"internal/browser":             {modules: []string{"github.com/chromedp/chromedp"}},      // a module of its own
 	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}}, // a module of its own
 	"internal/browser":             {modules: []string{"github.com/chromedp/chromedp"}},      // a module of its own
 	"internal/tcpproxy":            {},
