@@ -169,7 +169,6 @@ var table = map[string]room{
 	"internal/natstest":            {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats.go"}},
 	"internal/browser":             {modules: []string{"github.com/chromedp/chromedp"}},      // a module of its own
 	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}}, // a module of its own
-	"internal/browser":             {modules: []string{"github.com/chromedp/chromedp"}},      // a module of its own
 	"internal/tcpproxy":            {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
