@@ -75,3 +75,31 @@ func TestGuideHooks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Order is what the model reads from a message.
+type Order struct {
+	Number string   `json:"number" jsonschema:"as the customer writes it"`
+	Cents  int      `json:"cents"`
+	Tags   []string `json:"tags,omitempty"`
+}
+
+func readOrder(model flow.Model) func(context.Context, *flow.Turn[Desk]) error {
+	return func(ctx context.Context, t *flow.Turn[Desk]) error {
+		order, err := flow.Ask[Order](ctx, t, model, flow.Request{System: "Read the order."})
+		if err != nil {
+			return err
+		}
+		return t.Update(func(d *Desk) error { d.Drawn = order.Cents; return nil })
+	}
+}
+
+func TestGuideTypedAnswers(t *testing.T) {
+	ctx, l := openDesk(t)
+	model := flowtest.Script{flowtest.Say("It costs 12."), flowtest.Say(`{"number":"A1","cents":1200}`)}
+	agent := &flow.Agent[Desk]{Name: "desk", Log: l, Turn: readOrder(model)}
+	out, err := agent.Run(ctx, "s", flow.Text("A1, 12 dollars"))
+	check(t, err)
+	if out.Custom.Drawn != 1200 {
+		t.Errorf("%+v", out.Custom)
+	}
+}

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -41,14 +42,8 @@ const (
 	maxShown    = 80 // bytes of a value or of a message in a problem
 )
 
-// arguments checks the arguments of the calls of a tool.
-type arguments struct {
-	tool     string
-	resolved *jsonschema.Resolved
-}
-
-// decode checks arguments and decodes them into in, a pointer.
-func (a *arguments) decode(raw jsontext.Value, in any) error {
+// decodeArguments checks the arguments of a call and decodes them into in, a pointer.
+func decodeArguments(tool string, f *form, raw jsontext.Value, in any) error {
 	if len(raw) == 0 {
 		raw = jsontext.Value(`{}`)
 	}
@@ -56,35 +51,40 @@ func (a *arguments) decode(raw jsontext.Value, in any) error {
 	if raw.Kind() == '"' && json.Unmarshal(raw, &text) == nil {
 		raw = jsontext.Value(text) // arguments that were no JSON when they came
 	}
-	var v any
-	if err := json.Unmarshal(raw, &v, numbers); err != nil {
-		return a.fail("not valid JSON: " + show(err.Error()))
-	}
-	var c checker
-	if c.check("", a.resolved.Schema(), v); len(c.problems) > 0 {
-		return a.fail(c.problems...)
-	}
-	if err := a.resolved.Validate(plain(v)); err != nil {
-		return a.fail(inWords(err))
-	}
-	if err := json.Unmarshal(raw, in, numbers); err != nil {
-		return a.fail(decodeProblem(err))
+	if problems := f.decode(raw, in); len(problems) > 0 {
+		return &argumentsError{Tool: tool, Problems: problems}
 	}
 	return nil
 }
 
-func (a *arguments) fail(problems ...string) error {
-	return &argumentsError{Tool: a.tool, Problems: problems}
+// decode checks a value and decodes it into in, a pointer. It returns the problems of a value that does not fit.
+func (f *form) decode(raw jsontext.Value, in any) (problems []string) {
+	var v any
+	if err := json.Unmarshal(raw, &v, numbers); err != nil {
+		return []string{"not valid JSON: " + show(err.Error())}
+	}
+	c := checker{root: f.root}
+	if c.check("", f.resolved.Schema(), v); len(c.problems) > 0 {
+		return c.problems
+	}
+	if err := f.resolved.Validate(plain(v)); err != nil {
+		return []string{inWords(err)}
+	}
+	if err := json.Unmarshal(raw, in, numbers); err != nil {
+		return []string{decodeProblem(err)}
+	}
+	return nil
 }
 
 // checker finds the usual problems. The validator of the schema finds all others, in its
 // own words.
-type checker struct{ problems []string }
+type checker struct {
+	root     string
+	problems []string
+}
 
 func (c *checker) add(path, format string, args ...any) {
-	if path == "" {
-		path = "arguments"
-	}
+	path = cmp.Or(path, c.root)
 	if len(c.problems) < maxProblems {
 		c.problems = append(c.problems, path+": "+fmt.Sprintf(format, args...))
 	}

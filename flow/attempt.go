@@ -196,7 +196,7 @@ func (t *turn) recordAttempt(ctx context.Context, x *effect, run *running, o out
 	// The nested effect may be inside this one: corrected code runs it again. A child may
 	// have left its turn open. After any other end of the execution the result is recorded,
 	// since the effect ran.
-	if t.halt != nil && (run.child != nil && err != nil || errors.Is(t.halt, ErrNestedEffect)) {
+	if t.halt != nil && (run.child != nil && err != nil || errors.Is(t.halt, ErrNestedEffect) && t.halt != errConcurrentEffect) {
 		return t.halt
 	}
 	return t.finish(context.WithoutCancel(ctx), x, run, o, err, took)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -13,24 +14,30 @@ import (
 func Chat[S any](m Model, r Request, tools ...ToolSpec) func(context.Context, *Turn[S]) error {
 	r.Tools, r.Messages = tools, nil
 	return func(ctx context.Context, t *Turn[S]) error {
-		if err := t.t.checkTools(tools); err != nil {
-			return err
+		_, err := t.t.chat(ctx, m, r)
+		return err
+	}
+}
+
+// chat asks the model and runs its tools until it calls none. It returns the last answer.
+func (t *turn) chat(ctx context.Context, m Model, r Request) (event.Message, error) {
+	if err := t.checkTools(r.Tools); err != nil {
+		return event.Message{}, err
+	}
+	for {
+		if err := t.compactIfLong(ctx, m, r); err != nil {
+			return event.Message{}, err
 		}
-		for {
-			if err := t.t.compactIfLong(ctx, m, r); err != nil {
-				return err
-			}
-			answer, err := t.Model(ctx, m, r)
-			if err != nil {
-				return err
-			}
-			calls := answer.ToolCalls()
-			if len(calls) == 0 {
-				return nil
-			}
-			if err := t.Tools(ctx, tools, calls); err != nil {
-				return err
-			}
+		answer, err := t.model(ctx, m, r)
+		if err != nil {
+			return event.Message{}, err
+		}
+		calls := answer.ToolCalls()
+		if len(calls) == 0 {
+			return answer, nil
+		}
+		if err := t.tools(ctx, r.Tools, calls); err != nil {
+			return event.Message{}, err
 		}
 	}
 }

@@ -40,7 +40,7 @@ type Effect struct {
 //
 // The result is recorded as JSON, so T must encode and decode without a loss. Do must not
 // be called inside an effect (ErrNestedEffect) or while another effect runs
-// (ErrConcurrentEffect): use Batch. The other errors are ErrDenied, ErrStart,
+// (ErrNestedEffect too): use Batch. The other errors are ErrDenied, ErrStart,
 // ErrNeedsReconcile, *DivergenceError, and the errors that end the
 // run: return them from the turn function.
 func Do[T, S any](ctx context.Context, t *Turn[S], e Effect, f func(ctx context.Context) (T, error)) (T, error) {

@@ -30,10 +30,8 @@ var (
 // Errors of a turn function. The turn stays open after each of them, except ErrAborted
 // and ErrLimit.
 var (
-	// ErrConcurrentEffect: a second effect began while one was running. Use Batch.
-	ErrConcurrentEffect = errors.New("an effect is running: use Batch for several effects at a time")
-	// ErrNestedEffect: an effect began inside another effect, or the turn was changed
-	// inside an effect.
+	// ErrNestedEffect: an effect began, or the turn was changed, inside an effect or while one
+	// was running. Use Batch for several effects at a time.
 	ErrNestedEffect = errors.New("an effect cannot run effects or change the turn")
 	// ErrNeedsReconcile: an effect began and has no readable result, and its class does not
 	// allow to run it again. Record its outcome with Reconcile. If the result was erased,
@@ -51,6 +49,9 @@ var (
 
 // errNoReview: an unsafe_once effect has no review. The turn stays open.
 var errNoReview = fmt.Errorf("%w: an effect of class unsafe_once needs a review", ErrStart)
+
+// errConcurrentEffect: a second effect began while one was running, and not inside it.
+var errConcurrentEffect = fmt.Errorf("%w: another effect is running: use Batch for several effects at a time", ErrNestedEffect)
 
 // Errors of answers, and of effects and waits that an answer ended.
 var (
@@ -196,7 +197,7 @@ func leaveOpen(err error) bool {
 	if errors.As(err, &diverged) || errors.As(err, new(*HomeError)) {
 		return true
 	}
-	for _, target := range []error{ErrStart, ErrOvertaken, ErrConcurrentEffect, ErrNestedEffect, ErrNeedsReconcile, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
+	for _, target := range []error{ErrStart, ErrOvertaken, ErrNestedEffect, ErrNeedsReconcile, eventlog.ErrClosed, eventlog.ErrUnknownOutcome, eventlog.ErrCorrupt} {
 		if errors.Is(err, target) {
 			return true
 		}

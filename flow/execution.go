@@ -134,7 +134,7 @@ func (t *turn) enter(ctx context.Context) error {
 		return t.stop(ErrNestedEffect)
 	}
 	if !t.busy.CompareAndSwap(false, true) {
-		return t.stop(ErrConcurrentEffect)
+		return t.stop(errConcurrentEffect)
 	}
 	err := t.alive(ctx)
 	if err != nil {

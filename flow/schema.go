@@ -19,7 +19,7 @@ type schema interface{ JSONSchema() jsontext.Value }
 // servers refuse.
 const anyValue = "any JSON value"
 
-// schemaOf infers the schema of the arguments.
+// schemaOf infers the schema of an object.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -39,9 +39,29 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	if s.Type != "object" {
-		return nil, fmt.Errorf("the arguments of a tool are an object: %v is not a struct or a map", t)
+		return nil, fmt.Errorf("the JSON Schema is of an object: %v is not a struct or a map", t)
 	}
 	return s, nil
+}
+
+// form is a JSON Schema that was inferred from a type. It checks the arguments of a tool, or an answer of a model.
+type form struct {
+	root     string // names the whole value in a problem
+	schema   jsontext.Value
+	resolved *jsonschema.Resolved
+}
+
+func newForm(root string, t reflect.Type) (*form, error) {
+	s, err := schemaOf(t)
+	if err != nil {
+		return nil, err
+	}
+	f := &form{root: root}
+	if f.resolved, err = s.Resolve(&jsonschema.ResolveOptions{}); err != nil {
+		return nil, err
+	}
+	f.schema, err = s.MarshalJSON()
+	return f, err
 }
 
 // findSchemas adds the schemas of all types in t that have their own.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/convlog/convlog/event"
 )
@@ -73,14 +72,13 @@ func Tool[In, Out any](name, description string, f func(ctx context.Context, in 
 	if name == "" || f == nil {
 		panic(fmt.Sprintf("flow.Tool %q: name or function is missing", name))
 	}
-	a := &arguments{tool: name}
-	parameters, err := a.infer(reflect.TypeFor[In]())
+	form, err := newForm("arguments", reflect.TypeFor[In]())
 	if err != nil {
 		panic(fmt.Sprintf("flow.Tool %q: %v", name, err))
 	}
-	t := ToolSpec{Name: name, Description: description, Parameters: parameters, Run: func(ctx context.Context, call event.Part) ([]event.Part, error) {
+	t := ToolSpec{Name: name, Description: description, Parameters: form.schema, Run: func(ctx context.Context, call event.Part) ([]event.Part, error) {
 		var in In
-		if err := a.decode(call.Arguments, &in); err != nil {
+		if err := decodeArguments(name, form, call.Arguments, &in); err != nil {
 			return nil, err
 		}
 		out, err := f(ctx, in)
@@ -93,18 +91,6 @@ func Tool[In, Out any](name, description string, f func(ctx context.Context, in 
 		o.apply(&t)
 	}
 	return t
-}
-
-// infer infers the schema of the arguments, and returns it as JSON.
-func (a *arguments) infer(in reflect.Type) (jsontext.Value, error) {
-	s, err := schemaOf(in)
-	if err != nil {
-		return nil, err
-	}
-	if a.resolved, err = s.Resolve(&jsonschema.ResolveOptions{}); err != nil {
-		return nil, err
-	}
-	return s.MarshalJSON()
 }
 
 // content is the content of a result.
