@@ -9,33 +9,34 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// cost is the price of an answer.
-func (p *Price) cost(u event.Usage) event.Cost {
-	write := orElse(p.CacheWrite, p.Input)
+// cost is the price of an answer. It is false if the answer has tokens of a kind without a
+// price.
+func (p *Price) cost(u event.Usage) (sum event.Cost, ok bool) {
 	hour := min(hourTokens(u), u.CacheWriteTokens)
 	reasoning := min(u.ReasoningTokens, u.OutputTokens)
-	sum := event.Cost(0)
+	reasoningPrice := &p.Output
+	if p.Reasoning != nil {
+		reasoningPrice = p.Reasoning
+	}
 	for _, x := range []struct {
 		tokens int64
-		price  event.Cost
+		price  *event.Cost
 	}{
-		{u.InputTokens, p.Input},
-		{u.CacheReadTokens, orElse(p.CacheRead, p.Input)},
-		{u.CacheWriteTokens - hour, write},
-		{hour, orElse(p.CacheWriteHour, write)},
-		{u.OutputTokens - reasoning, p.Output},
-		{reasoning, orElse(p.Reasoning, p.Output)},
+		{u.InputTokens, &p.Input},
+		{u.CacheReadTokens, p.CacheRead},
+		{u.CacheWriteTokens - hour, p.CacheWrite},
+		{hour, p.CacheWriteHour},
+		{u.OutputTokens - reasoning, &p.Output},
+		{reasoning, reasoningPrice},
 	} {
-		sum = sum.Add(millionths(x.tokens, x.price))
+		if x.tokens > 0 && x.price == nil {
+			return 0, false
+		}
+		if x.tokens > 0 {
+			sum = sum.Add(millionths(x.tokens, *x.price))
+		}
 	}
-	return sum
-}
-
-func orElse(price *event.Cost, other event.Cost) event.Cost {
-	if price == nil {
-		return other
-	}
-	return *price
+	return sum, true
 }
 
 // millionths is the price of n tokens at a price per million, rounded down.
@@ -63,4 +64,15 @@ func hourTokens(u event.Usage) int64 {
 		return 0
 	}
 	return max(extra.CacheCreation.Hour, 0)
+}
+
+// speedOf is the speed of an answer if it is not the standard one.
+func speedOf(u event.Usage) string {
+	var extra struct {
+		Speed string `json:"speed"`
+	}
+	if len(u.Extra) == 0 || json.Unmarshal(u.Extra, &extra) != nil || extra.Speed == "standard" {
+		return ""
+	}
+	return extra.Speed
 }

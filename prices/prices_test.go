@@ -20,7 +20,8 @@ func day(t *testing.T, text string) time.Time {
 
 const table = `{"sources":{"list":{"name":"A list","date":"2026-01-01"}},"models":{"m-1":[
 	{"from":"2026-06-01","input":2,"output":10,"source":"list"},
-	{"over":100,"input":8,"output":80,"source":"list"},
+	{"over":100,"input":8,"output":80,"cache_read":0.8,"source":"list"},
+	{"speed":"fast","input":40,"output":400,"source":"list"},
 	{"input":4,"output":40,"cache_read":0.4,"cache_write":5,"cache_write_1h":8,"reasoning":20,"source":"list"}]}}`
 
 func TestCost(t *testing.T) {
@@ -40,7 +41,14 @@ func TestCost(t *testing.T) {
 		"an hour": {"m-1", "2026-01-02", event.Usage{CacheWriteTokens: 20,
 			Extra: []byte(`{"cache_creation":{"ephemeral_1h_input_tokens":15,"ephemeral_5m_input_tokens":5}}`)}, "0.000145", true},
 		"reasoning is a part of the output": {"m-1", "2026-01-02", event.Usage{OutputTokens: 10, ReasoningTokens: 4}, "0.00032", true},
-		"a long prompt, caches included":    {"m-1", "2026-01-02", event.Usage{InputTokens: 50, CacheReadTokens: 51}, "0.000808", true},
+		"a long prompt, caches included":    {"m-1", "2026-01-02", event.Usage{InputTokens: 50, CacheReadTokens: 51}, "0.0004408", true},
+		"a kind without a price":            {"m-1", "2026-01-02", event.Usage{InputTokens: 101, CacheWriteTokens: 1}, "0", false},
+		"an hour without a price": {"m-1", "2026-01-02", event.Usage{InputTokens: 101, CacheWriteTokens: 1,
+			Extra: []byte(`{"cache_creation":{"ephemeral_1h_input_tokens":1}}`)}, "0", false},
+		"a fast answer":                     {"m-1", "2026-01-02", event.Usage{InputTokens: 50, Extra: []byte(`{"speed":"fast"}`)}, "0.002", true},
+		"a fast answer, with cached input":  {"m-1", "2026-01-02", event.Usage{CacheReadTokens: 50, Extra: []byte(`{"speed":"fast"}`)}, "0", false},
+		"an answer of the standard speed":   {"m-1", "2026-01-02", event.Usage{InputTokens: 50, Extra: []byte(`{"speed":"standard"}`)}, "0.0002", true},
+		"a speed without a price":           {"m-1", "2026-01-02", event.Usage{InputTokens: 50, Extra: []byte(`{"speed":"ludicrous"}`)}, "0", false},
 		"the limit is not over":             {"m-1", "2026-01-02", event.Usage{InputTokens: 50, CacheReadTokens: 50}, "0.00022", true},
 		"a later price, which has one size": {"m-1", "2026-06-01", event.Usage{InputTokens: 200}, "0.0004", true},
 		"no tokens":                         {"m-1", "2026-06-01", event.Usage{}, "0", true},
@@ -110,6 +118,50 @@ func TestWith(t *testing.T) {
 	}
 	if _, known := both.Cost("claude-opus-4-5", time.Now(), u); !known || len(both.Sources) != len(prices.Builtin().Sources)+1 {
 		t.Error("the prices of the program are gone")
+	}
+}
+
+// The fast mode of Claude Opus 4.6, as in the fixture of the importer.
+func TestFast(t *testing.T) {
+	u := event.Usage{InputTokens: 100_000, OutputTokens: 10_000, Extra: []byte(`{"speed":"fast"}`)}
+	if c, known := prices.Builtin().Cost("claude-opus-4-6", day(t, "2026-03-01"), u); c != 4*event.Dollar+event.Dollar/2 || !known {
+		t.Errorf("%v, %v", c, known)
+	}
+	if _, known := prices.Builtin().Cost("claude-haiku-4-5", day(t, "2026-03-01"), u); known {
+		t.Error("a model without a fast mode has a price for it")
+	}
+}
+
+// A table of LiteLLM has prices for one token, for long prompts by the end of their names, and
+// factors for a fast mode. Rows without prices of tokens are left out.
+func TestLiteLLM(t *testing.T) {
+	read, err := prices.Read(strings.NewReader(`{"sample_spec":{"input_cost_per_token":0.0,"output_cost_per_token":0.0,"mode":"one of: chat"},
+		"openrouter/maker/m-1":{"input_cost_per_token":9e-06,"output_cost_per_token":9e-06},
+		"m-1":{"input_cost_per_token":3e-06,"output_cost_per_token":1.5e-05,"cache_read_input_token_cost":3e-07,"cache_creation_input_token_cost":3.75e-06,
+			"cache_creation_input_token_cost_above_1hr":6e-06,"input_cost_per_token_above_200k_tokens":6e-06,"output_cost_per_token_above_200k_tokens":2.25e-05,
+			"litellm_provider":"maker","max_tokens":"none","provider_specific_entry":{"us":1.1,"fast":6.0}},
+		"m-image":{"output_cost_per_image":0.06}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Models) != 1 {
+		t.Errorf("%d models, want 1", len(read.Models))
+	}
+	for name, test := range map[string]struct {
+		usage event.Usage
+		want  string
+	}{
+		"plain":   {event.Usage{InputTokens: 1000, OutputTokens: 100, CacheReadTokens: 1000, CacheWriteTokens: 1000}, "0.00855"},
+		"an hour": {event.Usage{CacheWriteTokens: 1000, Extra: []byte(`{"cache_creation":{"ephemeral_1h_input_tokens":1000}}`)}, "0.006"},
+		"long":    {event.Usage{InputTokens: 200_001}, "1.200006"},
+		"fast":    {event.Usage{InputTokens: 1000, OutputTokens: 100, Extra: []byte(`{"speed":"fast"}`)}, "0.027"},
+	} {
+		if c, known := read.Cost("maker/m-1", time.Now(), test.usage); c.String() != test.want || !known {
+			t.Errorf("%s: %v, %v; want %s", name, c, known, test.want)
+		}
+	}
+	if _, err := prices.Read(strings.NewReader(`{"m-1":{"input_cost_per_token":-1,"output_cost_per_token":1}}`)); err == nil || !strings.Contains(err.Error(), "m-1") {
+		t.Errorf("a negative price: %v", err)
 	}
 }
 

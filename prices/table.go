@@ -41,15 +41,17 @@ type Price struct {
 	// Over restricts the price to answers with more tokens than this in the prompt, cached
 	// tokens included.
 	Over int64 `json:"over,omitzero"`
+	// Speed restricts the price to answers whose usage has this speed, for example fast.
+	// Empty restricts it to answers of the standard speed.
+	Speed string `json:"speed,omitzero"`
 
 	Input  event.Cost `json:"input"`
 	Output event.Cost `json:"output"`
-	// CacheRead is the price of tokens that are read from a cache, and CacheWrite of tokens
-	// that are written to it. Without them, these tokens cost as much as input.
-	CacheRead  *event.Cost `json:"cache_read,omitzero"`
-	CacheWrite *event.Cost `json:"cache_write,omitzero"`
-	// CacheWriteHour is the price of tokens that a cache keeps for an hour; without it,
-	// they cost as much as CacheWrite.
+	// CacheRead is the price of tokens that are read from a cache, CacheWrite of tokens that
+	// are written to it, and CacheWriteHour of those that it keeps for an hour. An answer that
+	// has such tokens and no price for them has no estimate.
+	CacheRead      *event.Cost `json:"cache_read,omitzero"`
+	CacheWrite     *event.Cost `json:"cache_write,omitzero"`
 	CacheWriteHour *event.Cost `json:"cache_write_1h,omitzero"`
 	// Reasoning is the price of reasoning tokens; without it, they cost as much as Output.
 	Reasoning *event.Cost `json:"reasoning,omitzero"`
@@ -75,11 +77,19 @@ var Builtin = sync.OnceValue(func() *Table {
 	return t
 })
 
-// Read reads a table in JSON. An unknown member, a source that is not listed, a price that is no decimal number of
-// dollars, and a day that is no day are errors.
+// Read reads a table in JSON: one of this package, or the table of LiteLLM
+// (model_prices_and_context_window.json). An unknown member, a source that is not listed, a
+// price that is no decimal number of dollars, and a day that is no day are errors.
 func Read(r io.Reader) (*Table, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read prices: %w", err)
+	}
+	if t, ok, err := readLiteLLM(text); ok || err != nil {
+		return t, err
+	}
 	var t Table
-	if err := json.UnmarshalRead(r, &t, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(text, &t, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("read prices: %w", err)
 	}
 	models := make(map[string][]Price, len(t.Models))
@@ -95,12 +105,16 @@ func Read(r io.Reader) (*Table, error) {
 				return nil, fmt.Errorf("read prices: model %q: the source %q is not in sources", model, p.Source)
 			}
 		}
-		// The last price that fits is the one that counts.
-		slices.SortStableFunc(list, func(a, b Price) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Over, b.Over)) })
-		models[canonical(model)] = list
+		models[canonical(model)] = inOrder(list)
 	}
 	t.Models = models
 	return &t, nil
+}
+
+// inOrder sorts the prices of a model: the last one that fits an answer counts.
+func inOrder(list []Price) []Price {
+	slices.SortStableFunc(list, func(a, b Price) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Over, b.Over)) })
+	return list
 }
 
 func (p *Price) check() error {
@@ -122,18 +136,22 @@ func (t *Table) With(u *Table) *Table {
 }
 
 // Cost estimates the cost of an answer that a model gave at a time. It is false without a
-// price for the model.
+// price for the model, for the speed, or for a kind of its tokens.
 func (t *Table) Cost(model string, at time.Time, u event.Usage) (event.Cost, bool) {
-	list := t.Find(model)
-	if len(list) == 0 {
+	p := choose(t.Find(model), at, u.InputTokens+u.CacheReadTokens+u.CacheWriteTokens, speedOf(u))
+	if p == nil {
 		return 0, false
 	}
-	return choose(list, at, u.InputTokens+u.CacheReadTokens+u.CacheWriteTokens).cost(u), true
+	return p.cost(u)
 }
 
-// choose returns the newest price of a time for the size of a prompt. Before the first
-// day, the oldest prices hold.
-func choose(list []Price, at time.Time, prompt int64) *Price {
+// choose returns the newest price of a time, for the size of a prompt and the speed of the
+// answer; nil if there is none. Before the first day, the oldest prices hold.
+func choose(list []Price, at time.Time, prompt int64, speed string) (found *Price) {
+	list = slices.DeleteFunc(slices.Clone(list), func(p Price) bool { return p.Speed != speed })
+	if len(list) == 0 {
+		return nil
+	}
 	day := at.UTC().Format(time.DateOnly)
 	from := list[0].From
 	for i := range list {
@@ -141,7 +159,7 @@ func choose(list []Price, at time.Time, prompt int64) *Price {
 			from = list[i].From
 		}
 	}
-	found := &list[0]
+	found = &list[0]
 	for i := range list {
 		if p := &list[i]; p.From == from && (p.Over == 0 || prompt > p.Over) {
 			found = p

@@ -30,15 +30,17 @@ type countFlags struct {
 
 // The values of --per.
 const (
-	byDay    = "day"
-	byWeek   = "week"
-	byModel  = "model"
-	bySource = "source"
-	byFolder = "folder"
-	byTree   = "tree"
+	byDay     = "day"
+	byWeek    = "week"
+	byMonth   = "month"
+	byModel   = "model"
+	bySource  = "source"
+	byFolder  = "folder"
+	bySession = "session"
+	byTree    = "tree"
 )
 
-var groupings = []string{byDay, byWeek, byModel, bySource, byFolder, byTree}
+var groupings = []string{byDay, byWeek, byMonth, byModel, bySource, byFolder, bySession, byTree}
 
 // noPrices is the --prices without estimates.
 const noPrices = "none"
@@ -53,8 +55,8 @@ func (c *countFlags) flags(cmd *cobra.Command) {
 // pricesHelp explains estimates and --prices.
 const pricesHelp = `COST sums the costs in the log. If an answer has no cost, ESTIMATE has the list price
 of its tokens, from logtool or from the file of --prices. ~ marks estimates, which are
-summed apart. An answer without both is unpriced. A file of prices is JSON, in dollars
-per million tokens:
+summed apart. An answer without both is unpriced, also if its price lacks one kind of
+its tokens. A file of prices is LiteLLM's table, or JSON in dollars per million tokens:
 
   {"models": {"my-model": [{"input": 3, "output": 15, "cache_read": 0.3}]}}`
 
@@ -154,10 +156,11 @@ func (g grouped) add(parts map[string]stats.Tally) {
 	}
 }
 
-// groups are the sums: days and weeks in order, all others with the most expensive first.
+// groups are the sums: days, weeks and months in order, all others with the most expensive
+// first.
 func (c *countFlags) groups(sums grouped) (groups []group) {
 	names := slices.Sorted(maps.Keys(sums))
-	if c.by != byDay && c.by != byWeek {
+	if !slices.Contains([]string{byDay, byWeek, byMonth}, c.by) {
 		slices.SortStableFunc(names, func(x, y string) int { return byCost(sums[x].Spend, sums[y].Spend) })
 	}
 	for _, name := range names {
@@ -172,7 +175,12 @@ func (c *countFlags) split(row *sessionRow, s *stats.Stats) map[string]stats.Tal
 	case byDay:
 		return s.ByDay
 	case byWeek:
-		return weeks(s.ByDay)
+		return periods(s.ByDay, func(day time.Time) string {
+			year, week := day.ISOWeek()
+			return fmt.Sprintf("%04d-W%02d", year, week)
+		})
+	case byMonth:
+		return periods(s.ByDay, func(day time.Time) string { return day.Format("2006-01") })
 	case byModel:
 		models := map[string]stats.Tally{}
 		for model, spend := range s.ByModel {
@@ -183,20 +191,22 @@ func (c *countFlags) split(row *sessionRow, s *stats.Stats) map[string]stats.Tal
 		return s.BySource
 	case byFolder:
 		return map[string]stats.Tally{row.CWD: s.Total}
+	case bySession:
+		return map[string]stats.Tally{row.ID: s.Total}
 	}
 	return map[string]stats.Tally{cmp.Or(c.roots[row.ID], row.ID): s.Total}
 }
 
-// weeks are the tallies of the days by week, as 2006-W01. A session counts once in each.
-func weeks(days map[string]stats.Tally) map[string]stats.Tally {
+// periods are the tallies of the days by the name of their week or month. A session counts
+// once in each.
+func periods(days map[string]stats.Tally, nameOf func(day time.Time) string) map[string]stats.Tally {
 	sums := map[string]stats.Tally{}
 	for day, t := range days {
 		at, err := time.Parse(time.DateOnly, day)
 		if err != nil {
 			continue // LoadStats writes days
 		}
-		year, week := at.ISOWeek()
-		name := fmt.Sprintf("%04d-W%02d", year, week)
+		name := nameOf(at)
 		sum := sums[name].Add(t)
 		sum.Sessions = 1
 		sums[name] = sum
