@@ -18,6 +18,9 @@ type Options struct {
 	// Bytes, if set, is called while files are read, by several goroutines. It
 	// counts each byte of a file once.
 	Bytes func(n int64)
+	// Again also imports sessions that were removed from the log (erase.Remove). Without
+	// it they are left out, see Result.LeftOut.
+	Again bool
 	// Forced reads a named file in the first of the formats if Detect of no format
 	// accepts it.
 	Forced bool
@@ -81,7 +84,7 @@ func usable(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// Import imports the files that Find found. It uses the options Progress and Bytes.
+// Import imports the files that Find found. It uses the options Progress, Bytes and Again.
 func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) (Table, error) {
 	if err := usable(ctx, log); err != nil {
 		return Table{}, err
@@ -95,7 +98,7 @@ func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) 
 		files[i].src = counted(files[i].src, o.Bytes)
 	}
 	rows := make([]*Row, len(files))
-	importAll(importrun.WithShared(ctx), log, files, func(i int, row Row) {
+	importAll(importrun.WithShared(ctx), log, files, o.Again, func(i int, row Row) {
 		rows[i] = &row
 		if o.Progress != nil {
 			o.Progress(row)
@@ -128,7 +131,7 @@ func (f *Found) table(rows []*Row, canceled error) (Table, error) {
 // importAll imports files in their order, several at a time, and calls done with
 // the row of each. A file starts after the files that it waits for. When ctx ends,
 // no other file starts.
-func importAll(ctx context.Context, log *eventlog.Log, files []found, done func(file int, row Row)) {
+func importAll(ctx context.Context, log *eventlog.Log, files []found, again bool, done func(file int, row Row)) {
 	type result struct {
 		file int
 		row  Row
@@ -139,7 +142,7 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, done func(
 		for running < runtime.GOMAXPROCS(0) && len(q.ready) > 0 && ctx.Err() == nil {
 			i := q.next()
 			running++
-			go func() { results <- result{i, files[i].importInto(ctx, log)} }()
+			go func() { results <- result{i, files[i].importInto(ctx, log, again)} }()
 		}
 		if running == 0 {
 			return
@@ -152,11 +155,12 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, done func(
 }
 
 // importInto imports a file.
-func (f *found) importInto(ctx context.Context, log *eventlog.Log) Row {
+func (f *found) importInto(ctx context.Context, log *eventlog.Log, again bool) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
-	ctx, present := importrun.WithPresent(ctx)
-	row.Result, row.Err = f.format.Import(ctx, log, f.src)
-	row.Result.correct(present.Counts())
+	file := &importrun.File{Again: again}
+	row.Result, row.Err = f.format.Import(importrun.WithFile(ctx, file), log, f.src)
+	row.correct(file.Present())
+	row.leaveOut(file.LeftOut())
 	return row
 }
 

@@ -2,7 +2,10 @@ package interop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/convlog/convlog/internal/importrun"
 )
 
 // Result counts the records and events of one import of a source. Every record is
@@ -15,13 +18,17 @@ type Result struct {
 	// Withheld counts the Present records whose event is redacted: nothing of them was
 	// stored.
 	Withheld int
-	// Skipped counts records that belong to no session, or to a session whose first
-	// message is not in the source yet.
+	// Skipped counts records that belong to no session, to a session whose first message
+	// is not in the source yet, or to a session of LeftOut.
 	Skipped  int
 	Rejected []Rejection
 	Events   int // events written
-	// Sessions are the sessions of the source's records, in order of appearance.
+	// Sessions are the sessions of the source's records, in order of appearance, without
+	// the sessions of LeftOut.
 	Sessions []string
+	// LeftOut are the sessions of the source that were removed from the log, and new
+	// sessions below them.
+	LeftOut []string
 }
 
 // Rejection is a record that cannot be parsed.
@@ -32,11 +39,29 @@ type Rejection struct {
 }
 
 // correct moves records to Present that the importer counted as new.
-func (r *Result) correct(imported, raw int) {
-	imported, raw = min(imported, r.Imported), min(raw, r.Raw)
+func (r *Result) correct(c importrun.Counts) { r.Present += r.take(c) }
+
+// leaveOut moves records to Skipped, and sessions to LeftOut. If the source has no other
+// sessions, records without an event of their own are moved too.
+func (r *Result) leaveOut(sessions []string, c importrun.Counts) {
+	if len(sessions) == 0 {
+		return
+	}
+	r.Skipped += r.take(c)
+	r.LeftOut = sessions
+	r.Sessions = slices.DeleteFunc(r.Sessions, func(id string) bool { return slices.Contains(sessions, id) })
+	if len(r.Sessions) == 0 {
+		r.Skipped += r.Imported + r.Raw + r.Present
+		r.Imported, r.Raw, r.Present, r.Withheld = 0, 0, 0, 0
+	}
+}
+
+// take subtracts records that the importer counted as new, and returns how many.
+func (r *Result) take(c importrun.Counts) int {
+	imported, raw := min(c.Imported, r.Imported), min(c.Raw, r.Raw)
 	r.Imported -= imported
 	r.Raw -= raw
-	r.Present += imported + raw
+	return imported + raw
 }
 
 func (r *Result) add(o *Result) {
@@ -82,16 +107,23 @@ type Table struct {
 // Total adds up the rows.
 func (t *Table) Total() Result {
 	var total Result
-	seen := map[string]bool{}
+	seen, left := map[string]bool{}, map[string]bool{}
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		total.add(&row.Result)
-		for _, id := range row.Sessions {
-			if !seen[id] {
-				seen[id] = true
-				total.Sessions = append(total.Sessions, id)
-			}
-		}
+		total.Sessions = appendNew(total.Sessions, seen, row.Sessions)
+		total.LeftOut = appendNew(total.LeftOut, left, row.LeftOut)
 	}
 	return total
+}
+
+// appendNew appends the ids that were not seen before.
+func appendNew(to []string, seen map[string]bool, ids []string) []string {
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			to = append(to, id)
+		}
+	}
+	return to
 }

@@ -38,6 +38,9 @@ records read, events written, records present already, raw, skipped (their sessi
 has not begun) and rejected.
 --follow then imports what programs write into the files and folders, each record once.
 
+A session that rm or store retire removed from the log stays away, also when its file
+has grown, and so do new sub-agents of it. --again brings them back.
+
 --secrets looks for secrets in the records: warn stores and lists them, mask stores
 [secret:RULE] in their place, refuse stops the import of the file. An export of
 logtool keeps its lines, and is not screened.`,
@@ -53,6 +56,7 @@ logtool keeps its lines, and is not screened.`,
 	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders of programs that exist")
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the files to import, and import nothing")
 	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events that an export has redacted")
+	cmd.Flags().BoolVar(&x.own.Again, "again", false, "import sessions that were removed, too")
 	cmd.Flags().BoolVarP(&x.follow, "follow", "f", false, "import what programs write, until interrupted")
 	x.screen.flag(cmd)
 	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
@@ -175,7 +179,7 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	}
 	if ctx.Err() == nil {
 		bar := newImportBar(x.app, found)
-		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes})
+		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes, Again: x.own.Again})
 		t.Rows = append(table.Rows, t.Rows...)
 		table = t
 		failed = append(failed, err)
@@ -229,7 +233,7 @@ func importError(table *interop.Table, err error) error {
 // are skipped.
 func skippedError(table *interop.Table) error {
 	all := table.Total()
-	if all.Skipped == 0 || all.Skipped < all.Records {
+	if all.Skipped == 0 || all.Skipped < all.Records || len(all.LeftOut) > 0 {
 		return nil
 	}
 	return fmt.Errorf("nothing was imported: %s without a message in %s, skipped; leave out --format to detect the format",

@@ -85,6 +85,11 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer
 	row.Err = redactionHint(err)
 	for _, s := range adopted {
 		row.Records += int(s.Read)
+		if s.LeftOut {
+			row.Skipped += int(s.Read)
+			row.LeftOut = append(row.LeftOut, s.Session)
+			continue
+		}
 		row.Imported += int(s.Stored)
 		row.Present += int(s.Read - s.Stored)
 		row.Events += int(s.Stored)

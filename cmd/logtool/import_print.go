@@ -19,6 +19,7 @@ type importRow struct {
 	Skipped  int         `json:"skipped"`
 	Rejected []rejection `json:"rejected"`
 	Sessions []string    `json:"sessions"`
+	LeftOut  []string    `json:"left_out,omitempty"` // sessions that were removed from the log
 	Error    string      `json:"error,omitzero"`
 	// Cycle is a file that this file needs and that needs this file. It was imported
 	// first.
@@ -35,7 +36,7 @@ type rejection struct {
 func newImportRow(row *interop.Row) importRow {
 	out := importRow{
 		File: row.Path, Format: row.Format, Records: row.Records, Events: row.Events, Present: row.Present,
-		Withheld: row.Withheld, Raw: row.Raw, Skipped: row.Skipped, Rejected: []rejection{}, Sessions: row.Sessions, Cycle: row.Cycle,
+		Withheld: row.Withheld, Raw: row.Raw, Skipped: row.Skipped, Rejected: []rejection{}, Sessions: row.Sessions, LeftOut: row.LeftOut, Cycle: row.Cycle,
 	}
 	for _, r := range row.Rejected {
 		out.Rejected = append(out.Rejected, rejection(r))

@@ -37,6 +37,9 @@ func (t *importTable) print() {
 	if total.Withheld > 0 {
 		t.note("withheld: %s, erased in the log", count(total.Withheld, "record"))
 	}
+	if n := len(total.LeftOut); n > 0 {
+		t.note("left out: %s, removed from this log; --again imports them", count(n, "session"))
+	}
 	t.names("skipped", "other file", t.Skipped)
 	t.names("not followed", "link", t.Links)
 }

@@ -1,13 +1,17 @@
 package logtest
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 var removeCases = []testCase{
@@ -28,6 +32,12 @@ var removeCases = []testCase{
 				t.WantEqual("events of the other", 2, len(t.Lines(l, "b")))
 			})
 		},
+	},
+	{
+		Name:        "leaves a mark",
+		Explanation: "A removal leaves a mark in the store, without the session's id. A conversion of all sessions copies the mark, and an import of an export leaves the session out, with the sessions below it, unless the caller wants it again.",
+		Needs:       []suite.Need{suite.Eraser, suite.Removals},
+		Run:         testRemoveMark,
 	},
 	{
 		Name:        "recreated",
@@ -146,4 +156,40 @@ func testUnsupported(t *env) {
 	t.Fill(l, "a", 1)
 	t.WantEqual("what a watcher sees", int64(3), w.next(1)[0].Seq)
 	w.stop()
+}
+
+// testRemoveMark imports an export into the log of the removal and into a copy of it.
+func testRemoveMark(t *env) {
+	const removed = "a session with a long and private name"
+	t.Fill(t.Main(), removed, 3)
+	t.Append(t.Main(), "f", eventlog.New(), t.ForkAt(removed, 2))
+	t.Fill(t.Main(), "b", 2)
+	var export bytes.Buffer
+	t.Must(transfer.Export(t.Ctx, t.Main(), &export, removed, "f", "b"))
+	want := t.Lines(t.Main(), removed)
+	t.Must(erase.RemoveEach(t.Ctx, t.Main(), []string{"f", removed}, func(string) error { return nil }))
+	for mark, err := range suite.Ability[eventlog.RemovalKeeper](t, t.Main().Store()).Removals(t.Ctx) {
+		t.Must(err)
+		if strings.Contains(mark, removed) {
+			t.Errorf("the mark %q has the id", mark)
+		}
+	}
+	dst := eventlog.Open(memory.New())
+	defer dst.Close()
+	for _, err := range transfer.Convert(t.Ctx, dst, t.Main()) {
+		t.Must(err)
+	}
+	for _, l := range []*eventlog.Log{t.Reopen(), dst} {
+		results, err := transfer.Import(t.Ctx, l, bytes.NewReader(export.Bytes()))
+		t.Must(err)
+		for _, r := range results {
+			t.WantEqual("left out: "+r.Session, r.Session != "b", r.LeftOut)
+		}
+		t.WantEqual("sessions of the export", 3, len(results))
+		t.WantMissing(l, removed)
+		results, err = transfer.Import(t.Ctx, l, bytes.NewReader(export.Bytes()), transfer.ImportOptions{Again: true})
+		t.Must(err)
+		t.WantEqual("sessions of the export", 3, len(results))
+		t.WantEqual("lines", want, t.Lines(l, removed))
+	}
 }

@@ -68,7 +68,7 @@ var table = map[string]room{
 		tests: []string{"upkeep/...", "fork", "internal/suite", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/mark", "internal/searchtext", "search", "upkeep/internal/keptsum"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/mark", "internal/removal", "internal/searchtext", "search", "upkeep/internal/keptsum"}, modules: given,
 		tests: []string{"fork", "upkeep/...", "internal/suite", "internal/testkit"},
 	},
 	"upkeep/internal/adopt": {
@@ -76,7 +76,7 @@ var table = map[string]room{
 	},
 	"upkeep/internal/keptsum": {rooms: []string{"event", "internal/line"}, modules: given},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/sessiontree", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/removal", "internal/sessiontree", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
 		tests: []string{"upkeep/...", "fork", "runlog/stats", "internal/testkit", "internal/garden", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
@@ -180,7 +180,7 @@ var table = map[string]room{
 	},
 
 	"interop/internal/sessions": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/importrun", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/importrun", "internal/removal", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
 	},
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
@@ -194,6 +194,7 @@ var table = map[string]room{
 
 	"internal/terminal":  {},
 	"internal/importrun": {},
+	"internal/removal":   {rooms: []string{"eventlog", "internal/engine"}},
 	"internal/titles":    {},
 	"internal/modelapi":  {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/transcript": {

@@ -82,12 +82,18 @@ func (s *Store) removeErasing() error {
 	return errors.Join(err, s.fs.SyncDir("."))
 }
 
-func (s *Store) writeErasing(digests []event.Digest) (err error) {
+func (s *Store) writeErasing(digests []event.Digest) error {
 	var text []byte
 	for _, d := range digests {
 		text = append(append(text, d...), '\n')
 	}
-	temp := erasingName + tempSuffix
+	return s.replaceFile(erasingName, text)
+}
+
+// replaceFile replaces the file name, or makes it, in one durable step. The caller holds
+// the exclusive store lock.
+func (s *Store) replaceFile(name string, text []byte) error {
+	temp := name + tempSuffix
 	file, err := s.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
@@ -97,7 +103,7 @@ func (s *Store) writeErasing(digests []event.Digest) (err error) {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = s.fs.Rename(temp, erasingName)
+		err = s.fs.Rename(temp, name)
 	}
 	if err != nil {
 		_ = s.fs.Remove(temp)

@@ -45,11 +45,15 @@ func wantEvents(ctx context.Context, log *eventlog.Log, session string, want int
 }
 
 // stopAt kills the process at its first operation of a kind.
-func stopAt(disk *crashfs.Disk, kind string) {
-	stopped := false
+func stopAt(disk *crashfs.Disk, kind string) { stopAtNth(disk, kind, 1) }
+
+// stopAtNth is stopAt for the n-th operation of the kind.
+func stopAtNth(disk *crashfs.Disk, kind string, n int) {
 	disk.SetFault(func(op crashfs.Op) crashfs.Fault {
-		kill := op.Kind == kind && !stopped
-		stopped = stopped || kill
+		if op.Kind == kind {
+			n--
+		}
+		kill := op.Kind == kind && n == 0
 		return crashfs.Fault{Kill: kill}
 	})
 }
@@ -163,7 +167,7 @@ func TestUnsyncedRemoval(t *testing.T) {
 	disk := crashfs.New()
 	first := startWriter(disk, false).log
 	must(first.Append(ctx, "s", eventlog.New(), userText("hello")))
-	stopAt(disk, "syncdir")
+	stopAtNth(disk, "syncdir", 2) // the first one is of the mark
 	if err := erase.Remove(ctx, first, "s"); err == nil {
 		t.Fatal("the removal was not interrupted")
 	}

@@ -41,6 +41,7 @@ func groups() []group {
 		{Name: "span", Cases: spanCases},
 		{Name: "ability", Cases: abilityCases},
 		{Name: "identity", Cases: identityCases},
+		{Name: "removals", Cases: removalCases},
 		{Name: "lease", Cases: leaseCases},
 		{Name: "changes", Cases: changeCases},
 		{Name: "race", Cases: raceCases},

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/removal"
 )
 
 // RemoveOptions configure Remove.
@@ -29,6 +30,9 @@ type RemoveOptions struct {
 // damaged session may be a fork of it, Remove fails with eventlog.ErrInUse too. Blobs stay
 // until Collect. Watchers of the session end with eventlog.ErrNotFound. Remove uses the
 // first RemoveOptions only.
+//
+// If the store is an eventlog.RemovalKeeper, Remove first stores a mark of the session, so
+// that a later import of the session's source leaves it out.
 func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...RemoveOptions) error {
 	return RemoveEach(ctx, log, []string{session}, func(string) error { return nil }, opts...)
 }
@@ -57,6 +61,9 @@ func removeEach(ctx context.Context, log *eventlog.Log, sessions []string, done 
 	}
 	forks, err := log.Forks(ctx, sessions...)
 	if err != nil {
+		return fmt.Errorf("remove session %q: %w", sessions[0], err)
+	}
+	if err := removal.Note(ctx, log, sessions); err != nil {
 		return fmt.Errorf("remove session %q: %w", sessions[0], err)
 	}
 	gone := map[string]bool{}

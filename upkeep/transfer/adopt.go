@@ -21,6 +21,9 @@ type Result struct {
 	Read, Stored int64
 	// Head is the head of the session in the destination.
 	Head event.Head
+	// LeftOut says that the session was removed from the destination, or is below such a
+	// session, and that Import stored nothing of it.
+	LeftOut bool
 }
 
 // Adopt stores finished events of a session as they are: ids, seqs, times and

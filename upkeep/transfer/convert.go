@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/removal"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
@@ -42,6 +43,9 @@ var errTail = errors.New("the bytes after the last complete append may hold even
 // append, with all events that were acknowledged before it read the session. It holds
 // the store lock of src, shared. A loop over Convert must not redact or remove in src.
 //
+// If no session is named, Convert also copies the marks of removed sessions, so that an
+// import into dst leaves them out too. It copies a session that was removed from dst.
+//
 // Convert yields a Result for each session. It yields a parent again if a new fork
 // needs more of its events. If a session could not be copied whole, its Result comes
 // with a *SourceError, or with a *eventlog.ConflictError if dst has another history; the
@@ -50,7 +54,10 @@ func Convert(ctx context.Context, dst, src *eventlog.Log, sessions ...string) it
 	return func(yield func(Result, error) bool) {
 		err := src.Hold(ctx, func(ctx context.Context) error {
 			c := conversion{dst: dst, src: src, named: sessions, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
-			return c.run(ctx)
+			if err := c.run(ctx); err != nil || len(sessions) > 0 {
+				return err
+			}
+			return removal.Copy(ctx, dst, src)
 		})
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(Result{}, fmt.Errorf("convert: %w", err))

@@ -16,6 +16,8 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/folder"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/sessiontree"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
@@ -29,6 +31,9 @@ import (
 // sessions as listed, the error is a *TreeError: Import stored nothing of the session
 // that the error names, and the whole sessions before it.
 //
+// Import leaves out a session that was removed from the log, and the sessions below it
+// in the export, unless ImportOptions.Again is true: Result.LeftOut.
+//
 // An event that is redacted in the log stays redacted. An event that is redacted in the
 // export only is a *RedactionError, unless ImportOptions.ApplyRedactions is true: nobody
 // can erase with a forged export. Import uses the first ImportOptions only.
@@ -39,7 +44,13 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportO
 	if r == nil {
 		return nil, fmt.Errorf("%w: the reader of Import", event.ErrNilArgument)
 	}
-	m := importer{log: log}
+	m := importer{log: log, leftOut: map[string]bool{}}
+	if len(opts) == 0 || !opts[0].Again {
+		var err error
+		if m.removed, err = removal.Load(ctx, log); err != nil {
+			return nil, err
+		}
+	}
 	defer m.spool.close()
 	if len(opts) > 0 && opts[0].ApplyRedactions {
 		whole, err := m.readAhead(r)
@@ -59,6 +70,8 @@ type ImportOptions struct {
 	// ApplyRedactions redacts the events that are redacted in the export, with what goes
 	// along.
 	ApplyRedactions bool
+	// Again stores sessions that were removed from the log (erase.Remove), too.
+	Again bool
 }
 
 type importer struct {
@@ -74,6 +87,8 @@ type importer struct {
 	events   []event.Event
 	lines    []int // the number of each event's line
 	adopted  []Result
+	removed  *removal.Marks // nil to leave nothing out
+	leftOut  map[string]bool
 	tree     *treeList // the list of the stream's sessions; nil if it has none
 	last     bool      // the line has no newline: it may be cut
 }
@@ -175,6 +190,12 @@ func (m *importer) adopt(ctx context.Context) error {
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return fmt.Errorf("line %d: %w", m.lines[0], err)
 	}
+	if head.IsZero() && m.isRemoved() {
+		m.leftOut[m.session] = true
+		m.adopted = append(m.adopted, Result{Session: m.session, Read: int64(len(m.events)), LeftOut: true})
+		m.events, m.lines = nil, nil
+		return nil
+	}
 	b := newBodies(m.log, m.session, head, m.put)
 	adopted, err := adoptHeld(ctx, m.log, m.session, adopt.Options{Explained: true}, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
@@ -189,6 +210,16 @@ func (m *importer) adopt(ctx context.Context) error {
 	m.events, m.lines = nil, nil
 	m.adopted = append(m.adopted, adopted)
 	return nil
+}
+
+// isRemoved reports whether the session of the lines so far, which the log lacks, was
+// removed from the log, or is below a session that is left out.
+func (m *importer) isRemoved() bool {
+	if m.removed == nil {
+		return false
+	}
+	parent, err := sessiontree.ParentOf(&m.events[0]) // adopt reports a damaged fork
+	return m.removed.Has(m.session) || err == nil && m.leftOut[parent]
 }
 
 // readAhead copies an export to a file and lists its sessions.

@@ -10,12 +10,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/records"
 )
 
-// countPresent counts the records of a batch that another import has stored. Events of
-// one record name the same place.
-func countPresent(p *importrun.Present, appends [][]event.Event) {
-	if p == nil {
-		return
-	}
+// recordsOf counts the records of a batch. Events of one record name the same place.
+func recordsOf(appends [][]event.Event) (c importrun.Counts) {
 	type place struct{ line, offset int64 }
 	hasOwn := map[place]bool{}
 	for _, events := range appends {
@@ -28,11 +24,12 @@ func countPresent(p *importrun.Present, appends [][]event.Event) {
 			}
 		}
 	}
-	imported := 0
 	for _, own := range hasOwn {
 		if own {
-			imported++
+			c.Imported++
+		} else {
+			c.Raw++
 		}
 	}
-	p.Add(imported, len(hasOwn)-imported)
+	return c
 }

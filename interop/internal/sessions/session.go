@@ -48,7 +48,8 @@ type Session struct {
 	count   int             // of pending events
 	bytes   int             // of their data
 	written int
-	present *importrun.Present
+	file    *importrun.File
+	removed bool            // from the log: what is added is left out
 	running *batchAppend    // the batch that is being appended; nil if none is
 	spare   [][]event.Event // room for pending appends
 	failed  error           // of a batch; the next call returns it
@@ -68,7 +69,7 @@ type batchAppend struct {
 // Open opens a session of the log, or prepares a new one. It calls each with
 // every event of the session, in order. each must not keep the events.
 func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	s := &Session{ID: id, log: log, index: newIndex(), present: importrun.PresentOf(ctx)}
+	s := &Session{ID: id, log: log, index: newIndex(), file: importrun.FileOf(ctx)}
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
 			break
@@ -78,6 +79,12 @@ func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Ev
 		}
 		if err := s.restore(&e, each); err != nil {
 			return nil, fmt.Errorf("read session %q: event %d: %w", id, e.Seq, err)
+		}
+	}
+	if s.head.IsZero() {
+		var err error
+		if s.removed, err = s.isRemoved(ctx, id); err != nil {
+			return nil, err
 		}
 	}
 	if n := len(s.index.sessions); n == 0 || s.index.sessions[n-1] != id {
@@ -263,6 +270,15 @@ func (s *Session) FlushAsync(ctx context.Context) error {
 	if err != nil || len(s.pending) == 0 {
 		return err
 	}
+	if s.head.IsZero() && !s.removed {
+		if s.removed, err = s.belowRemoved(ctx); err != nil {
+			return err
+		}
+	}
+	if s.removed {
+		s.leaveOut()
+		return nil
+	}
 	w := &batchAppend{appends: s.pending, count: s.count, done: make(chan struct{})}
 	s.running, s.pending, s.spare, s.count, s.bytes = w, s.spare, nil, 0, 0
 	head := s.head
@@ -291,7 +307,7 @@ func (s *Session) wait() error {
 	if w.fresh {
 		s.written += w.count
 	} else {
-		countPresent(s.present, w.appends)
+		s.file.AddPresent(recordsOf(w.appends))
 	}
 	clear(w.appends)
 	s.spare = w.appends[:0]

@@ -1,0 +1,77 @@
+package importrun
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// File counts what the sessions of a file found out after the importer had counted its
+// records as new. All methods of a nil File do nothing.
+type File struct {
+	// Again imports sessions that were removed from the log.
+	Again bool
+
+	mu      sync.Mutex
+	present Counts
+	leftOut Counts
+	removed map[string]bool
+}
+
+// Counts are numbers of records.
+type Counts struct {
+	Imported int // records that became events of their own
+	Raw      int // records that became raw events
+}
+
+func (c *Counts) add(more Counts) {
+	c.Imported += more.Imported
+	c.Raw += more.Raw
+}
+
+type fileKey struct{}
+
+// WithFile returns a context for the import of one file.
+func WithFile(ctx context.Context, f *File) context.Context {
+	return context.WithValue(ctx, fileKey{}, f)
+}
+
+// FileOf returns the file whose import ctx belongs to; nil if it belongs to none.
+func FileOf(ctx context.Context) *File {
+	f, _ := ctx.Value(fileKey{}).(*File)
+	return f
+}
+
+// AddPresent adds records whose events another import stored, after this import had read
+// the session.
+func (f *File) AddPresent(c Counts) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.present.add(c)
+}
+
+// AddLeftOut adds records of a session that was removed from the log.
+func (f *File) AddLeftOut(session string, c Counts) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.removed == nil {
+		f.removed = map[string]bool{}
+	}
+	f.removed[session] = true
+	f.leftOut.add(c)
+}
+
+// Present returns the sums of AddPresent. The import has ended.
+func (f *File) Present() Counts { return f.present }
+
+// LeftOut returns the sessions of AddLeftOut, in order, and its sums. The import has ended.
+func (f *File) LeftOut() ([]string, Counts) {
+	return slices.Sorted(maps.Keys(f.removed)), f.leftOut
+}

@@ -1,0 +1,68 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
+	"github.com/convlog/convlog/internal/removal"
+)
+
+// removals is the key of the marks that the files of an import share.
+type removals struct{ log *eventlog.Log }
+
+// marksOf are the marks of removed sessions, or the error of their storage.
+type marksOf struct {
+	*removal.Marks
+	err error
+}
+
+// isRemoved reports whether a session that the log lacks was removed from it, and the
+// import must leave it out. An import of one file outside of interop.Import leaves nothing
+// out, because it could not report it.
+func (s *Session) isRemoved(ctx context.Context, id string) (bool, error) {
+	if s.file == nil || s.file.Again {
+		return false, nil
+	}
+	marks := importrun.Shared(ctx, removals{s.log}, func(ctx context.Context, key removals) marksOf {
+		m, err := removal.Load(ctx, key.log)
+		return marksOf{m, err}
+	})
+	if marks.err != nil {
+		return false, marks.err
+	}
+	return marks.Has(id), nil
+}
+
+// belowRemoved reports whether the parent of a new session was removed: a program may give
+// a removed session new sub-agents.
+func (s *Session) belowRemoved(ctx context.Context) (bool, error) {
+	start, ok, err := event.Decode[event.Session](&s.pending[0][0])
+	parent := start.Parent.SessionID
+	if err != nil || !ok || parent == "" {
+		return false, err
+	}
+	if removed, err := s.isRemoved(ctx, parent); !removed || err != nil {
+		return false, err
+	}
+	_, err = s.log.Head(ctx, parent)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("import into session %q: %w", s.ID, err)
+	}
+	return false, err
+}
+
+// leaveOut drops the added events, and counts their records. The session keeps its seqs, as
+// if they were written.
+func (s *Session) leaveOut() {
+	s.file.AddLeftOut(s.ID, recordsOf(s.pending))
+	s.head.Seq += int64(s.count)
+	clear(s.pending)
+	s.pending, s.count, s.bytes = s.pending[:0], 0, 0
+}
