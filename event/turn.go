@@ -82,8 +82,10 @@ type Cursor struct {
 	EffectID    string `json:"effect_id,omitzero"`
 	EffectKind  string `json:"effect_kind,omitzero"`
 	InterruptID string `json:"interrupt_id,omitzero"`
-	Boundary    string `json:"boundary,omitzero"`
-	Operation   string `json:"operation,omitzero"`
+	// WaitIDs are several waits: the turn continues when the first of them ends.
+	WaitIDs   []string `json:"wait_ids,omitzero"`
+	Boundary  string   `json:"boundary,omitzero"`
+	Operation string   `json:"operation,omitzero"`
 	// Ordinal is the place of the effect in the turn, as in EffectIntent.
 	Ordinal string `json:"ordinal,omitzero"`
 	// Loop is how many times the turn has called the model.

@@ -40,7 +40,7 @@ var samples = map[Type][]string{
 	TurnStarted:    {`{"agent":"a","index":0,"snapshot_id":"s","input_id":"i","version":"v","extra":{"z":1}}`},
 	TurnCompleted: {`{"turn_id":"ID","status":"failed","stop_reason":"r","steps":2,USAGE,"code":"c","error":"e","duration_ms":12,` +
 		`"extra":{"z":1}}`},
-	TurnHibernated: {`{"turn_id":"ID","cursor":{"id":"c","kind":"review","effect_id":"e","effect_kind":"tool","interrupt_id":"i","boundary":"b","operation":"o","ordinal":"0.2","loop":2},` +
+	TurnHibernated: {`{"turn_id":"ID","cursor":{"id":"c","kind":"review","effect_id":"e","effect_kind":"tool","interrupt_id":"i","wait_ids":["v","w"],"boundary":"b","operation":"o","ordinal":"0.2","loop":2},` +
 		`"snapshot_id":"s","reason":"r","extra":{"z":1}}`},
 	TurnResumed: {`{"turn_id":"ID","cursor_id":"c","snapshot_id":"s","answer":{"\u0061":1.0},"extra":{"z":1}}`},
 	StepStarted: {`{"step":0,"turn_id":"ID","agent":"a","provider":"p","model":"m","prompt_cache":{"prefix_hash":"h","tool_schema_hash":"h"},` +

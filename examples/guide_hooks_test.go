@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow"
@@ -101,5 +102,46 @@ func TestGuideTypedAnswers(t *testing.T) {
 	check(t, err)
 	if out.Custom.Drawn != 1200 {
 		t.Errorf("%+v", out.Custom)
+	}
+}
+
+// decideOrForget waits for an answer or a cancellation, at most a day.
+func decideOrForget(ctx context.Context, t *flow.Turn[Desk]) error {
+	answer, err := t.NewWait(ctx, "answer", 24*time.Hour)
+	if err != nil {
+		return err
+	}
+	cancel, err := t.NewWait(ctx, "cancel", 0)
+	if err != nil {
+		return err
+	}
+	first, err := t.First(ctx, answer, cancel)
+	if err != nil {
+		return err
+	}
+	if first == cancel {
+		return t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("Forgotten.")}})
+	}
+	n, err := flow.Await[int](ctx, t, answer) // at once
+	if err != nil {
+		return err
+	}
+	return t.Update(func(d *Desk) error { d.Drawn = n; return nil })
+}
+
+func TestGuideFirst(t *testing.T) {
+	ctx, l := openDesk(t)
+	agent := &flow.Agent[Desk]{Name: "desk", Log: l, Turn: decideOrForget}
+	_, err := agent.Run(ctx, "s", flow.Text("Wait."))
+	var pause *flow.Hibernated
+	if !errors.As(err, &pause) || len(pause.Waits) != 2 {
+		t.Fatal(err)
+	}
+	_, err = flow.Resolve(ctx, l, "s", pause.Waits[1].WaitID, nil, "me")
+	check(t, err)
+	out, err := resume(ctx, agent, "s")
+	check(t, err)
+	if out.Message.Text() != "Forgotten." {
+		t.Errorf("%v", out.Message)
 	}
 }

@@ -40,8 +40,8 @@ const (
 type pause struct {
 	kind, ordinal      string
 	effect, effectKind string
-	name               string // of the effect
-	wait               string // the id of the wait
+	name               string   // of the effect
+	waits              []string // ids: the first one that ends continues the turn
 	until              time.Time
 	// check is called before each try of the append; nil checks nothing.
 	check func() error
@@ -52,7 +52,12 @@ type pause struct {
 // hibernate appends a hibernation and its snapshot, and ends the execution. The caller
 // holds r.mu.
 func (t *turn) hibernate(ctx context.Context, p pause) error {
-	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, Operation: p.name, InterruptID: p.wait, Loop: t.rec.spent.calls}
+	cursor := event.Cursor{ID: t.r.options.NewID(), Kind: p.kind, Ordinal: p.ordinal, EffectID: p.effect, EffectKind: p.effectKind, Operation: p.name, Loop: t.rec.spent.calls}
+	if len(p.waits) == 1 {
+		cursor.InterruptID = p.waits[0]
+	} else {
+		cursor.WaitIDs = p.waits
+	}
 	snapshot := t.r.options.NewID()
 	err := t.record(ctx, func() ([]event.Event, error) {
 		if p.check != nil {
@@ -175,7 +180,7 @@ func ownHibernation(session string, p *projection.Pending) *Hibernated {
 		}
 	}
 	for _, w := range p.Waits {
-		if w.WaitID == h.Cursor.InterruptID {
+		if slices.Contains(waitsOf(&h.Cursor), w.WaitID) {
 			h.Waits = append(h.Waits, w)
 			h.Until = earliest(h.Until, w.Until)
 		}
@@ -220,7 +225,7 @@ func (h *Hibernated) due(now time.Time) bool {
 	case pauseReview:
 		return len(h.Reviews) == 0
 	case pauseWait:
-		return len(h.Waits) == 0
+		return len(h.Waits) < len(waitsOf(&h.Cursor))
 	}
 	return false
 }

@@ -33,6 +33,8 @@ type records struct {
 	at    map[string]*record
 	tops  map[int]*top
 	steps int
+	// passed has the waits of other sessions that ended, by id.
+	passed map[string]*waitRecord
 	// shapes has the reviews, waits and cursors by ordinal, also of other sessions.
 	shapes map[string]shape
 	spent  spent
@@ -80,6 +82,7 @@ type waitRecord struct {
 	seq      int64
 	point    point
 	resolved *event.Wait
+	ended    point // of resolved
 }
 
 // point is a place in the log that a turn has reached.
@@ -100,7 +103,7 @@ func pointOf(e *event.Event) point {
 
 // newRecords are the records of a turn that has none.
 func newRecords(session string, turn ulid.ULID, seq int64) *records {
-	return &records{session: session, turn: turn, seq: seq, at: map[string]*record{}, tops: map[int]*top{}, shapes: map[string]shape{}, index: map[ulid.ULID]int{}}
+	return &records{session: session, turn: turn, seq: seq, at: map[string]*record{}, tops: map[int]*top{}, shapes: map[string]shape{}, passed: map[string]*waitRecord{}, index: map[ulid.ULID]int{}}
 }
 
 // snapshotID is the id of the snapshot at the end of the turn. A fork or a copy does not
@@ -190,6 +193,15 @@ func (r *records) wait(id string) *waitRecord {
 		}
 	}
 	return nil
+}
+
+// openWait returns the wait with an id that an effect may await; nil if the turn has none. In a fork, it
+// may be a wait of another session that First has found to be the first.
+func (r *records) openWait(id string) *waitRecord {
+	if w := r.wait(id); w != nil || !r.awaited(id) {
+		return w
+	}
+	return r.passed[id]
 }
 
 // onPath reports whether the outcomes of all effects are on the path. A head_moved may

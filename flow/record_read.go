@@ -208,7 +208,7 @@ func (r *records) addCursor(e *event.Event, c *event.Cursor) {
 		r.ordinal(c.Ordinal, e.Seq)
 	}
 	if c.Kind == pauseWait && !s.inherited {
-		s.arguments = quoted(c.InterruptID)
+		s.arguments = awaitArguments(c.Operation, waitsOf(c))
 	}
 	if _, known := r.shapes[c.Ordinal]; !known {
 		r.shapes[c.Ordinal] = s
@@ -264,11 +264,13 @@ func (r *records) addWait(e *event.Event) error {
 		}
 		return nil
 	}
+	ended := &waitRecord{start: event.Wait{WaitID: p.WaitID}, resolved: &p, ended: pointOf(e)}
 	if !r.own(e) {
+		r.passed[p.WaitID] = ended
 		return nil
 	}
 	if w := r.wait(p.WaitID); w != nil && w.resolved == nil {
-		w.resolved = &p
+		w.resolved, w.ended = ended.resolved, ended.ended
 	}
 	return nil
 }
@@ -287,15 +289,38 @@ func (r *records) startWait(e *event.Event, p event.Wait) {
 // awaited reports whether the turn has the result of a wait.
 func (r *records) awaited(wait string) bool {
 	for _, x := range r.at {
-		if x.done != nil && x.intent != nil && x.intent.Kind == kindWait && bytes.Equal(x.intent.Arguments, quoted(wait)) {
+		if x.done != nil && x.intent != nil && x.intent.Kind == kindWait && bytes.Contains(x.intent.Arguments, quoted(wait)) {
 			return true
 		}
 	}
 	return false
 }
 
-// quoted are the arguments of an Await.
+// quoted is the id of a wait as JSON.
 func quoted(wait string) jsontext.Value { return jsontext.Value(strconv.Quote(wait)) }
+
+// awaitArguments are the arguments of an effect that awaits some waits: the id, or for First the list of ids.
+func awaitArguments(name string, waits []string) jsontext.Value {
+	if name != firstName {
+		return quoted(waits[0])
+	}
+	list := []byte{'['}
+	for i, id := range waits {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, quoted(id)...)
+	}
+	return append(list, ']')
+}
+
+// waitsOf are the waits that a cursor waits for.
+func waitsOf(c *event.Cursor) []string {
+	if len(c.WaitIDs) > 0 {
+		return c.WaitIDs
+	}
+	return []string{c.InterruptID}
+}
 
 // decodeWait decodes a wait. A wait whose value was erased was canceled.
 func decodeWait(e *event.Event) (event.Wait, error) {

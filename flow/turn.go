@@ -150,6 +150,14 @@ func (t *Turn[S]) NewWait(ctx context.Context, name string, timeout time.Duratio
 	return t.t.newWait(ctx, name, timeout)
 }
 
+// First returns the wait of several that ended first: with a value, by its time-out, or because
+// it was canceled. Await returns its value or error then. Until one ends, the turn hibernates. The others stay
+// open until the turn ends, and can be awaited later. Which one was first is recorded. The error is
+// ErrNotOpen for a wait of another turn, and without waits.
+func (t *Turn[S]) First(ctx context.Context, waits ...Pending) (Pending, error) {
+	return t.t.first(ctx, waits)
+}
+
 // Sleep waits for a time. A turn that sleeps longer than Options.InProcess hibernates.
 func (t *Turn[S]) Sleep(ctx context.Context, d time.Duration) error { return t.t.sleep(ctx, d) }
 

@@ -91,21 +91,23 @@ func (t *turn) pendingWait(id string) (Pending, error) {
 // canceled it. It is ErrNotOpen for a wait of another turn.
 func Await[T, S any](ctx context.Context, t *Turn[S], p Pending) (T, error) {
 	var none T
-	s, err := t.t.await(ctx, p)
+	s, err := t.t.await(ctx, kindWait, []string{p.ID})
 	if err != nil {
 		return none, err
 	}
 	return decodeResult[T](t.t, s, kindWait)
 }
 
-func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
+// await waits for one of some waits. The name is the name of the effect: the wait that ended first is the result of
+// firstName, and the value of a single wait the result of kindWait.
+func (t *turn) await(ctx context.Context, name string, ids []string) (settled, error) {
 	if err := t.enter(ctx); err != nil {
 		return settled{}, err
 	}
 	defer t.leave()
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
-	x := &effect{spec: spec{kind: kindWait, name: kindWait, arguments: quoted(p.ID), class: event.EffectPure},
+	x := &effect{spec: spec{kind: kindWait, name: name, arguments: awaitArguments(name, ids), class: event.EffectPure},
 		ordinal: strconv.Itoa(t.next), attempt: 1, nonce: newNonce()}
 	x.key, x.rec = t.key(x.ordinal), t.rec.at[x.ordinal]
 	if err := t.compareStep(kindWait, false, 1); err != nil {
@@ -128,11 +130,16 @@ func (t *turn) await(ctx context.Context, p Pending) (settled, error) {
 			return settled{}, t.stopLocked(err)
 		}
 	}
-	w := t.rec.wait(p.ID)
-	if w == nil {
-		return settled{}, fmt.Errorf("wait %q: %w", p.ID, ErrNotOpen)
+	waits := make([]*waitRecord, len(ids))
+	for i, id := range ids {
+		if waits[i] = t.rec.openWait(id); waits[i] == nil {
+			return settled{}, fmt.Errorf("wait %q: %w", id, ErrNotOpen)
+		}
 	}
-	return t.settleWait(ctx, x, w)
+	if name == firstName {
+		return t.settleFirst(ctx, x, waits)
+	}
+	return t.settleWait(ctx, x, waits[0])
 }
 
 // recallWait sets the recorded result of an Await, if the log has it.
@@ -162,12 +169,11 @@ func (t *turn) settleWait(ctx context.Context, x *effect, w *waitRecord) (settle
 	if w.resolved == nil {
 		if w.start.Until.IsZero() || t.r.now().Before(w.start.Until) {
 			return settled{}, t.hibernate(ctx, pause{kind: pauseWait, ordinal: x.ordinal, effect: x.key, effectKind: kindWait,
-				wait: w.start.WaitID, until: w.start.Until})
+				waits: []string{w.start.WaitID}, until: w.start.Until})
 		}
-		w.resolved = &event.Wait{Resolved: true, WaitID: w.start.WaitID, Outcome: event.WaitExpired}
-		first = []event.Event{event.New(*w.resolved)}
+		first = w.expire()
 	}
-	return t.recordWait(ctx, x, w, first)
+	return t.recordWait(ctx, x, w, first, outcome{result: w.resolved.Value}, w.failed())
 }
 
 // waitShortly waits in this process if the time of a wait ends soon: until then, or
@@ -215,21 +221,24 @@ func (t *turn) refreshWait(ctx context.Context, w *waitRecord) error {
 		return t.stopLocked(err)
 	}
 	p, err := decodeWait(&e)
-	w.resolved = &p
+	w.resolved, w.ended = &p, pointOf(&e)
 	return err
 }
 
-// recordWait appends the result of a wait.
-func (t *turn) recordWait(ctx context.Context, x *effect, w *waitRecord, first []event.Event) (settled, error) {
-	var failed *event.EffectError
+// failed is the error of a wait that ended without a value.
+func (w *waitRecord) failed() *event.EffectError {
 	switch w.resolved.Outcome {
 	case event.WaitWasResolved, "":
+		return nil
 	case event.WaitExpired:
-		failed = &event.EffectError{Code: codeExpired, Message: "the time of the wait ended"}
-	default:
-		failed = &event.EffectError{Code: codeCanceled, Message: "the wait was canceled"}
+		return &event.EffectError{Code: codeExpired, Message: "the time of the wait ended"}
 	}
-	made, done := t.completion(x, outcome{result: w.resolved.Value}, failed, 0)
+	return &event.EffectError{Code: codeCanceled, Message: "the wait was canceled"}
+}
+
+// recordWait appends the result of an effect that awaits w. The events of first end w.
+func (t *turn) recordWait(ctx context.Context, x *effect, w *waitRecord, first []event.Event, o outcome, failed *event.EffectError) (settled, error) {
+	made, done := t.completion(x, o, failed, 0)
 	intent, err := t.intents(x)
 	if err != nil {
 		return settled{}, err
@@ -262,7 +271,7 @@ func (t *turn) sleep(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	s, err := t.await(ctx, p)
+	s, err := t.await(ctx, kindWait, []string{p.ID})
 	if err != nil {
 		return err
 	}
