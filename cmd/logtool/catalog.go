@@ -15,10 +15,17 @@ func (a *app) catalog(log *eventlog.Log, opts stats.CatalogOptions) *stats.Catal
 	return stats.NewCatalog(log, opts)
 }
 
+// summaries is for columns with days and estimates.
+func summaries() stats.CatalogOptions {
+	return stats.CatalogOptions{Options: stats.Options{Days: time.Local, Prices: prices.Builtin()}}
+}
+
 // anySummary is for columns without days and estimates. Summaries that it adds to the
 // catalog serve stats and cost too.
 func anySummary() stats.CatalogOptions {
-	return stats.CatalogOptions{Options: stats.Options{Days: time.Local, Prices: prices.Builtin()}, AnyDays: true}
+	o := summaries()
+	o.AnyDays = true
+	return o
 }
 
 // openTime bounds the wait of writable for another process that has locked the store.

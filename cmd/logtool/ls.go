@@ -98,7 +98,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	if err != nil {
 		return err
 	}
-	x := reading{app: a, log: log, catalog: a.catalog(log, anySummary())}
+	x := reading{app: a, log: log, catalog: a.catalog(log, summaries())}
 	defer x.catalog.Flush(ctx)
 	rows, err := l.choose(ctx, &x, all)
 	if err != nil {

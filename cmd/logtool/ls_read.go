@@ -123,6 +123,7 @@ func (row *sessionRow) fill(s *stats.Summary) {
 	t := &s.Total
 	row.content = &content{Title: cmp.Or(onOneLine(s.Title), onOneLine(s.Input)), tally: &tally{
 		Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Orphaned: s.Orphaned,
+		Estimate: t.Estimate, Estimated: t.Estimated,
 		Models: slices.Sorted(maps.Keys(s.ByModel)),
 	}}
 	row.locate(s)

@@ -144,7 +144,10 @@ type tally struct {
 	Calls    int64       `json:"calls"`
 	Usage    event.Usage `json:"usage"`
 	Unpriced int         `json:"unpriced,omitzero"` // answers without a cost
-	Models   []string    `json:"models,omitzero"`
+	// Estimate is the list price of Estimated of the unpriced answers.
+	Estimate  event.Cost `json:"estimate,omitzero"`
+	Estimated int        `json:"estimated,omitzero"`
+	Models    []string   `json:"models,omitzero"`
 }
 
 // programs has the programs of rows, once each.
@@ -240,7 +243,8 @@ func (row *sessionRow) spend() projection.Spend {
 	if !row.isRead() {
 		return projection.Spend{}
 	}
-	return projection.Spend{Cost: row.tally.Cost, Usage: row.tally.Usage, Unpriced: row.tally.Unpriced}
+	t := row.tally
+	return projection.Spend{Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Estimate: t.Estimate, Estimated: t.Estimated}
 }
 
 // title is the title; empty before the session is read.

@@ -57,7 +57,7 @@ func (a *app) welcome(at place) error {
 // overview prints the newest sessions, the week, and commands to go on.
 func (a *app) overview(ctx context.Context, log *eventlog.Log, all []*sessionRow) error {
 	l := listing{sort: sortActivity, limit: startRows}
-	x := reading{app: a, log: log, catalog: a.catalog(log, anySummary())}
+	x := reading{app: a, log: log, catalog: a.catalog(log, summaries())}
 	defer x.catalog.Flush(ctx)
 	rows, err := l.choose(ctx, &x, all)
 	if err != nil {
