@@ -202,11 +202,10 @@ func (c *countFlags) split(row *sessionRow, s *stats.Stats) map[string]stats.Tal
 func periods(days map[string]stats.Tally, nameOf func(day time.Time) string) map[string]stats.Tally {
 	sums := map[string]stats.Tally{}
 	for day, t := range days {
-		at, err := time.Parse(time.DateOnly, day)
-		if err != nil {
-			continue // LoadStats writes days
+		name := stats.Undated
+		if at, err := time.Parse(time.DateOnly, day); err == nil {
+			name = nameOf(at)
 		}
-		name := nameOf(at)
 		sum := sums[name].Add(t)
 		sum.Sessions = 1
 		sums[name] = sum

@@ -20,7 +20,7 @@ type Stats struct {
 	Total Tally `json:"total"`
 	// BySource splits Total by the format of imported sessions; the name is empty for
 	// sessions that were not imported. ByDay splits Total by the day of each event, as
-	// 2006-01-02.
+	// 2006-01-02; Undated has the messages and answers without a time.
 	BySource map[string]Tally `json:"by_source,omitzero"`
 	ByDay    map[string]Tally `json:"by_day,omitzero"`
 	// ByModel splits the spend; the empty name is spend without a model. ByTool
@@ -204,7 +204,7 @@ func (c *counter) beginsTurn() bool {
 	return !counted
 }
 
-// count adds t to the total and the day, if there is one. A session counts once in each.
+// count adds t to the total and the day. A session counts once in each.
 func (c *counter) count(day string, t Tally) {
 	if c.stats.ByDay == nil {
 		c.stats.ByDay = map[string]Tally{}
@@ -215,10 +215,15 @@ func (c *counter) count(day string, t Tally) {
 		return to
 	}
 	c.stats.Total = add(c.stats.Total)
-	if day != "" {
-		c.stats.ByDay[day] = add(c.stats.ByDay[day])
+	if day == "" && t.Messages == 0 && t.Responses == 0 {
+		return // nobody asks when
 	}
+	day = cmp.Or(day, Undated)
+	c.stats.ByDay[day] = add(c.stats.ByDay[day])
 }
+
+// Undated is the name of the day of events without a time.
+const Undated = "undated"
 
 func (c *counter) message(e *event.Event, t *Tally) error {
 	m, err := event.DecodeKept[event.Message](e)

@@ -14,6 +14,27 @@ import (
 	"github.com/convlog/convlog/runlog/stats"
 )
 
+// Messages and answers without a time have a row of their own, so that the days add up to the
+// total.
+func TestUndated(t *testing.T) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		undated := event.New(event.Message{Role: event.Assistant, Model: "m", Usage: event.Usage{OutputTokens: 4}, Parts: []event.Part{event.Text("done")}})
+		undated.Timestamp = time.Unix(0, 0)
+		dated := event.UserMessage("go")
+		dated.Timestamp = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		if _, err := log.Append(t.Context(), "s", eventlog.New(), dated, undated); err != nil {
+			t.Fatal(err)
+		}
+		got, err := stats.Load(t.Context(), log, "s", stats.Options{Days: time.UTC})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := got.ByDay[stats.Undated]; n.Messages != 1 || n.Usage.OutputTokens != 4 || n.Sessions != 1 || len(got.ByDay) != 2 {
+			t.Errorf("%+v", got.ByDay)
+		}
+	})
+}
+
 // The stats of several sessions add up. Shared prefixes and copied events count in
 // the session that made them.
 func TestStatsCountEachEventOnce(t *testing.T) {
