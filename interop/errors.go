@@ -7,6 +7,10 @@ import "errors"
 // record of the file to the session.
 var ErrHistory = errors.New("another history under the same session id")
 
+// ErrUnread reports that a file has messages, calls or results in a form that its format does
+// not have. The import refuses the session: its history would lack them.
+var ErrUnread = errors.New("not understood")
+
 // FormatError reports that a named file is no transcript of a known format.
 type FormatError struct {
 	Path string

@@ -62,8 +62,8 @@ func TestContentBlocks(t *testing.T) {
 		{"no object", `17`, event.Opaque("block", []byte(`17`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, m := importOne(t, "assistant", `{"role":"assistant","id":"m","content":[`+test.block+`]}`)
-			importtest.Same(t, "part", []event.Part{test.want}, m.Parts)
+			_, m := importOne(t, "assistant", `{"role":"assistant","id":"m","content":[{"type":"text","text":"Look:"},`+test.block+`]}`)
+			importtest.Same(t, "part", []event.Part{test.want}, m.Parts[1:])
 		})
 	}
 }
@@ -97,14 +97,13 @@ func TestDocumentsBecomeBlobs(t *testing.T) {
 
 func TestMalformedMembersStayInTheExtra(t *testing.T) {
 	for name, message := range map[string]string{
-		"an empty answer":      `{"role":"assistant","id":"m","content":[]}`,
-		"null content":         `{"role":"assistant","id":"m","content":null}`,
-		"negative usage":       `{"role":"assistant","id":"m","content":"x","usage":{"input_tokens":-1}}`,
-		"usage in text":        `{"role":"assistant","id":"m","content":"x","usage":"many"}`,
-		"a null model":         `{"role":"assistant","id":"m","content":"x","model":null}`,
-		"a number as an id":    `{"role":"assistant","id":7,"content":"x"}`,
-		"another role":         `{"role":"critic","id":"m","content":"x"}`,
-		"an object as content": `{"role":"assistant","id":"m","content":{"a":1}}`,
+		"an empty answer":   `{"role":"assistant","id":"m","content":[]}`,
+		"null content":      `{"role":"assistant","id":"m","content":null}`,
+		"negative usage":    `{"role":"assistant","id":"m","content":"x","usage":{"input_tokens":-1}}`,
+		"usage in text":     `{"role":"assistant","id":"m","content":"x","usage":"many"}`,
+		"a null model":      `{"role":"assistant","id":"m","content":"x","model":null}`,
+		"a number as an id": `{"role":"assistant","id":7,"content":"x"}`,
+		"another role":      `{"role":"critic","id":"m","content":"x"}`,
 	} {
 		_, m := importOne(t, "assistant", message)
 		for _, member := range []string{`"usage":{"input_tokens":-1}`, `"usage":"many"`, `"model":null`, `"id":7`, `"role":"critic"`} {
@@ -127,14 +126,15 @@ func TestRawRecords(t *testing.T) {
 		`{"type":"system","subtype":"microcompact_boundary","microcompactMetadata":"x","sessionId":"s"}`,
 		`{"type":"new-thing","uuid":{},"parentUuid":[],"isSidechain":"yes","sessionId":"s"}`,
 	}
-	got, err := loadText(t, log, "f", strings.Join(odd, "\n"))
+	got, err := loadText(t, log, "f", strings.Join(odd, "\n")+`
+{"type":"user","sessionId":"s","message":{"role":"user","content":"Hi"}}`)
 	if err != nil || got.Raw != len(odd) || len(got.Rejected) > 0 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	all := importtest.Events(t, log, "s")
 	importtest.Same(t, "types", []string{
 		"session_started", "claude:user", "claude:system:local_command", "claude:untyped", "claude:untyped", "claude:other",
-		"claude:ai-title", "claude:system:microcompact_boundary", "claude:new-thing",
+		"claude:ai-title", "claude:system:microcompact_boundary", "claude:new-thing", "user Hi…", "session_updated",
 	}, importtest.Outlines(t, all))
 	for i, record := range odd {
 		if string(all[i+1].Data) != record {

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -50,6 +51,9 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 			rest = append(rest, member)
 		}
 	}
+	if !slices.ContainsFunc(f.message, isContent) {
+		m.Parts, rest = []event.Part{event.Opaque("message", rawjson.NonEmpty(rest))}, nil
+	}
 	if len(m.ToolResults()) > 0 && m.Role == event.User {
 		m.Role = event.Tool
 	}
@@ -59,6 +63,8 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	m.Extra = f.extra("message", rawjson.NonEmpty(rest))
 	return m, true, nil
 }
+
+func isContent(m rawjson.Member) bool { return m.Name == "content" }
 
 // queued converts a queued message. ok is false if the record has none.
 func (c *converter) queued(f *facts) (m event.Message, ok bool, err error) {

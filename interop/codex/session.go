@@ -66,6 +66,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.existed = opened, !opened.New()
+	s.IsMessage = func(raw event.Type) bool { return strings.HasPrefix(string(raw), formatName+":"+itemKind) }
 	s.SkipInherited(s.first)
 	return s, nil
 }

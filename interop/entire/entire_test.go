@@ -141,7 +141,7 @@ func TestSessionIDs(t *testing.T) {
 	if ids := importtest.Sessions(t, log); len(ids) != 2 {
 		t.Errorf("sessions %q", ids)
 	}
-	importtest.Load(t, log, format, "f/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":[7]}`)
+	importtest.Load(t, log, format, "f/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":[7,{"type":"text","text":"Low."}]}`)
 	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"note","ts":"2026-05-04T06:00:00.001Z"}`)
 	timeless := `{"v":1,"agent":"codex","type":"user","ts":"","content":[{"text":"Hi"}]}`
 	importtest.Load(t, log, format, "d/transcript.jsonl", timeless)

@@ -3,6 +3,7 @@ package entire
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -134,14 +135,24 @@ func (t *translator) call(v jsontext.Value) (p event.Part, said, result jsontext
 		result = o.Take("result")
 	}
 	said = o.Rest()
-	id, name := o.Maybe("id"), o.Required("name")
-	if o.Failed {
-		return p, nil, nil
+	id, name, input := o.Maybe("id"), o.Required("name"), o.Take("input")
+	rest := o.Rest()
+	if o.Failed || (input == nil || result == nil) && hasObject(rest) {
+		return p, nil, nil // the arguments or the result have another name
 	}
 	t.calls++
-	p = event.ToolCall(cmp.Or(id, fmt.Sprintf("call_%d", t.calls)), name, o.Take("input"))
-	p.Extra = o.Rest()
+	p = event.ToolCall(cmp.Or(id, fmt.Sprintf("call_%d", t.calls)), name, input)
+	p.Extra = rest
 	return p, said, result
+}
+
+// hasObject reports whether a member of an object is an object.
+func hasObject(v jsontext.Value) bool {
+	if v == nil {
+		return false
+	}
+	members, err := rawjson.Members(v)
+	return err == nil && slices.ContainsFunc(members, func(m rawjson.Member) bool { return m.Value.Kind() == '{' })
 }
 
 // resultOf parses the result of a call: the output, whether the tool failed, and the

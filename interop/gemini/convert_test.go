@@ -38,7 +38,7 @@ func TestContent(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			log := importtest.NewLog(t)
-			importMessages(t, log, `{"id":"a","type":"user","content":`+test.content+`}`)
+			importMessages(t, log, `{"id":"a","type":"user","content":`+test.content+`}`, `{"id":"b","type":"user","content":"Hi"}`)
 			m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[1])
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +89,8 @@ func TestMalformedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		importtest.Same(t, "extra", `{"id":"b","timestamp":"2026-01-01T00:00:02Z","type":"gemini","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}}`, string(m.Extra))
+		importtest.Same(t, "parts", []event.Part{event.Text("Yes"), event.Opaque("toolCalls", []byte(calls))}, m.Parts)
+		importtest.Same(t, "extra", `{"id":"b","timestamp":"2026-01-01T00:00:02Z","type":"gemini","thoughts":"many","tokens":{"input":1,"cached":2}}`, string(m.Extra))
 	}
 }
 

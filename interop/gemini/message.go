@@ -56,6 +56,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 			o.Take("thoughts")
 		}
 	}
+	hasContent := o.Has("content")
 	content, err := c.content(o.Take("content"))
 	if err != nil {
 		return nil, err
@@ -65,8 +66,18 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if whole && r.kind == "gemini" {
+	switch {
+	case r.kind != "gemini":
+	case whole:
 		o.Take("toolCalls")
+	default:
+		m.Parts = append(m.Parts, event.Opaque("toolCalls", o.Take("toolCalls")))
+	}
+	if r.kind == "gemini" {
+		m.Parts = append(m.Parts, unknownLists(&o)...)
+	}
+	if !hasContent && len(m.Parts) == 0 && len(calls) == 0 {
+		m.Parts, o = []event.Part{event.Opaque("message", o.Rest())}, parts.Members{}
 	}
 	m.Extra = o.Rest()
 	if len(m.Parts) > 0 || len(calls) == 0 || m.Role == event.User {
@@ -76,6 +87,20 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 		return all, nil
 	}
 	return append(all, calls...), nil
+}
+
+// unknownLists takes the lists of results that have another name than toolCalls.
+func unknownLists(o *parts.Members) (all []event.Part) {
+	members, err := rawjson.Members(o.Rest())
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Value.Kind() == '[' && bytes.Contains(m.Value, []byte(`"functionResponse"`)) && m.Name != "displayContent" {
+			all = append(all, event.Opaque(m.Name, o.Take(m.Name)))
+		}
+	}
+	return all
 }
 
 // thoughtsOf converts thoughts; whole is false if they are malformed.

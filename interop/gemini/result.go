@@ -23,6 +23,7 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 		if err != nil {
 			return nil, false, nil
 		}
+		o.Need("args")
 		call := event.ToolCall(o.Required("id"), o.Required("name"), o.Take("args"))
 		if o.Failed {
 			return nil, false, nil

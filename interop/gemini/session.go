@@ -56,6 +56,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.initialSeq = opened, opened.Seq()
+	s.IsMessage = func(raw event.Type) bool { return raw == formatName+":user" || raw == formatName+":gemini" }
 	return s, nil
 }
 

@@ -54,8 +54,11 @@ func (Format) Detect(_ string, begin []byte) bool {
 	if h.Has("message_tree_id", "prompt") {
 		h = h.In("prompt")
 	}
-	return h.Text("message_id") != "" && h.Has("text")
+	return h.Text("message_id") != "" && h.Has("text") && (!h.Has("role") || isRole(h.Text("role")))
 }
+
+// isRole reports whether a message of Open Assistant can have the role.
+func isRole(role string) bool { return role == "prompter" || role == "assistant" }
 
 // Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
@@ -120,7 +123,7 @@ func nodeOf(rec *records.Record, depth int) (n node, err error) {
 	if err := json.Unmarshal(n.rec.Value, &fields); err != nil {
 		return n, err
 	}
-	if fields.ID == "" {
+	if fields.ID == "" || !isRole(fields.Role) {
 		return n, document.ErrShape
 	}
 	n.id, n.parent = fields.ID, fields.Parent

@@ -92,7 +92,7 @@ func (b *builder) addMessage(rec *records.Record) error {
 	b.rec, b.info, b.infoValue = rec, messageInfo{}, o.Peek("info")
 	pieces, err := document.Elements(rec, o.Peek("parts"))
 	known := b.infoValue.Kind() == '{' && json.Unmarshal(b.infoValue, &b.info) == nil && b.info.ID != ""
-	if err != nil || !known || b.info.Role != "user" && b.info.Role != "assistant" {
+	if err != nil || !o.Has("parts") || !known || b.info.Role != "user" && b.info.Role != "assistant" {
 		b.items = append(b.items, document.Raw(*rec, "message"))
 		return nil
 	}
@@ -194,8 +194,10 @@ func contentPart(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	kind = o.Text("type")
 	switch kind {
 	case "text":
+		o.Need("text")
 		p = event.Text(o.Text("text"))
 	case "reasoning":
+		o.Need("text")
 		p = event.Reasoning(o.Text("text"), "")
 	case "file":
 		p = filePart(&o)

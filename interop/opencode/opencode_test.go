@@ -79,9 +79,9 @@ func TestGrowingSession(t *testing.T) {
 func TestLateResult(t *testing.T) {
 	log := importtest.NewLog(t)
 	begin := `{"info":{"id":"s","projectID":"p"},"messages":[{"info":{"id":"u","role":"user"},"parts":[{"id":"p0","type":"text","text":"Go"}]},{"info":{"id":"a","role":"assistant"},"parts":[{"id":"p1","type":"tool","callID":"c1","tool":"bash","state":{"status":`
-	other := `}},{"id":"p2","type":"tool","callID":"c2","tool":"bash","state":{"status":"completed","output":"two"}}]}]}`
-	importtest.Load(t, log, format, "s.json", begin+`"running"`+other)
-	grown := begin + `"completed","output":"one"` + other
+	other := `}},{"id":"p2","type":"tool","callID":"c2","tool":"bash","state":{"status":"completed","input":{},"output":"two"}}]}]}`
+	importtest.Load(t, log, format, "s.json", begin+`"running","input":{}`+other)
+	grown := begin + `"completed","input":{},"output":"one"` + other
 	got := importtest.Load(t, log, format, "s.json", grown)
 	importtest.Again(t, log, format, "s.json", grown)
 	importtest.Same(t, "active path", []string{

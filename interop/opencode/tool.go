@@ -18,7 +18,7 @@ type toolPart struct {
 	State struct {
 		Status      string           `json:"status"`
 		Input       jsontext.Value   `json:"input"`
-		Output      string           `json:"output"`
+		Output      *string          `json:"output"`
 		Error       string           `json:"error"`
 		Time        clock            `json:"time"`
 		Attachments []jsontext.Value `json:"attachments"`
@@ -31,7 +31,7 @@ type toolPart struct {
 // addTool adds a call and its result.
 func (b *builder) addTool(rec *records.Record) {
 	var p toolPart
-	if json.Unmarshal(rec.Value, &p) != nil || p.Call == "" || p.Tool == "" {
+	if json.Unmarshal(rec.Value, &p) != nil || p.Call == "" || p.Tool == "" || !p.complete() {
 		b.items = append(b.items, b.rawPart(rec, "tool"))
 		return
 	}
@@ -61,9 +61,25 @@ func (b *builder) addTool(rec *records.Record) {
 	})
 }
 
+// complete reports whether the part has the members of its state.
+func (p *toolPart) complete() bool {
+	switch p.State.Status {
+	case "completed":
+		return p.State.Input != nil && p.State.Output != nil
+	case "error":
+		return p.State.Input != nil
+	case "pending", "running":
+		return true
+	}
+	return false
+}
+
 // content is the output of a tool, with attachments.
 func (p *toolPart) content() (all []event.Part) {
-	text := p.State.Output
+	text := ""
+	if p.State.Output != nil {
+		text = *p.State.Output
+	}
 	if p.State.Status == "error" && text == "" {
 		text = p.State.Error
 	}

@@ -109,13 +109,15 @@ func (b *builder) addEvent(rec *records.Record) {
 func (b *builder) message(e *step, it *document.Item) (m event.Message, ok bool) {
 	switch {
 	case e.Observation != "":
-		return b.resultMessage(e)
+		return b.resultMessage(e, it.Rec.Value)
 	case e.Action == "system":
 		return event.Message{Role: event.System, Parts: e.contentParts()}, true
 	case e.Action == "message" && e.Source == "user":
 		return event.Message{Role: event.User, Parts: e.contentParts()}, true
 	case e.Source == "agent" && isModelAction(e.Action):
 		return b.agentMessage(e, it), true
+	case e.Action == "" && e.Cause != nil:
+		return event.Message{Role: event.Tool, Parts: []event.Part{event.Opaque("observation", it.Rec.Value)}}, true
 	}
 	return m, false
 }
@@ -219,13 +221,15 @@ func (b *builder) responseCost(e *step) event.Cost {
 }
 
 // resultMessage converts an observation; ok is false if it has no call.
-func (b *builder) resultMessage(e *step) (m event.Message, ok bool) {
+func (b *builder) resultMessage(e *step, value jsontext.Value) (m event.Message, ok bool) {
 	c, ok := b.calls[e.Called.ID]
 	if !ok && b.single && e.Called.ID != "" {
 		c, ok = call{e.Called.ID, e.Called.Name}, true
 	}
 	if !ok {
-		if c, ok = b.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
+		if c, ok = b.calls[string(e.Cause)]; len(e.Cause) == 0 && e.Content != "" && e.Source == "agent" {
+			return event.Message{Role: event.Tool, Parts: []event.Part{event.Opaque("observation", value)}}, true
+		} else if !ok || len(e.Cause) == 0 {
 			return m, false
 		}
 	}

@@ -66,8 +66,8 @@ func TestContentBlocks(t *testing.T) {
 		{"no object", `17`, event.Opaque("block", []byte(`17`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, m := importOne(t, `"role":"assistant","content":[`+test.block+`]`)
-			importtest.Same(t, "part", []event.Part{test.want}, m.Parts)
+			_, m := importOne(t, `"role":"assistant","content":[{"type":"text","text":"Look:"},`+test.block+`]`)
+			importtest.Same(t, "part", []event.Part{test.want}, m.Parts[1:])
 		})
 	}
 }

@@ -44,6 +44,9 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 	default:
 		return nil, 0, nil
 	}
+	if f.role != "toolResult" {
+		o.Need("content")
+	}
 	if v := o.Take("content"); v != nil && err == nil {
 		m.Parts, err = c.content(v)
 	}
@@ -70,6 +73,7 @@ func (c *converter) assistant(m *event.Message, o *parts.Members) (cost event.Co
 func (c *converter) result(o *parts.Members) ([]event.Part, error) {
 	p := event.ToolResult(o.Required("toolCallId"), o.Maybe("toolName"))
 	p.IsError = o.Flag("isError")
+	o.Need("content")
 	var err error
 	if v := o.Take("content"); v != nil {
 		p.Content, err = c.content(v)
@@ -130,10 +134,12 @@ func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
 func (c *converter) block(o *parts.Members, kind string) (p event.Part, err error) {
 	switch kind {
 	case "text":
+		o.Need("text")
 		return event.Text(o.Text("text")), nil
 	case "thinking":
 		return thinking(o), nil
 	case "toolCall":
+		o.Need("arguments")
 		return event.ToolCall(o.Required("id"), o.Required("name"), o.Take("arguments")), nil
 	case "image":
 		return c.image(o)

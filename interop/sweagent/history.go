@@ -173,7 +173,7 @@ func (t *translator) answer(m *event.Message, o *parts.Members) {
 	}
 	action := o.PeekText("action")
 	t.action = action
-	if thought, ok := rawjson.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
+	if thought, ok := rawjson.Text(o.Peek("thought")); ok && action != "" && !o.Has("tool_calls") {
 		t.shell.Call(m, thought, action)
 	}
 	blocks, err := rawjson.Elements(o.Peek("thinking_blocks"))

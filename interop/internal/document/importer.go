@@ -107,7 +107,7 @@ func (im *importer) flush() error {
 func (im *importer) sessions(all []Session) error {
 	for i := range all {
 		err := im.session(&all[i])
-		if errors.Is(err, interop.ErrHistory) {
+		if errors.Is(err, interop.ErrHistory) || errors.Is(err, interop.ErrUnread) {
 			im.conflicts = append(im.conflicts, err)
 		} else if err != nil {
 			return errors.Join(append(im.conflicts, err)...)

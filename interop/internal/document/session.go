@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -49,9 +50,23 @@ func openSession(ctx context.Context, log *eventlog.Log, id string, doc *Session
 		s.tree.late = func(n *node) bool { return n.shape.Role == event.Tool }
 	}
 	opened, err := sessions.Open(ctx, log, id, s.remember)
-	s.Session = opened
+	if s.Session = opened; opened != nil {
+		opened.IsMessage = isMessage
+	}
 	s.tree.named = func(name string) int64 { return s.FindOwn(name, 0).Seq }
 	return s, err
+}
+
+// messageKinds are the kinds of the records that become messages.
+var messageKinds = []string{
+	"message", "element", "user", "assistant", "tool", "part", "item", "item.completed", "step", "other",
+	"MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent", "UserRejectObservation",
+}
+
+// isMessage reports whether a raw event is of a record that should have become a message.
+func isMessage(raw event.Type) bool {
+	_, kind, _ := strings.Cut(string(raw), ":")
+	return slices.Contains(messageKinds, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
 }
 
 // remember notes an event of the log.

@@ -87,6 +87,7 @@ func (r *Reader) withRole(o *parts.Members) (m event.Message, ok bool, err error
 		m.Role = event.Tool
 		return m, true, r.answer(&m, o)
 	}
+	hasContent := o.Has("content")
 	content, err := r.parts.ChatContent(o)
 	m.Parts = append(m.Parts, content...)
 	if len(m.ToolResults()) > 0 && m.Role == event.User {
@@ -94,6 +95,9 @@ func (r *Reader) withRole(o *parts.Members) (m event.Message, ok bool, err error
 	}
 	if m.Role == event.Assistant {
 		r.reply(&m, o)
+	}
+	if rest := o.Rest(); len(m.Parts) == 0 && !hasContent && rest != nil {
+		m.Parts, *o = []event.Part{event.Opaque("message", rest)}, parts.Members{}
 	}
 	return m, true, err
 }
@@ -104,10 +108,15 @@ func (r *Reader) reply(m *event.Message, o *parts.Members) {
 		r.unnamed = r.madeID(n)
 		return r.unnamed
 	})...)
-	if f, err := parts.Open(o.Peek("function_call")); err == nil {
+	v := o.Peek("function_call")
+	if f, err := parts.Open(v); err == nil {
 		o.Take("function_call")
 		r.unnamed = r.madeID(len(m.ToolCalls()))
-		m.Parts = append(m.Parts, parts.ChatFunction(&f, r.unnamed))
+		p := parts.ChatFunction(&f, r.unnamed)
+		if f.Failed {
+			p = event.Opaque("function_call", v)
+		}
+		m.Parts = append(m.Parts, p)
 	}
 	m.ResponseID, m.Model = o.Maybe("id"), o.Maybe("model")
 	for _, name := range []string{"stop_reason", "finish_reason"} {

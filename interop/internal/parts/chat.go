@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -68,6 +70,9 @@ func chatCall(v jsontext.Value, madeID func() string) event.Part {
 		return event.Opaque("tool_call", v)
 	}
 	if id == "" {
+		if hasText(&o) { // the id may have another name
+			return event.Opaque("tool_call", v)
+		}
 		id = madeID()
 	}
 	p := ChatFunction(&f, id)
@@ -84,15 +89,22 @@ func chatCall(v jsontext.Value, madeID func() string) event.Part {
 	return p
 }
 
+// hasText reports whether a member that is not parsed yet is a text.
+func hasText(o *Members) bool {
+	return slices.ContainsFunc(o.members, func(m rawjson.Member) bool { return m.Value.Kind() == '"' })
+}
+
 // ChatFunction parses the name and the arguments of a call. It sets Failed of f if the
 // name is missing.
 func ChatFunction(f *Members, id string) event.Part {
 	name := f.Required("name")
+	lacks := !f.Has("input") && !f.Has("arguments")
 	arguments := f.Take("input") // the text for a custom tool
 	if v := f.Take("arguments"); v != nil {
 		arguments = Arguments(v)
 	}
 	p := event.ToolCall(id, name, arguments)
 	p.Extra = f.Rest()
+	f.Failed = f.Failed || lacks && p.Extra != nil // the arguments have another name
 	return p
 }

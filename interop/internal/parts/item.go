@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -50,9 +51,10 @@ func itemCall(o *Members, tool string) event.Part {
 	if tool == "function" {
 		o.Take("type")
 	}
-	if o.Has("name") {
+	if o.Has("name") || tool == "function" || tool == "custom" {
 		p.Name = o.Required("name")
 	}
+	o.Failed = o.Failed || !slices.ContainsFunc(argumentNames, o.Has)
 	p.Arguments = takeArguments(o)
 	return p
 }
@@ -63,8 +65,11 @@ func serverCall(o *Members, tool string) event.Part {
 	return p
 }
 
+// argumentNames are the members with the arguments of a call.
+var argumentNames = []string{"arguments", "input", "action", "operation"}
+
 func takeArguments(o *Members) jsontext.Value {
-	for _, name := range []string{"arguments", "input", "action", "operation"} {
+	for _, name := range argumentNames {
 		if v := o.Take(name); v != nil && name == "arguments" {
 			return Arguments(v)
 		} else if v != nil {
@@ -79,6 +84,7 @@ func (r *Reader) output(o *Members, tool string) (event.Part, error) {
 	if tool == "function" {
 		o.Take("type")
 	}
+	o.Need("output")
 	p := event.ToolResult(o.Required("call_id"), "")
 	p.ID, p.Name = o.Maybe("id"), r.Names[p.CallID]
 	v := o.Take("output")

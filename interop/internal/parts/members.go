@@ -89,6 +89,9 @@ func (o *Members) Maybe(name string) string {
 	return s
 }
 
+// Need sets Failed if the member is missing.
+func (o *Members) Need(name string) { o.Failed = o.Failed || !o.Has(name) }
+
 // Flag takes a boolean; null is false. It sets Failed if the member is neither.
 func (o *Members) Flag(name string) bool {
 	v := o.Take(name)

@@ -86,12 +86,14 @@ func (r *Reader) Block(v jsontext.Value) (event.Part, error) {
 func (r *Reader) known(o *Members, name string) (p event.Part, err error) {
 	switch name {
 	case "text", "input_text", "output_text":
+		o.Need("text")
 		return event.Text(o.Text("text")), nil
 	case "refusal":
 		p = event.Text(o.Required("refusal"))
 		o.Put("type", jsontext.Value(`"refusal"`))
 		return p, nil
 	case "thinking":
+		o.Need("thinking")
 		return event.Reasoning(o.Text("thinking"), o.Text("signature")), nil
 	case "redacted_thinking":
 		return event.Part{Type: event.ReasoningPart, Encrypted: o.Text("data"), Redacted: true}, nil
@@ -118,6 +120,7 @@ func toolReference(o *Members) event.Part {
 }
 
 func call(o *Members, name string) event.Part {
+	o.Need("input")
 	p := event.ToolCall(o.Required("id"), o.Required("name"), o.Take("input"))
 	if name == "server_tool_use" {
 		p.Type = event.ServerToolCallPart
@@ -131,6 +134,10 @@ func (r *Reader) result(o *Members) (p event.Part, err error) {
 	p.IsError = o.Flag("is_error")
 	if v := o.Take("content"); v != nil {
 		p.Content, err = r.Content(v)
+	} else if cache := o.Take("cache_control"); o.Rest() != nil {
+		o.Failed = true // the content has another name
+	} else {
+		o.Put("cache_control", cache)
 	}
 	return p, err
 }

@@ -39,3 +39,22 @@ func (e *HistoryError) Error() string {
 
 // Is matches interop.ErrHistory.
 func (e *HistoryError) Is(target error) bool { return target == interop.ErrHistory }
+
+// UnreadError reports that a format is not understood: no part of the messages of a role, or
+// a call or its result. The import added neither this record nor a later record of the file
+// to the session. It matches interop.ErrUnread.
+type UnreadError struct {
+	Session string
+	Source  string
+	Line    int64
+	Offset  int64
+	Reason  string
+}
+
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("%s:%d: record at byte %d: session %q: %v: %s",
+		e.Source, e.Line, e.Offset, e.Session, interop.ErrUnread, e.Reason)
+}
+
+// Is matches interop.ErrUnread.
+func (e *UnreadError) Is(target error) bool { return target == interop.ErrUnread }

@@ -41,8 +41,13 @@ type Session struct {
 	// import must not bring titles or settings back.
 	Erased bool
 
+	// IsMessage reports whether a raw event is of a record that should have become a
+	// message. Set it before the first Add; nil is none.
+	IsMessage func(event.Type) bool
+
 	log     *eventlog.Log
 	head    event.Head
+	reading reading
 	index   index
 	pending [][]event.Event // appends, each with the events of one record
 	count   int             // of pending events
@@ -69,7 +74,7 @@ type batchAppend struct {
 // Open opens a session of the log, or prepares a new one. It calls each with
 // every event of the session, in order. each must not keep the events.
 func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	s := &Session{ID: id, log: log, index: newIndex(), file: importrun.FileOf(ctx)}
+	s := &Session{ID: id, log: log, index: newIndex(), reading: newReading(), file: importrun.FileOf(ctx)}
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
 			break
@@ -97,6 +102,9 @@ func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Ev
 func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 	s.head = e.Head()
 	if err := s.index.add(e); err != nil {
+		return err
+	}
+	if err := s.reading.note(e, true, nil); err != nil {
 		return err
 	}
 	switch e.Type.Name() {
@@ -191,6 +199,7 @@ func (s *Session) NextID(k Key, at time.Time) ulid.ULID {
 func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = s.NextID(k, at), stamp(at)
 	s.queue(e)
+	s.note(&e)
 	return s.added(k, e.ID)
 }
 
@@ -202,7 +211,15 @@ func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 	*last = append(*last, e)
 	s.count++
 	s.bytes += len(e.Data)
+	s.note(&e)
 	return s.added(k, e.ID)
+}
+
+// note checks an event that the import adds.
+func (s *Session) note(e *event.Event) {
+	if err := s.reading.note(e, false, s.IsMessage); err != nil {
+		s.failed = errors.Join(s.failed, err)
+	}
 }
 
 func (s *Session) added(k Key, id ulid.ULID) int64 {
@@ -267,6 +284,11 @@ func (s *Session) Flush(ctx context.Context) error {
 func (s *Session) FlushAsync(ctx context.Context) error {
 	err := errors.Join(s.failed, s.wait())
 	s.failed = nil
+	if err == nil && len(s.pending) > 0 {
+		if err = s.reading.check(s.ID); err != nil {
+			s.Drop()
+		}
+	}
 	if err != nil || len(s.pending) == 0 {
 		return err
 	}
