@@ -1,6 +1,7 @@
 package flowhttp
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -328,18 +329,38 @@ func (h *handler) aiSDKAnswer(w http.ResponseWriter, r *http.Request, body *aiCh
 	if err != nil {
 		return err
 	}
-	info, err := flow.Info(r.Context(), h.log, body.ID)
-	if err != nil {
-		return err
-	}
-	calls := map[string]string{}
-	for i := range info.Approvals {
-		calls[info.Approvals[i].InterruptID] = info.Approvals[i].CallID
-	}
 	if s.from, err = h.decide(r.Context(), body.ID, by, answers); err != nil {
 		return err
 	}
+	calls, err := h.reviewedCalls(r.Context(), body.ID, s.from-1)
+	if err != nil {
+		return err
+	}
 	return h.streamUI(w, r, body.ID, s, calls)
+}
+
+// reviewedCalls are the calls of the reviews in a turn, through the event at.
+func (h *handler) reviewedCalls(ctx context.Context, session string, at int64) (map[string]string, error) {
+	calls := map[string]string{}
+	for e, err := range h.log.Read(ctx, session, eventlog.Between(0, at).Backward()) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type.Name() == event.TurnStarted {
+			break
+		}
+		if e.Redacted() {
+			continue
+		}
+		q, ok, err := event.Decode[event.ApprovalRequest](&e)
+		if err != nil {
+			return nil, err
+		}
+		if ok && q.CallID != "" {
+			calls[q.InterruptID] = q.CallID
+		}
+	}
+	return calls, nil
 }
 
 func (h *handler) aiSDKStream(w http.ResponseWriter, r *http.Request) error {

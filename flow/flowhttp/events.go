@@ -1,6 +1,7 @@
 package flowhttp
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 
@@ -66,7 +67,7 @@ func begin(r *http.Request) (int64, error) {
 		return 1, nil
 	}
 	seq, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seq < 0 {
+	if err != nil || seq < 0 || seq == math.MaxInt64 {
 		return 0, httpapi.NewProblem(http.StatusBadRequest, "the last event id is "+strconv.Quote(text), "give the id of a frame of this stream, a number")
 	}
 	return seq + 1, nil

@@ -84,7 +84,14 @@ func newServer(t *testing.T, m flow.Model, o options) *server {
 func serve(t *testing.T, store eventlog.Store, m flow.Model, o options) *server {
 	t.Helper()
 	l := eventlog.Open(store)
-	s := &server{httptest.NewServer(flowhttp.New(newAgent(l, m), o)), t, l}
+	return serveAgent(t, newAgent(l, m), o)
+}
+
+// serveAgent begins a server of an agent.
+func serveAgent(t *testing.T, a *flow.Agent[desk], o options) *server {
+	t.Helper()
+	l := a.Log
+	s := &server{httptest.NewServer(flowhttp.New(a, o)), t, l}
 	t.Cleanup(func() {
 		l.Close() // ends the streams
 		s.CloseClientConnections()

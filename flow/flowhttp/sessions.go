@@ -59,9 +59,11 @@ func (h *handler) postInput(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// review is an open review.
+// review is an open review. Session takes its answer; Child is the session of the sub-agent
+// that asks, empty if there is none.
 type review struct {
 	Session         string         `json:"session"`
+	Child           string         `json:"child_session,omitzero"`
 	InterruptID     string         `json:"interrupt_id"`
 	EffectID        string         `json:"effect_id,omitzero"`
 	CallID          string         `json:"call_id,omitzero"`
@@ -75,10 +77,7 @@ type review struct {
 }
 
 func newReview(session string, a *projection.OpenApproval) review {
-	if a.SessionID != "" {
-		session = a.SessionID
-	}
-	return review{Session: session, InterruptID: a.InterruptID, EffectID: a.EffectID, CallID: a.CallID, Name: a.Name, Prompt: a.Prompt,
+	return review{Session: session, Child: a.SessionID, InterruptID: a.InterruptID, EffectID: a.EffectID, CallID: a.CallID, Name: a.Name, Prompt: a.Prompt,
 		Detail: a.Detail, Arguments: a.Arguments, ArgumentsDigest: a.ArgumentsDigest, Seq: a.Seq, Until: a.ExpiresAt}
 }
 
@@ -174,8 +173,8 @@ func (h *handler) postAnswer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// decide records the answers of a person, and lets the turn go on. from is the first event
-// of the session after them. An answer that was recorded before is not recorded again.
+// decide records the answers of a person, and lets the turn go on. No answer is before event
+// from. An answer that was recorded before is not recorded again.
 func (h *handler) decide(ctx context.Context, session, by string, answers []answer) (from int64, err error) {
 	head, err := h.log.Head(ctx, session)
 	if err != nil {
@@ -198,7 +197,7 @@ func (h *handler) decide(ctx context.Context, session, by string, answers []answ
 			if err != nil {
 				return 0, err
 			}
-			from = min(from, seq+1)
+			from = min(from, seq)
 			continue
 		}
 		d := flow.Answer{Review: info.Approvals[n], Decision: a.Decision, Arguments: a.Arguments, By: by, Reason: a.Reason}
@@ -210,13 +209,28 @@ func (h *handler) decide(ctx context.Context, session, by string, answers []answ
 		}
 		decisions = append(decisions, d)
 	}
-	if len(decisions) == 0 {
-		return from, nil
+	if len(decisions) > 0 {
+		if _, err = flow.Decide(ctx, h.log, session, decisions...); err != nil {
+			return 0, err
+		}
 	}
-	if _, err = flow.Decide(ctx, h.log, session, decisions...); err != nil {
-		return 0, err
+	return from, h.continueTop(ctx, &info)
+}
+
+// continueTop lets the open turn of a session continue. A child continues in the turn of its
+// topmost parent.
+func (h *handler) continueTop(ctx context.Context, info *flow.RunInfo) error {
+	for info.Parent != "" {
+		parent, err := flow.Info(ctx, h.log, info.Parent)
+		if err != nil {
+			return err
+		}
+		info = &parent
 	}
-	return from, h.resume(ctx, session)
+	if info.Turn == nil {
+		return nil
+	}
+	return h.resume(ctx, info.Session)
 }
 
 // repeated is the event of an answer that was recorded before: the client did not see that
@@ -358,6 +372,9 @@ func (h *handler) approvals(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			continue // logtool agent runs shows a session that cannot be read
+		}
+		if info.Parent != "" {
+			continue // the parent has its reviews
 		}
 		if _, denied := h.authorize(r, info.Session); denied == nil {
 			all = append(all, reviewsOf(&info)...)

@@ -50,20 +50,45 @@ type encoder interface {
 // errAgain: a client has pieces that became void, and it cannot take them back.
 var errAgain = errors.New("a part of the answer was written again: follow the turn from its start")
 
-// find returns the segment of an input, or the newest one if input is empty.
+// missingTurn says that a session has no turn of an input.
+func missingTurn(session, input string) error {
+	return httpapi.NewProblem(http.StatusNotFound, fmt.Sprintf("session %q has no turn of input %q", session, input), "send the input")
+}
+
+var turnSet = projection.Of("flow:http-turn", projection.Calls(), projection.Control())
+
+// find returns the segment of an input, or the newest one if input is empty. An input that
+// waits for its turn has none.
 func (h *handler) find(ctx context.Context, session, input string) (*segment, error) {
-	v, err := projection.Load(ctx, h.log, session, projection.Calls())
+	l, err := projection.LoadSet(ctx, h.log, session, turnSet)
 	if err != nil {
 		return nil, err
 	}
-	missing := httpapi.NewProblem(http.StatusNotFound, fmt.Sprintf("session %q has no turn of input %q", session, input), "send the input")
-	turn := v.State.Turn
-	if turn == nil {
-		return nil, missing
+	control, _ := projection.State(l, projection.Control())
+	if input != "" && slices.ContainsFunc(control.Inbox, func(in projection.PostedInput) bool { return in.InputID == input }) {
+		return nil, missingTurn(session, input)
 	}
-	s := &segment{turn: turn.ID, id: turn.ID.String(), from: turn.Seq, left: turn.Left, head: v.Head.Seq}
+	s, err := h.segmentAt(ctx, session, input, l)
+	if s != nil || err != nil {
+		return s, err
+	}
+	if input == "" {
+		return nil, missingTurn(session, input)
+	}
+	return h.findOld(ctx, session, input)
+}
+
+// segmentAt is the segment of an input in the last turn of a loaded session, nil if the turn
+// does not have the input.
+func (h *handler) segmentAt(ctx context.Context, session, input string, l *projection.Loaded) (*segment, error) {
+	calls, _ := projection.State(l, projection.Calls())
+	turn := calls.Turn
+	if turn == nil {
+		return nil, nil
+	}
+	s := &segment{turn: turn.ID, id: turn.ID.String(), from: turn.Seq, left: turn.Left, head: l.Head.Seq}
 	found := input == "" || turn.InputID == input
-	for e, err := range h.log.Read(ctx, session, eventlog.From(turn.Seq)) {
+	for e, err := range h.log.Read(ctx, session, eventlog.Between(turn.Seq, l.Head.Seq)) {
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +103,10 @@ func (h *handler) find(ctx context.Context, session, input string) (*segment, er
 			}
 		}
 	}
-	if found {
-		return s, nil
+	if !found {
+		return nil, nil
 	}
-	return h.findOld(ctx, session, input, missing)
+	return s, nil
 }
 
 // await waits until an input has gone into a turn, and returns its segment.
@@ -126,34 +151,41 @@ func (h *handler) newest(ctx context.Context, session string) (*segment, error) 
 	return h.find(ctx, session, "")
 }
 
-// findOld finds the segment of an input whose turn is not the newest one.
-func (h *handler) findOld(ctx context.Context, session, input string, missing error) (*segment, error) {
-	s := &segment{}
+// findOld finds the segment of an input whose turn is not the last one on the path: a later
+// turn began, or the turn failed. It reads the session as it was when the turn ended.
+func (h *handler) findOld(ctx context.Context, session, input string) (*segment, error) {
+	ends := map[ulid.ULID]int64{}
+	found := false
 	for e, err := range h.log.Read(ctx, session, eventlog.All().Backward()) {
 		if err != nil {
 			return nil, err
 		}
+		p, ended, err := event.Decode[event.TurnCompletion](&e)
+		if err != nil {
+			return nil, err
+		}
+		if _, later := ends[p.TurnID]; ended && !later {
+			ends[p.TurnID] = e.Seq
+		}
 		m := userMessage(&e)
-		switch {
-		case m != nil && m.InputID == input && s.from == 0:
-			s.from = e.Seq + 1
-		case s.from > 0 && e.Type.Name() == event.TurnCompleted:
-			return nil, missing // its turn has not begun
-		case e.Type.Name() == event.TurnStarted:
-			t, _, err := event.Decode[event.TurnStart](&e)
-			if err != nil {
-				return nil, err
-			}
-			switch {
-			case t.InputID == input:
-				return &segment{turn: e.ID, id: e.ID.String(), from: e.Seq + 1}, nil
-			case s.from > 0:
-				s.turn, s.id = e.ID, e.ID.String()+"-"+input
-				return s, nil
-			}
+		found = found || m != nil && m.InputID == input
+		t, begins, err := event.Decode[event.TurnStart](&e)
+		if err != nil {
+			return nil, err
+		}
+		end := ends[e.ID]
+		if !begins || !found && t.InputID != input || end == 0 {
+			continue
+		}
+		l, err := projection.LoadSet(ctx, h.log, session, turnSet, projection.Options{At: end})
+		if err != nil {
+			return nil, err
+		}
+		if s, err := h.segmentAt(ctx, session, input, l); s != nil || err != nil {
+			return s, err
 		}
 	}
-	return nil, missing
+	return nil, missingTurn(session, input)
 }
 
 // userMessage is the message of an event if a client sent it.
