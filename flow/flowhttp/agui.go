@@ -233,7 +233,7 @@ type agEncoder struct {
 	run     string
 	send    func(agEvent) bool
 	growing growing
-	open    bool // a text message is open
+	open    string // the id of the text message that is open
 }
 
 func (x *agEncoder) put(events ...agEvent) error {
@@ -257,10 +257,11 @@ func (x *agEncoder) begin(s *segment) error {
 	if err := x.put(agEvent{Type: "RUN_STARTED", ThreadID: x.session, RunID: x.run}, agEvent{Type: "MESSAGES_SNAPSHOT", Messages: before}); err != nil {
 		return err
 	}
-	if state := custom.State.Get(x.h.name).Raw(); state != nil {
-		return x.put(agEvent{Type: "STATE_SNAPSHOT", Snapshot: state})
+	state := custom.State.Get(x.h.name).Raw()
+	if state == nil {
+		state = jsontext.Value("{}") // the client may have one of a stream that was cut
 	}
-	return nil
+	return x.put(agEvent{Type: "STATE_SNAPSHOT", Snapshot: state})
 }
 
 func reasoningID(message ulid.ULID, part int) string { return partID(message, part) + "-reasoning" }
@@ -281,13 +282,26 @@ func (x *agEncoder) delta(d *eventlog.Delta) error {
 	return x.text(d.Message, d.Text)
 }
 
+// close ends the open text message.
+func (x *agEncoder) close() error {
+	if x.open == "" {
+		return nil
+	}
+	id := x.open
+	x.open = ""
+	return x.put(agEvent{Type: "TEXT_MESSAGE_END", MessageID: id})
+}
+
 // text adds text to the open message.
 func (x *agEncoder) text(message ulid.ULID, text string) error {
 	if text == "" {
 		return nil
 	}
-	if !x.open {
-		x.open = true
+	if x.open != message.String() {
+		if err := x.close(); err != nil { // its model call was interrupted
+			return err
+		}
+		x.open = message.String()
 		if err := x.put(agEvent{Type: "TEXT_MESSAGE_START", MessageID: message.String(), Role: "assistant"}); err != nil {
 			return err
 		}
@@ -343,11 +357,8 @@ func (x *agEncoder) message(id ulid.ULID, m *event.Message) error {
 			return err
 		}
 	}
-	if x.open {
-		x.open = false
-		if err := x.put(agEvent{Type: "TEXT_MESSAGE_END", MessageID: id.String()}); err != nil {
-			return err
-		}
+	if err := x.close(); err != nil {
+		return err
 	}
 	for _, p := range m.ToolCalls() {
 		if err := x.put(agEvent{Type: "TOOL_CALL_START", ToolCallID: p.CallID, ToolCallName: p.Name, ParentMessageID: id.String()},
@@ -372,11 +383,8 @@ func (x *agEncoder) finish(o *agOutcome) error {
 	if err != nil {
 		return err
 	}
-	if x.open {
-		x.open = false
-		if err := x.put(agEvent{Type: "TEXT_MESSAGE_END", MessageID: x.growing.message.String()}); err != nil {
-			return err
-		}
+	if err := x.close(); err != nil {
+		return err
 	}
 	return x.put(agEvent{Type: "MESSAGES_SNAPSHOT", Messages: all}, agEvent{Type: "RUN_FINISHED", ThreadID: x.session, RunID: x.run, Outcome: o})
 }

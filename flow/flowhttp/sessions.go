@@ -51,11 +51,33 @@ func (h *handler) postInput(w http.ResponseWriter, r *http.Request) error {
 	case body.Text != "":
 		in.Messages = flow.Text(body.Text).Messages
 	}
+	for i := range in.Messages {
+		if err := ofAUser(&in.Messages[i]); err != nil {
+			return err
+		}
+	}
 	ref, id, err := h.send(r.Context(), session, in)
 	if err != nil {
 		return err
 	}
 	httpapi.WriteJSON(w, http.StatusAccepted, receipt{Session: session, Input: id, Snapshot: ref.Snapshot})
+	return nil
+}
+
+// ofAUser refuses a message that a client may not write: a page must not instruct the model,
+// invent results, or name a body that it has not sent.
+func ofAUser(m *event.Message) error {
+	if m.Role != event.User {
+		return httpapi.NewProblem(http.StatusUnprocessableEntity, fmt.Sprintf("a message has the role %q", m.Role), "send messages of the user")
+	}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; {
+		case p.Type != event.TextPart && p.Type != event.ImagePart && p.Type != event.AudioPart && p.Type != event.DocumentPart:
+			return httpapi.NewProblem(http.StatusUnprocessableEntity, fmt.Sprintf("part %d has the type %q", i, p.Type), "send text, images, audio and documents")
+		case !p.Blob.IsZero():
+			return httpapi.NewProblem(http.StatusUnprocessableEntity, fmt.Sprintf("part %d names a blob", i), "send its data or a URL")
+		}
+	}
 	return nil
 }
 

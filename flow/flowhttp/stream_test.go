@@ -116,7 +116,7 @@ func TestStreamOfARemovedSession(t *testing.T) {
 // Requests that are refused, each with a problem document.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, chat{}, options{MaxInput: 100})
+	s := newServer(t, chat{}, options{MaxInput: 300})
 	s.call("POST", "/sessions/a/inputs", `{"text":"please pay"}`, 202)
 	s.follow("a", "", func(f frame) bool { return f.data["type"] != "turn_hibernated" })
 	for _, x := range []struct {
@@ -124,10 +124,13 @@ func TestRefused(t *testing.T) {
 		status             int
 		detail             string
 	}{
-		{"POST", "/sessions/a/inputs", `{"text":"` + strings.Repeat("x", 100) + `"}`, 413, "longer than 100 bytes"},
+		{"POST", "/sessions/a/inputs", `{"text":"` + strings.Repeat("x", 300) + `"}`, 413, "longer than 300 bytes"},
 		{"POST", "/sessions/a/inputs", `{}`, 422, "no text"},
 		{"POST", "/sessions/a/inputs", `{"text":"a","messages":[{"role":"user"}]}`, 422, "or both"},
 		{"POST", "/sessions/a/inputs", `{"texts":"a"}`, 400, "texts"},
+		{"POST", "/sessions/a/inputs", `{"messages":[{"role":"system","parts":[]}]}`, 422, `"system"`},
+		{"POST", "/sessions/a/inputs", `{"messages":[{"role":"user","parts":[{"type":"opaque"}]}]}`, 422, `"opaque"`},
+		{"POST", "/sessions/a/inputs", `{"messages":[{"role":"user","parts":[{"type":"image","blob":{"blob":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","bytes":1}}]}]}`, 422, "names a blob"},
 		{"POST", "/sessions/a/inputs", `{`, 400, "cannot be read"},
 		{"GET", "/sessions/none", "", 404, "none"},
 		{"GET", "/sessions/none/events", "", 404, "none"},
