@@ -66,8 +66,10 @@ type Turn struct {
 	Status     event.TurnStatus `json:"status,omitzero"`
 	StopReason string           `json:"stop_reason,omitzero"`
 	Error      string           `json:"error,omitzero"`
-	Started    time.Time        `json:"started"`
-	Ended      time.Time        `json:"ended"`
+	// Ended is the time of the newest message or part of an operation. Later records of a
+	// program do not extend the turn.
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
 	// Input is the messages of the user, or the text of the external input that the turn
 	// answers, if there are none. Context is the messages of other roles and
 	// the messages for which IsContext is true. Output is the last message of the

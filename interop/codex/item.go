@@ -70,6 +70,9 @@ func (im *importer) message(item jsontext.Value, id string, store put) (m event.
 		if p.Type == event.ToolResultPart && isAborted(&p) {
 			p.IsError, p.Interrupted = true, true
 		}
+		if p.Type == event.ToolResultPart && exitCode(&p) > 0 {
+			p.IsError = true
+		}
 		m.Parts = []event.Part{p}
 	}
 	m.Extra = o.Rest()

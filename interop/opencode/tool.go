@@ -23,7 +23,8 @@ type toolPart struct {
 		Time        clock            `json:"time"`
 		Attachments []jsontext.Value `json:"attachments"`
 		Metadata    struct {
-			Interrupted bool `json:"interrupted"`
+			Interrupted bool           `json:"interrupted"`
+			Exit        jsontext.Value `json:"exit"` // of a command; a number, or null
 		} `json:"metadata"`
 	} `json:"state"`
 }
@@ -49,7 +50,8 @@ func (b *builder) addTool(rec *records.Record) {
 	b.items[len(b.items)-1].Partial = true
 	b.addClearing(rec, &p)
 	result := event.ToolResult(p.Call, p.Tool, p.content()...)
-	result.IsError, result.Interrupted = p.State.Status == "error", p.State.Metadata.Interrupted
+	result.IsError = p.State.Status == "error" || exitFailed(p.State.Metadata.Exit)
+	result.Interrupted = p.State.Metadata.Interrupted
 	result.Extra = toolExtra(rec.Value)
 	name := ""
 	if p.ID != "" {
@@ -73,6 +75,9 @@ func (p *toolPart) complete() bool {
 	}
 	return false
 }
+
+// exitFailed reports whether an exit code is a number other than 0.
+func exitFailed(code jsontext.Value) bool { return code.Kind() == '0' && string(code) != "0" }
 
 // content is the output of a tool, with attachments.
 func (p *toolPart) content() (all []event.Part) {

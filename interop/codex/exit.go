@@ -1,0 +1,65 @@
+package codex
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
+)
+
+// exitCode is the exit code of the command in a result; 0 if the result tells none. Codex
+// writes it into the text: as metadata.exit_code of a JSON object, or in a header that ends
+// with the line "Output:".
+func exitCode(p *event.Part) int {
+	if len(p.Content) == 0 || p.Content[0].Type != event.TextPart {
+		return 0
+	}
+	text := p.Content[0].Text
+	if strings.HasPrefix(text, "{") {
+		return exitCodeOfObject(text)
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "Output:" {
+			break
+		}
+		for _, mark := range []string{"Process exited with code ", "Exit code: "} {
+			if code, ok := strings.CutPrefix(line, mark); ok && isHeader(text) {
+				n, _ := strconv.Atoi(code) // a text that is no number is no exit code
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// isHeader reports whether a result begins with the header of Codex, and not with the
+// output of a command.
+func isHeader(text string) bool {
+	for _, mark := range []string{"Chunk ID: ", "Wall time: ", "Exit code: ", "Process exited with code "} {
+		if strings.HasPrefix(text, mark) {
+			return strings.Contains(text, "\nOutput:")
+		}
+	}
+	return false
+}
+
+func exitCodeOfObject(text string) int {
+	var result struct {
+		Output   jsontext.Value `json:"output"`
+		Metadata struct {
+			ExitCode int `json:"exit_code"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal([]byte(text), &result) != nil {
+		return 0
+	}
+	if _, ok := rawjson.Text(result.Output); !ok {
+		return 0 // JSON that the command printed
+	}
+	return result.Metadata.ExitCode
+}
