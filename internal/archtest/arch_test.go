@@ -114,6 +114,10 @@ var table = map[string]room{
 		modules: append([]string{"github.com/google/jsonschema-go"}, given...),
 		tests:   []string{"internal/testsize", "store/jsonl", "upkeep/erase"},
 	},
+	"flow/mcptools": { // a module of its own
+		rooms: []string{"event", "flow"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...),
+		tests: []string{"flow/flowtest", "internal/testsize"},
+	},
 	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
 	"flow/internal/raw":      {},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
