@@ -262,7 +262,7 @@ func (t *turn) finish(ctx context.Context, x *effect, run *running, o outcome, f
 		if delay, again := x.retryDelay(failed); again && t.aborted == nil {
 			return t.fail(ctx, x, run, failed, delay)
 		}
-		o, run.added = outcome{}, nil
+		o, run.added = outcome{usage: o.usage, cost: o.cost}, nil
 	}
 	change, err := t.stateChange()
 	if err != nil {

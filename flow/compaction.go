@@ -84,18 +84,20 @@ func (c *compactionCall) run(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	answer, err := c.model.Generate(ctx, request, func(eventlog.Delta) {})
-	if err == nil {
-		answer, err = hooks.afterModel(ctx, request, answer)
-	}
 	if err != nil {
 		return outcome{}, err
 	}
+	o := outcome{usage: answer.Message.Usage, cost: answer.Cost}
+	if answer, err = hooks.afterModel(ctx, request, answer); err != nil {
+		return o, err
+	}
 	summary := answer.Message.Text()
 	if summary == "" {
-		return outcome{}, fmt.Errorf("the summary is empty")
+		return o, fmt.Errorf("the summary is empty")
 	}
-	raw, err := encode(summary)
-	return outcome{result: raw, answer: answer, usage: answer.Message.Usage, cost: answer.Cost}, err
+	o.answer = answer
+	o.result, err = encode(summary)
+	return o, err
 }
 
 // finish makes the compaction of the history at the head.

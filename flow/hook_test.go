@@ -379,6 +379,35 @@ func TestHooksOfACompaction(t *testing.T) {
 	}
 }
 
+// The usage of a summary that a hook refuses counts.
+func TestARefusedSummaryCounts(t *testing.T) {
+	s := newFreeShop(t)
+	model := modelFunc(func(context.Context, *flow.Request, func(eventlog.Delta)) (flow.Response, error) {
+		m := said("a summary")
+		m.Usage.InputTokens = 10
+		return flow.Response{Message: m, Cost: 5}, nil
+	})
+	s.agent.Turn = func(ctx context.Context, tn *flow.Turn[notes]) error {
+		if tn.Index() == 0 {
+			return tn.Add(said("yes"))
+		}
+		return tn.Compact(ctx, model, flow.Request{}, 1)
+	}
+	s.agent.Options.Hooks = []flow.Hook{{Name: "no", AfterModel: func(context.Context, *flow.Request, *flow.Response) error { return errors.New("no summary") }}}
+	s.agent.Run(t.Context(), "s", flow.Text("one"))
+	if _, err := s.agent.Run(t.Context(), "s", flow.Text("two")); !errors.Is(err, flow.ErrDenied) {
+		t.Fatal(err)
+	}
+	for e, err := range s.log.Read(t.Context(), "s", eventlog.All()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok, _ := event.Decode[event.EffectCompletion](&e); ok && (d.Usage.InputTokens != 10 || e.Cost != 5 || d.Error == nil) {
+			t.Errorf("%+v costs %v", d, e.Cost)
+		}
+	}
+}
+
 // What a hook decides is recorded with the result of its call. A process that is killed at any
 // append leaves a decision that the next execution sees, or no decision at all.
 func TestHookDecisionsSurviveKills(t *testing.T) {
