@@ -84,7 +84,6 @@ func snapshotOf(session string, stored ulid.ULID) string {
 // storing are the events that store an input. There are none if the session has the input.
 // If its turn failed last, they open the turn again.
 func (r *runner) storing(ctx context.Context, in *Input) (events []event.Event, ref Ref, err error) {
-	ref = Ref{Session: r.session}
 	begun, _ := projection.State(r.live, turnsOfInputs())
 	if in == nil {
 		ref, err = r.refToResume(ctx, begun)
@@ -94,8 +93,7 @@ func (r *runner) storing(ctx context.Context, in *Input) (events []event.Event, 
 	ref = b.ref(r.session)
 	if posted, ok := inInbox(r.live, in.ID); ok {
 		_, id, err := r.posted(ctx, posted.Seq)
-		ref.Snapshot = snapshotOf(r.session, id)
-		return nil, ref, err
+		return nil, Ref{Session: r.session, Snapshot: snapshotOf(r.session, id)}, err
 	}
 	if knows(r.live, in.ID) {
 		return nil, ref, nil

@@ -3,6 +3,7 @@ package flowhttp
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,7 +234,8 @@ type agEncoder struct {
 	run     string
 	send    func(agEvent) bool
 	growing growing
-	open    string // the id of the text message that is open
+	ends    []agEvent // of the messages that are open
+	void    ulid.ULID // the message whose pieces are void
 }
 
 func (x *agEncoder) put(events ...agEvent) error {
@@ -258,7 +260,7 @@ func (x *agEncoder) begin(s *segment) error {
 		return err
 	}
 	state := custom.State.Get(x.h.name).Raw()
-	if state == nil {
+	if state == nil || state.Kind() == 'n' {
 		state = jsontext.Value("{}") // the client may have one of a stream that was cut
 	}
 	return x.put(agEvent{Type: "STATE_SNAPSHOT", Snapshot: state})
@@ -269,9 +271,9 @@ func reasoningID(message ulid.ULID, part int) string { return partID(message, pa
 func (x *agEncoder) delta(d *eventlog.Delta) error {
 	fresh, ok, err := x.growing.add(d)
 	if err != nil { // the messages at the end of the run replace the pieces
-		x.growing.stopped, x.growing.texts = true, x.growing.texts[:0]
-		x.growing.attempt = d.Attempt
-		return nil
+		x.growing.stopped, x.growing.texts, x.growing.attempt = true, nil, d.Attempt
+		x.void = d.Message
+		return x.close("")
 	}
 	if !ok {
 		return nil
@@ -282,14 +284,18 @@ func (x *agEncoder) delta(d *eventlog.Delta) error {
 	return x.text(d.Message, d.Text)
 }
 
-// close ends the open text message.
-func (x *agEncoder) close() error {
-	if x.open == "" {
-		return nil
+// close ends the messages that are open, except those whose id begins with keep.
+func (x *agEncoder) close(keep string) error {
+	var kept []agEvent
+	for _, e := range x.ends {
+		if keep != "" && strings.HasPrefix(e.MessageID, keep) {
+			kept = append(kept, e)
+		} else if err := x.put(e); err != nil {
+			return err
+		}
 	}
-	id := x.open
-	x.open = ""
-	return x.put(agEvent{Type: "TEXT_MESSAGE_END", MessageID: id})
+	x.ends = kept
+	return nil
 }
 
 // text adds text to the open message.
@@ -297,21 +303,26 @@ func (x *agEncoder) text(message ulid.ULID, text string) error {
 	if text == "" {
 		return nil
 	}
-	if x.open != message.String() {
-		if err := x.close(); err != nil { // its model call was interrupted
+	id := message.String()
+	if !slices.ContainsFunc(x.ends, func(e agEvent) bool { return e.MessageID == id }) {
+		if err := x.close(id); err != nil { // of a model call that was interrupted
 			return err
 		}
-		x.open = message.String()
-		if err := x.put(agEvent{Type: "TEXT_MESSAGE_START", MessageID: message.String(), Role: "assistant"}); err != nil {
+		x.ends = append(x.ends, agEvent{Type: "TEXT_MESSAGE_END", MessageID: id})
+		if err := x.put(agEvent{Type: "TEXT_MESSAGE_START", MessageID: id, Role: "assistant"}); err != nil {
 			return err
 		}
 	}
-	return x.put(agEvent{Type: "TEXT_MESSAGE_CONTENT", MessageID: message.String(), Delta: text})
+	return x.put(agEvent{Type: "TEXT_MESSAGE_CONTENT", MessageID: id, Delta: text})
 }
 
 func (x *agEncoder) reasoning(message ulid.ULID, part int, begin bool, text string, end bool) error {
 	id := reasoningID(message, part)
 	if begin {
+		if err := x.close(message.String()); err != nil {
+			return err
+		}
+		x.ends = append(x.ends, agEvent{Type: "REASONING_MESSAGE_END", MessageID: id}, agEvent{Type: "REASONING_END", MessageID: id})
 		if err := x.put(agEvent{Type: "REASONING_START", MessageID: id}, agEvent{Type: "REASONING_MESSAGE_START", MessageID: id, Role: "reasoning"}); err != nil {
 			return err
 		}
@@ -322,6 +333,7 @@ func (x *agEncoder) reasoning(message ulid.ULID, part int, begin bool, text stri
 		}
 	}
 	if end {
+		x.ends = slices.DeleteFunc(x.ends, func(e agEvent) bool { return e.MessageID == id })
 		return x.put(agEvent{Type: "REASONING_MESSAGE_END", MessageID: id}, agEvent{Type: "REASONING_END", MessageID: id})
 	}
 	return nil
@@ -344,7 +356,7 @@ func (x *agEncoder) message(id ulid.ULID, m *event.Message) error {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		rest, begun, err := x.growing.rest(id, i, p.Text)
-		if err != nil {
+		if err != nil || id == x.void {
 			continue // the messages at the end of the run replace it
 		}
 		switch {
@@ -357,7 +369,7 @@ func (x *agEncoder) message(id ulid.ULID, m *event.Message) error {
 			return err
 		}
 	}
-	if err := x.close(); err != nil {
+	if err := x.close(""); err != nil {
 		return err
 	}
 	for _, p := range m.ToolCalls() {
@@ -383,7 +395,7 @@ func (x *agEncoder) finish(o *agOutcome) error {
 	if err != nil {
 		return err
 	}
-	if err := x.close(); err != nil {
+	if err := x.close(""); err != nil {
 		return err
 	}
 	return x.put(agEvent{Type: "MESSAGES_SNAPSHOT", Messages: all}, agEvent{Type: "RUN_FINISHED", ThreadID: x.session, RunID: x.run, Outcome: o})
