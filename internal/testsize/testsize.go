@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"testing"
 
 	_ "pgregory.net/rapid" // defines its flags before this package sets one
 )
@@ -50,13 +49,6 @@ func Pick[T any](short, usual, long T) T { return []T{short, usual, long}[Of()] 
 // usual form one of each n, and the short form one of each 4n. The cases of a smaller form
 // are spread over all cases.
 func Every(i, n int) bool { return i%Pick(4*n, n, 1) == 0 }
-
-// SkipShort leaves a test out of the short form. The reason says what stands in for it.
-func SkipShort(t testing.TB, reason string) {
-	if Of() == Short {
-		t.Skip("not in the short form: " + reason)
-	}
-}
 
 // Fewer returns the number of random cases of a test whose long form has many.
 func Fewer(many int) int { return Pick(max(1, many/20), max(2, many/5), many) }

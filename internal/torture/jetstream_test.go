@@ -71,7 +71,6 @@ func TestCluster(t *testing.T) {
 // A leader that is parted from the other servers stores nothing for its clients, who get an
 // error at their deadline. The others go on.
 func TestIsolatedLeader(t *testing.T) {
-	testsize.SkipShort(t, "a cluster runs in store/jetstream")
 	t.Parallel()
 	servers := natstest.Start(t, natstest.Options{Nodes: 3, Proxied: true})
 	s := newNATSFixture(t, servers, "?replicas=3")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
-	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/store/postgres"
 )
 
@@ -28,7 +27,6 @@ func TestKillPostgres(t *testing.T) {
 
 // Several processes append to one shared session of a server, and to others.
 func TestProcessesPostgres(t *testing.T) {
-	testsize.SkipShort(t, "TestKillPostgres writes from several processes too")
 	t.Parallel()
 	s := newServerFixture(t, postgresBackend, pgtest.DSN(t))
 	c := s.startGroup(groupSize, job{To: *stepsFlag})
@@ -71,7 +69,6 @@ func TestKillServer(t *testing.T) {
 
 // The primary is killed while processes write, and its synchronous standby is promoted.
 func TestPromoteStandby(t *testing.T) {
-	testsize.SkipShort(t, "two servers run for seconds")
 	t.Parallel()
 	primary := startServer(t, private)
 	standby := startServer(t, primary.Standby)
