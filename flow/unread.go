@@ -5,8 +5,8 @@ import (
 	linked "container/list"
 )
 
-// The bounds of what a client has not read: the number of chunks with a delta or a progress
-// value, and the bytes of their deltas. A chunk of joined deltas has at most maxJoined bytes.
+// The bounds of unread. maxUnread counts chunks with a delta or a progress value,
+// maxUnreadBytes the bytes of their deltas. Joined deltas have at most maxJoined bytes.
 const (
 	maxUnread      = 1024
 	maxUnreadBytes = 1 << 20

@@ -47,9 +47,9 @@ type Price struct {
 
 	Input  event.Cost `json:"input"`
 	Output event.Cost `json:"output"`
-	// CacheRead is the price of tokens that are read from a cache, CacheWrite of tokens that
-	// are written to it, and CacheWriteHour of those that it keeps for an hour. An answer that
-	// has such tokens and no price for them has no estimate.
+	// CacheRead is the price of tokens that are read from a cache. CacheWrite is the price of
+	// tokens that are written to it, CacheWriteHour if it keeps them for an hour. Without the
+	// price, an answer with such tokens has no estimate.
 	CacheRead      *event.Cost `json:"cache_read,omitzero"`
 	CacheWrite     *event.Cost `json:"cache_write,omitzero"`
 	CacheWriteHour *event.Cost `json:"cache_write_1h,omitzero"`

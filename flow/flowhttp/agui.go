@@ -238,14 +238,7 @@ type agEncoder struct {
 	void    ulid.ULID // the message whose pieces are void
 }
 
-func (x *agEncoder) put(events ...agEvent) error {
-	for _, e := range events {
-		if !x.send(e) {
-			return errGone
-		}
-	}
-	return nil
-}
+func (x *agEncoder) put(events ...agEvent) error { return sendAll(x.send, events) }
 
 func (x *agEncoder) begin(s *segment) error {
 	before, err := x.h.agMessages(x.ctx, x.session, s.from-1)
@@ -284,7 +277,7 @@ func (x *agEncoder) delta(d *eventlog.Delta) error {
 	return x.text(d.Message, d.Text)
 }
 
-// close ends the messages that are open, except those whose id begins with keep.
+// close ends the open messages. A message stays open if its id begins with keep.
 func (x *agEncoder) close(keep string) error {
 	var kept []agEvent
 	for _, e := range x.ends {
@@ -341,12 +334,11 @@ func (x *agEncoder) reasoning(message ulid.ULID, part int, begin bool, text stri
 
 func (x *agEncoder) message(id ulid.ULID, m *event.Message) error {
 	if m.Role == event.Tool {
-		for i, a := range agOf(id.String(), id, m) {
+		for _, a := range agOf(id.String(), id, m) {
 			content, _ := a.Content.(string)
 			if err := x.put(agEvent{Type: "TOOL_CALL_RESULT", MessageID: a.ID, ToolCallID: a.ToolCallID, Content: &content, Role: "tool"}); err != nil {
 				return err
 			}
-			_ = i
 		}
 		return nil
 	}

@@ -50,16 +50,7 @@ type uiEncoder struct {
 	denied  map[string]bool   // calls that a person denied
 }
 
-var errGone = errors.New("the client has gone")
-
-func (u *uiEncoder) put(chunks ...uiChunk) error {
-	for _, c := range chunks {
-		if !u.send(c) {
-			return errGone
-		}
-	}
-	return nil
-}
+func (u *uiEncoder) put(chunks ...uiChunk) error { return sendAll(u.send, chunks) }
 
 func (u *uiEncoder) begin(s *segment) error {
 	u.denied = map[string]bool{}
@@ -191,8 +182,8 @@ func (u *uiEncoder) review(q *event.ApprovalRequest) error {
 }
 
 func (u *uiEncoder) resolution(a *event.ApprovalResolution) error {
-	if a.Decision.Known() == event.Denied {
-		u.denied[u.calls[a.InterruptID]] = true
+	if call, ok := u.calls[a.InterruptID]; ok && a.Decision.Known() == event.Denied {
+		u.denied[call] = true
 	}
 	return nil
 }

@@ -47,6 +47,18 @@ type encoder interface {
 	next() error
 }
 
+var errGone = errors.New("the client has gone")
+
+// sendAll sends frames until the client has gone.
+func sendAll[T any](send func(T) bool, all []T) error {
+	for _, x := range all {
+		if !send(x) {
+			return errGone
+		}
+	}
+	return nil
+}
+
 // errAgain: a client has pieces that became void, and it cannot take them back.
 var errAgain = errors.New("a part of the answer was written again: follow the turn from its start")
 

@@ -137,75 +137,88 @@ func (m *uiMessage) call(id string) int {
 	return -1
 }
 
+// transcript collects the messages of a session.
+type transcript struct {
+	all   []uiMessage
+	turn  ulid.ULID
+	first string     // the input of the turn
+	open  *uiMessage // the message of the assistant that grows
+	enc   *uiEncoder
+}
+
+// begin begins a message of the assistant, and ends the one before.
+func (t *transcript) begin(id string) error {
+	t.end()
+	open := &uiMessage{Role: "assistant", Parts: []uiPart{}}
+	t.open, t.enc = open, &uiEncoder{send: func(c uiChunk) bool { open.add(c); return true }}
+	return t.enc.begin(&segment{id: id})
+}
+
+// end ends the message of the assistant. An empty one is none.
+func (t *transcript) end() {
+	if t.open != nil && len(t.open.Parts) > 0 {
+		t.all = append(t.all, *t.open)
+	}
+	t.open = nil
+}
+
+// input adds a message of the user. The assistant's message after it answers it.
+func (t *transcript) input(e *event.Event, m *event.Message) error {
+	t.end()
+	t.all = append(t.all, newUserMessage(e, m))
+	id := t.turn.String()
+	if m.InputID != "" && m.InputID != t.first {
+		id += "-" + m.InputID
+	}
+	return t.begin(id)
+}
+
 // uiMessages are the messages of a session, as a client of the AI SDK has them after it has
 // followed each turn.
-func (h *handler) uiMessages(ctx context.Context, session string) (all []uiMessage, err error) {
-	all = []uiMessage{}
-	var turn ulid.ULID
-	var first string // the input of the turn
-	var open *uiMessage
-	var enc *uiEncoder
-	begin := func(id string) error {
-		open = &uiMessage{Role: "assistant", Parts: []uiPart{}}
-		enc = &uiEncoder{send: func(c uiChunk) bool { open.add(c); return true }}
-		return enc.begin(&segment{id: id})
-	}
-	end := func() {
-		if open != nil && len(open.Parts) > 0 {
-			all = append(all, *open)
-		}
-		open = nil
-	}
+func (h *handler) uiMessages(ctx context.Context, session string) ([]uiMessage, error) {
+	t := &transcript{all: []uiMessage{}}
 	for e, err := range h.log.Read(ctx, session, eventlog.All().OnPath()) {
+		if err == nil {
+			err = h.collect(ctx, session, &e, t)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if m := userMessage(&e); m != nil {
-			end()
-			u := newUserMessage(&e, m)
-			all = append(all, u)
-			id := turn.String()
-			if m.InputID != "" && m.InputID != first {
-				id += "-" + m.InputID
-			}
-			if err := begin(id); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if e.Type.Name() == event.TurnStarted {
-			end()
-			t, _, err := event.Decode[event.TurnStart](&e)
-			if err != nil {
-				return nil, err
-			}
-			turn, first = e.ID, t.InputID
-			if err := begin(turn.String()); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if open == nil {
-			if e.Type.Name() != event.MessageAdded {
-				continue
-			}
-			if err := begin(e.ID.String()); err != nil {
-				return nil, err
-			}
-		}
-		if e.Type.Name() == event.TurnHibernated || e.Type.Name() == event.HeadMoved {
-			continue
-		}
-		ended, err := h.encode(ctx, session, &segment{turn: turn, head: e.Seq}, &e, enc)
-		if err != nil {
-			return nil, err
-		}
-		if ended {
-			end()
 		}
 	}
-	end()
-	return all, nil
+	t.end()
+	return t.all, nil
+}
+
+// collect adds an event to the messages.
+func (h *handler) collect(ctx context.Context, session string, e *event.Event, t *transcript) error {
+	if m := userMessage(e); m != nil {
+		return t.input(e, m)
+	}
+	switch e.Type.Name() {
+	case event.TurnStarted:
+		p, _, err := event.Decode[event.TurnStart](e)
+		if err != nil {
+			return err
+		}
+		t.turn, t.first = e.ID, p.InputID
+		return t.begin(t.turn.String())
+	case event.TurnHibernated, event.HeadMoved:
+		return nil
+	case event.MessageAdded:
+		if t.open == nil { // of a session that was imported
+			if err := t.begin(e.ID.String()); err != nil {
+				return err
+			}
+		}
+	}
+	if t.open == nil {
+		return nil
+	}
+	ended, err := h.encode(ctx, session, &segment{turn: t.turn, head: e.Seq}, e, t.enc)
+	if ended {
+		t.end()
+	}
+	return err
 }
 
 // newUserMessage is a message of the user. It has the id that the client gave it.
