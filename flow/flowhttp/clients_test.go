@@ -8,7 +8,6 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -71,12 +70,6 @@ func (c *cut) Write(b []byte) (int, error) {
 	}
 	_, _ = c.ResponseWriter.Write(b[:len(b)+c.left])
 	_ = http.NewResponseController(c.ResponseWriter).Flush()
-	conn, _, err := http.NewResponseController(c.ResponseWriter).Hijack()
-	if err != nil {
-		panic(err)
-	}
-	_ = conn.(*net.TCPConn).SetLinger(0)
-	conn.Close()
 	panic(http.ErrAbortHandler)
 }
 
