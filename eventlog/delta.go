@@ -60,17 +60,23 @@ func (l *Log) Publish(session string, d Delta) {
 	}
 }
 
-// Deltas yields the deltas of a session that are published after the iteration begins.
-// The sequence ends without an error when ctx ends or the log is closed.
+// Deltas returns the deltas of a session that are published after the call. The sequence can
+// be used once, and ends without an error when ctx ends or the log is closed. A caller that
+// does not iterate over it has to end ctx.
 func (l *Log) Deltas(ctx context.Context, session string) iter.Seq[Delta] {
+	if l.usable(ctx) != nil {
+		return func(func(Delta) bool) {}
+	}
+	h := l.acquire(session)
+	stream := h.deltas.join()
+	leave := sync.OnceFunc(func() {
+		h.deltas.leave(stream)
+		l.release(h)
+	})
+	stop := context.AfterFunc(ctx, leave)
 	return func(yield func(Delta) bool) {
-		if l.usable(ctx) != nil {
-			return
-		}
-		h := l.acquire(session)
-		defer l.release(h)
-		stream := h.deltas.join()
-		defer h.deltas.leave(stream)
+		defer leave()
+		defer stop()
 		for {
 			select {
 			case d := <-stream:

@@ -33,8 +33,9 @@ func follow(ctx context.Context, log *eventlog.Log, session string, from int64) 
 		defer cancel()
 		f := follower{log: log, session: session, after: map[ulid.ULID]int64{}}
 		deltas, events := make(chan eventlog.Delta, 64), make(chan watched)
+		published := log.Deltas(ctx, session) // before the events: a piece of a message that is seen to begin is not missed
 		go func() {
-			for d := range log.Deltas(ctx, session) {
+			for d := range published {
 				select {
 				case deltas <- d:
 				default:
