@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,5 +197,91 @@ func TestWhatARetryDoesNotRun(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// releasing is a store in which the release of a session waits.
+type releasing struct {
+	eventlog.Store
+	eventlog.Leaser
+	waits  chan struct{}   // closed when the release waits
+	free   context.Context // ends when it may go on
+	end    context.CancelFunc
+	leased atomic.Int64
+	early  atomic.Bool // a head_moved came before the release
+}
+
+func (s *releasing) Unwrap() eventlog.Store { return s.Store }
+
+func (s *releasing) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	for i := range events {
+		switch events[i].Type.Name() {
+		case event.RunReleased:
+			select {
+			case <-s.waits:
+			default:
+				close(s.waits)
+			}
+			<-s.free.Done()
+		case event.HeadMoved:
+			select {
+			case <-s.waits:
+				if s.free.Err() == nil {
+					s.early.Store(true)
+					s.end()
+				}
+			default: // of the turn that fails
+			}
+		}
+	}
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+// Leased counts the questions whether the runner is alive. After some it may release the session.
+func (s *releasing) Leased(ctx context.Context, name string) (bool, error) {
+	held, err := s.Leaser.Leased(ctx, name)
+	if s.leased.Add(1) == 5 {
+		s.end()
+	}
+	return held, err
+}
+
+// A retry that is sent before the runner of the failed turn has released the session runs all the
+// same, also if nobody waits for it.
+func TestARetryBeforeTheRelease(t *testing.T) {
+	for _, only := range []bool{false, true} {
+		m := memory.New()
+		leaser, _ := eventlog.As[eventlog.Leaser](eventlog.Store(m))
+		store := &releasing{Store: m, Leaser: leaser, waits: make(chan struct{})}
+		store.free, store.end = context.WithCancel(t.Context())
+		log := eventlog.Open(store)
+		f := &failing{down: true}
+		a := f.agent(log)
+		in := flow.Text("go")
+		in.ID = "one"
+		h, err := a.Send(t.Context(), "s", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Detach()
+		<-store.waits
+		f.down = false
+		in.PostOnly = only
+		h, err = a.Send(t.Context(), "s", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Detach()
+		if only {
+			if h, err = a.Resume(t.Context(), flow.Ref{Session: "s"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := h.Wait(t.Context()); err != nil || store.early.Load() {
+			t.Fatalf("%v, moved the head under a runner: %v", err, store.early.Load())
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -29,8 +29,13 @@ type start struct {
 	home    string // the id of the store
 }
 
-// maxClaiming is how often a start waits a millisecond for the claim of another runner.
+// maxClaiming is how often a start waits a millisecond for the claim, or the release, of
+// another runner.
 const maxClaiming = 5000
+
+// errReleasing: the runner of a failed turn has not released the session. Only a runner moves the
+// head, so the turn is opened again after that.
+var errReleasing = fmt.Errorf("the runner of its failed turn releases the session now: %w", ErrAlreadyRunning)
 
 // opened is the result of a start.
 type opened struct {
@@ -53,7 +58,7 @@ func (s *settings) open(ctx context.Context, from *start) (opened, error) {
 	}
 	for tries := 0; ; tries++ {
 		o, err := s.tryOpen(ctx, from)
-		if errors.Is(err, errClaiming) && tries < maxClaiming && sleep(ctx, time.Millisecond) == nil {
+		if (errors.Is(err, errClaiming) || errors.Is(err, errReleasing)) && tries < maxClaiming && sleep(ctx, time.Millisecond) == nil {
 			continue
 		}
 		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
@@ -97,6 +102,8 @@ func (s *settings) tryOpen(ctx context.Context, from *start) (opened, error) {
 		pause, busy = r.ready(ctx, from)
 	}
 	switch {
+	case errors.Is(busy, ErrAlreadyRunning) && len(events) > 0 && events[0].Type.Name() == event.HeadMoved:
+		return opened{}, fmt.Errorf("session %q, input %q: %w", r.session, from.in.ID, errReleasing)
 	case busy != nil && !(errors.Is(busy, ErrAlreadyRunning) && from.in != nil && !from.here):
 		return opened{}, busy
 	case pause != nil && (from.in == nil || from.here):

@@ -129,11 +129,11 @@ func (h *handler) agUI(w http.ResponseWriter, r *http.Request) error {
 	if body.ThreadID == "" || body.RunID == "" {
 		return httpapi.NewProblem(http.StatusUnprocessableEntity, "the run has no threadId or no runId", "send both")
 	}
-	var s *segment
+	var find func(context.Context) (*segment, error)
 	if len(body.Resume) > 0 {
-		s, err = h.agAnswer(r.Context(), &body, by)
+		find, err = h.agAnswer(r.Context(), &body, by)
 	} else {
-		s, err = h.agInput(r.Context(), &body)
+		find, err = h.agInput(r.Context(), &body)
 	}
 	if err != nil {
 		return err
@@ -144,14 +144,14 @@ func (h *handler) agUI(w http.ResponseWriter, r *http.Request) error {
 		text, err := json.Marshal(e, json.Deterministic(true))
 		return err == nil && stream.Send(httpapi.Frame{Data: text})
 	}}
-	if err := h.stream(ctx, body.ThreadID, s, enc); err != nil && ctx.Err() == nil {
+	if err := h.stream(ctx, body.ThreadID, find, enc); err != nil && ctx.Err() == nil {
 		enc.send(agEvent{Type: "RUN_ERROR", Message: problemOf(err).Error()})
 	}
 	return nil
 }
 
-// agInput stores the newest message of a run, and waits until its turn begins.
-func (h *handler) agInput(ctx context.Context, body *agInput) (*segment, error) {
+// agInput stores the newest message of a run.
+func (h *handler) agInput(ctx context.Context, body *agInput) (func(context.Context) (*segment, error), error) {
 	n := len(body.Messages) - 1
 	if n < 0 || body.Messages[n].Role != "user" {
 		return h.newest(ctx, body.ThreadID) // the client follows the newest turn again
@@ -178,7 +178,7 @@ func (h *handler) agInput(ctx context.Context, body *agInput) (*segment, error) 
 	if err != nil {
 		return nil, err
 	}
-	return h.await(ctx, body.ThreadID, id)
+	return h.after(body.ThreadID, id), nil
 }
 
 // agPart is a part of a message of the user.
@@ -207,7 +207,7 @@ func (p *agPart) event() (event.Part, error) {
 	return m.Parts[0], nil
 }
 
-func (h *handler) agAnswer(ctx context.Context, body *agInput, by string) (*segment, error) {
+func (h *handler) agAnswer(ctx context.Context, body *agInput, by string) (func(context.Context) (*segment, error), error) {
 	answers := make([]answer, len(body.Resume))
 	for i := range body.Resume {
 		a, err := body.Resume[i].answer()
@@ -223,7 +223,7 @@ func (h *handler) agAnswer(ctx context.Context, body *agInput, by string) (*segm
 	if _, err := h.decide(ctx, body.ThreadID, by, answers); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s.found, nil
 }
 
 // agEncoder encodes a segment as events of AG-UI. send reports whether the client reads.
@@ -420,7 +420,7 @@ func (x *agEncoder) end(c *event.TurnCompletion) error {
 
 // agMessages are the messages of a session through the event at; 0 is the newest.
 func (h *handler) agMessages(ctx context.Context, session string, at int64) ([]agMessage, error) {
-	all := []agMessage{}
+	all, last := []agMessage{}, ""
 	for e, err := range h.log.Read(ctx, session, eventlog.All().OnPath()) {
 		if err != nil {
 			return nil, err
@@ -436,8 +436,8 @@ func (h *handler) agMessages(ctx context.Context, session string, at int64) ([]a
 			return nil, err
 		}
 		id := e.ID.String()
-		if m.Role == event.User && m.InputID != "" {
-			id = m.InputID
+		if m.Role == event.User && m.InputID != "" && m.InputID != last { // an input may have several messages
+			id, last = m.InputID, m.InputID
 		}
 		all = append(all, agOf(id, e.ID, &m)...)
 	}

@@ -39,6 +39,7 @@ type uiChunk struct {
 	FinishReason string         `json:"finishReason,omitzero"`
 	Reason       string         `json:"reason,omitzero"`
 	Data         any            `json:"data,omitzero"`
+	Transient    bool           `json:"transient,omitzero"`
 }
 
 // uiEncoder encodes a segment as a UI message stream. send reports whether the client reads.
@@ -197,7 +198,20 @@ func (u *uiEncoder) finish(reason string) error {
 	return u.put(uiChunk{Type: "finish", FinishReason: reason})
 }
 
-func (u *uiEncoder) pause([]projection.OpenApproval) error { return u.finish("tool-calls") }
+// pause gives the client the reviews of children too, which no message of this session has.
+func (u *uiEncoder) pause(open []projection.OpenApproval) error {
+	for i := range open {
+		a := &open[i]
+		if a.SessionID == "" {
+			continue
+		}
+		data := map[string]any{"interrupt_id": a.InterruptID, "name": a.Name, "prompt": a.Prompt, "arguments": a.Arguments, "child_session": a.SessionID}
+		if err := u.put(uiChunk{Type: "data-review", ID: a.InterruptID, Data: data, Transient: true}); err != nil {
+			return err
+		}
+	}
+	return u.finish("tool-calls")
+}
 
 func (u *uiEncoder) next() error { return u.finish("other") }
 
@@ -292,11 +306,7 @@ func (h *handler) aiSDK(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := h.await(r.Context(), body.ID, id)
-	if err != nil {
-		return err
-	}
-	return h.streamUI(w, r, body.ID, s, nil)
+	return h.streamUI(w, r, body.ID, h.after(body.ID, id), nil)
 }
 
 // aiSDKAnswer records the approvals of a message, and streams what the message lacks.
@@ -327,7 +337,7 @@ func (h *handler) aiSDKAnswer(w http.ResponseWriter, r *http.Request, body *aiCh
 	if err != nil {
 		return err
 	}
-	return h.streamUI(w, r, body.ID, s, calls)
+	return h.streamUI(w, r, body.ID, s.found, calls)
 }
 
 // reviewedCalls are the calls of the reviews in a turn, through the event at.
@@ -359,7 +369,7 @@ func (h *handler) aiSDKStream(w http.ResponseWriter, r *http.Request) error {
 	if _, err := h.authorize(r, session); err != nil {
 		return err
 	}
-	s, err := h.newest(r.Context(), session)
+	find, err := h.newest(r.Context(), session)
 	var p *httpapi.Problem
 	if errors.Is(err, eventlog.ErrNotFound) || errors.As(err, &p) && p.Status == http.StatusNotFound {
 		w.WriteHeader(http.StatusNoContent)
@@ -368,11 +378,11 @@ func (h *handler) aiSDKStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.streamUI(w, r, session, s, nil)
+	return h.streamUI(w, r, session, find, nil)
 }
 
 // streamUI streams a segment to the AI SDK. calls are the calls of the reviews before it.
-func (h *handler) streamUI(w http.ResponseWriter, r *http.Request, session string, s *segment, calls map[string]string) error {
+func (h *handler) streamUI(w http.ResponseWriter, r *http.Request, session string, find func(context.Context) (*segment, error), calls map[string]string) error {
 	w.Header().Set("X-Vercel-AI-UI-Message-Stream", "v1")
 	stream, ctx := httpapi.NewStream(w, r)
 	defer stream.End()
@@ -380,7 +390,7 @@ func (h *handler) streamUI(w http.ResponseWriter, r *http.Request, session strin
 		text, err := json.Marshal(c)
 		return err == nil && stream.Send(httpapi.Frame{Data: text})
 	}
-	err := h.stream(ctx, session, s, &uiEncoder{send: send, calls: calls})
+	err := h.stream(ctx, session, find, &uiEncoder{send: send, calls: calls})
 	if err != nil && ctx.Err() == nil {
 		send(uiChunk{Type: "error", ErrorText: problemOf(err).Error()})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -221,12 +222,19 @@ func TestReviewOfAChild(t *testing.T) {
 			}
 			return t.Add(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text(said)}})
 		}}, options{})
-		s.chunks("POST", "/ai-sdk", userChat("a", "one", "please pay"))
+		chunks := s.chunks("POST", "/ai-sdk", userChat("a", "one", "please pay"))
 		reviews := s.call("GET", "/approvals", "", 200)["reviews"].([]any)
 		if len(reviews) != 1 {
 			t.Fatalf("%v", reviews)
 		}
 		review := reviews[0].(map[string]any)
+		asks := slices.ContainsFunc(chunks, func(c map[string]any) bool {
+			data, ok := c["data"].(map[string]any)
+			return ok && c["type"] == "data-review" && c["transient"] == true && data["interrupt_id"] == review["interrupt_id"]
+		})
+		if !asks {
+			t.Errorf("the client does not know of the review: %v", chunks)
+		}
 		session := "a"
 		if at == "review" {
 			session = review["child_session"].(string)

@@ -147,6 +147,12 @@ func (s *server) frames(r *http.Request, yield func(frame) bool) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.read(answer, yield)
+}
+
+// read yields the frames of an answer until yield returns false.
+func (s *server) read(answer *http.Response, yield func(frame) bool) {
+	s.t.Helper()
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(answer.Body)

@@ -29,6 +29,8 @@ type segment struct {
 	// left are events that a head_moved took off the path.
 	left []event.Stretch
 	head int64 // when the segment was found
+	// paused is the newest hibernation of the turn at head, 0 if it has none.
+	paused int64
 }
 
 // encoder writes what happens in a turn in the words of a client.
@@ -58,6 +60,9 @@ func sendAll[T any](send func(T) bool, all []T) error {
 	}
 	return nil
 }
+
+// found is a find of a segment that is known.
+func (s *segment) found(context.Context) (*segment, error) { return s, nil }
 
 // errAgain: a client has pieces that became void, and it cannot take them back.
 var errAgain = errors.New("a part of the answer was written again: follow the turn from its start")
@@ -99,6 +104,9 @@ func (h *handler) segmentAt(ctx context.Context, session, input string, l *proje
 		return nil, nil
 	}
 	s := &segment{turn: turn.ID, id: turn.ID.String(), from: turn.Seq, left: turn.Left, head: l.Head.Seq}
+	if turn.Hibernated != nil {
+		s.paused = turn.Hibernated.Seq
+	}
 	found := input == "" || turn.InputID == input
 	for e, err := range h.log.Read(ctx, session, eventlog.Between(turn.Seq, l.Head.Seq)) {
 		if err != nil {
@@ -150,17 +158,26 @@ func (h *handler) await(ctx context.Context, session, input string) (*segment, e
 	return nil, context.Cause(ctx)
 }
 
-// newest returns the segment that a client follows: of the input that runs next, else the
+// after waits until an input has gone into a turn.
+func (h *handler) after(session, input string) func(context.Context) (*segment, error) {
+	return func(ctx context.Context) (*segment, error) { return h.await(ctx, session, input) }
+}
+
+// newest finds the segment that a client follows: of the input that runs next, else the
 // newest one.
-func (h *handler) newest(ctx context.Context, session string) (*segment, error) {
+func (h *handler) newest(ctx context.Context, session string) (func(context.Context) (*segment, error), error) {
 	info, err := flow.Info(ctx, h.log, session)
 	if err != nil {
 		return nil, err
 	}
 	if n := len(info.Inbox); n > 0 && len(info.Approvals) == 0 && len(info.Waits) == 0 {
-		return h.await(ctx, session, info.Inbox[n-1].InputID)
+		return h.after(session, info.Inbox[n-1].InputID), nil
 	}
-	return h.find(ctx, session, "")
+	s, err := h.find(ctx, session, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.found, nil
 }
 
 // findOld finds the segment of an input whose turn is not the last one on the path: a later
@@ -216,8 +233,13 @@ func (s *segment) hidden(seq int64) bool {
 	return slices.ContainsFunc(s.left, func(x event.Stretch) bool { return x.From <= seq && seq <= x.To })
 }
 
-// stream encodes a segment while it grows, from its start, and returns when it ends.
-func (h *handler) stream(ctx context.Context, session string, s *segment, enc encoder) error {
+// stream encodes a segment while it grows, from its start, and returns when it ends. find
+// waits for the segment: the client has the header of the answer meanwhile.
+func (h *handler) stream(ctx context.Context, session string, find func(context.Context) (*segment, error), enc encoder) error {
+	s, err := find(ctx)
+	if err != nil {
+		return err
+	}
 	if err := enc.begin(s); err != nil {
 		return err
 	}
@@ -265,6 +287,9 @@ func (h *handler) encode(ctx context.Context, session string, s *segment, e *eve
 			return false, enc.patch(&p)
 		}
 	case event.TurnHibernation:
+		if e.Seq <= s.head && e.Seq != s.paused {
+			return false, nil // the turn went on
+		}
 		info, err := flow.Info(ctx, h.log, session)
 		if err != nil {
 			return true, err

@@ -142,6 +142,7 @@ type transcript struct {
 	all   []uiMessage
 	turn  ulid.ULID
 	first string     // the input of the turn
+	last  string     // the newest input
 	open  *uiMessage // the message of the assistant that grows
 	enc   *uiEncoder
 }
@@ -165,7 +166,13 @@ func (t *transcript) end() {
 // input adds a message of the user. The assistant's message after it answers it.
 func (t *transcript) input(e *event.Event, m *event.Message) error {
 	t.end()
-	t.all = append(t.all, newUserMessage(e, m))
+	user := newUserMessage(e, m)
+	if t.last == user.ID { // the input has several messages
+		user.ID = e.ID.String()
+	} else {
+		t.last = user.ID
+	}
+	t.all = append(t.all, user)
 	id := t.turn.String()
 	if m.InputID != "" && m.InputID != t.first {
 		id += "-" + m.InputID

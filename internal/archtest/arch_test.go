@@ -112,7 +112,7 @@ var table = map[string]room{
 	"flow/flowhttp": {
 		rooms:   []string{"event", "eventlog", "flow", "projection", "internal/httpapi"},
 		modules: append([]string{"github.com/google/jsonschema-go"}, given...),
-		tests:   []string{"internal/testsize", "store/jsonl", "upkeep/erase"},
+		tests:   []string{"fork", "internal/testsize", "store/jsonl", "upkeep/erase"},
 	},
 	"flow/mcptools": { // a module of its own
 		rooms: []string{"event", "flow"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...),
