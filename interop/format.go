@@ -12,6 +12,7 @@ package interop
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -63,6 +64,12 @@ type IDs struct {
 	// example. It may be nil. It is called only if another file, which owns one of
 	// Owns too, needs an id that no file has in Owns.
 	More iter.Seq[string]
+	// Records are hashes of the ids of the file's records, for a program that copies
+	// records into other files. Files that have a record in common are imported one after
+	// the other: first the file with the fewest common records, then the one whose newest
+	// record, at the time Newest, is older. So an original comes before its copies.
+	Records []uint64
+	Newest  time.Time
 }
 
 // Gatherer is a Format that stores one session in many files. One of the files

@@ -34,7 +34,7 @@ func declare(ctx context.Context, files []found) {
 // its depth is one more than the deepest owner's. Files of one depth keep their
 // order. order also sets which files each file waits for.
 func order(files []found) []found {
-	g := graph{files: files, before: owners(files), depth: make([]int, len(files)), state: make([]state, len(files))}
+	g := graph{files: files, before: owners(files), depth: make([]int, len(files)), state: make([]state, len(files)), copies: findCopies(files)}
 	for i := range files {
 		g.visit(i)
 	}
@@ -47,6 +47,7 @@ type graph struct {
 	before [][]int // the owners of the ids that each file needs
 	depth  []int
 	state  []state
+	copies copies
 }
 
 type state int8
@@ -76,17 +77,21 @@ func (g *graph) visit(i int) {
 	g.state[i] = visited
 }
 
-// sorted gives the files by depth. Each waits for the owners of its needs and, for
-// each id that it owns, for the owner before it.
+// sorted gives the files by depth, and files with common records by copies.compare. Each
+// waits for the owners of its needs, for each id that it owns, for the owner before it, and
+// for the file with common records before it.
 func (g *graph) sorted() []found {
 	byDepth := make([]int, len(g.files))
 	for i := range byDepth {
 		byDepth[i] = i
 	}
-	slices.SortStableFunc(byDepth, func(a, b int) int { return cmp.Compare(g.depth[a], g.depth[b]) })
+	slices.SortStableFunc(byDepth, func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.depth[a], g.depth[b]), g.copies.compare(g.files, a, b))
+	})
 	sorted := make([]found, 0, len(g.files))
 	place := make([]int, len(g.files))
 	last := map[string]int{} // the last owner of each id
+	lastCopy := map[int]int{}
 	for at, i := range byDepth {
 		place[i] = at
 		f := g.files[i]
@@ -101,6 +106,13 @@ func (g *graph) sorted() []found {
 			}
 			last[id] = at
 		}
+		if c := g.copies[i]; c.common > 0 {
+			if before, ok := lastCopy[c.group]; ok {
+				f.waits = append(f.waits, before)
+			}
+			lastCopy[c.group] = at
+		}
+		f.ids.Records = nil
 		slices.Sort(f.waits)
 		f.waits = slices.DeleteFunc(slices.Compact(f.waits), func(file int) bool { return file == at })
 		sorted = append(sorted, f)

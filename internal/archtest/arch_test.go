@@ -184,7 +184,7 @@ var table = map[string]room{
 	},
 
 	"interop/internal/sessions": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/importrun", "internal/removal", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
+		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/removal", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
 	},
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),

@@ -15,14 +15,18 @@ type shared struct {
 
 type sharedKey struct{}
 
-// WithShared returns a context in which the files of an import share values.
+// WithShared returns a context in which the files of an import share values. In a context
+// that has shared values it changes nothing.
 func WithShared(ctx context.Context) context.Context {
+	if _, ok := ctx.Value(sharedKey{}).(*shared); ok {
+		return ctx
+	}
 	return context.WithValue(ctx, sharedKey{}, &shared{values: map[any]func() any{}})
 }
 
 // Shared returns the value of a key for the import that ctx belongs to. The first file of
-// the import that asks for it calls read, and the others get the same value, which nobody
-// changes. Outside of interop.Import and Found.Import, each call calls read.
+// the import that asks for it calls read, and the others get the same value: it is safe for
+// concurrent use. Outside of a context of WithShared, each call calls read.
 func Shared[K comparable, V any](ctx context.Context, key K, read func(context.Context, K) V) V {
 	s, ok := ctx.Value(sharedKey{}).(*shared)
 	if !ok {

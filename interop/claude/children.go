@@ -86,6 +86,9 @@ func (im *importer) addChildren(s *session, rec *records.Record, f *facts, at ti
 	children = append(children, s.childOfRecord(f, m)...)
 	for i, c := range children {
 		e, err := rec.Event(childPart+i, c)
+		if err == nil {
+			err = im.mark(&e)
+		}
 		if err != nil {
 			return err
 		}

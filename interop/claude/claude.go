@@ -58,6 +58,13 @@
 // the parent of a session's first line is missing, another file may begin the session:
 // Declare names the parent, and that file is imported first.
 //
+// # Copies
+//
+// Claude Code copies lines with their uuids into the files of other sessions. A new session
+// whose file begins with the lines of another session is a fork of it. The events of other
+// copied lines are marked as inherited. Declare gives the uuids, so that an original is
+// imported before its copies.
+//
 // # Code
 //
 //	claude.go                  Format: detection and order of files
@@ -66,6 +73,7 @@
 //	facts.go, block.go         parsed lines and content blocks
 //	message.go, compaction.go, children.go, opening.go   conversions
 //	beside.go                  titles in other files of the folder
+//	fork.go                    files that begin with the lines of another session
 //	session.go, tree.go        state of a session, from its events; branches
 package claude
 
@@ -118,7 +126,7 @@ func isRecord(h head.Head) bool {
 // Import appends the records that the log does not have yet. After an error, the
 // appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	im := newImporter(ctx, log)
+	im := newImporter(ctx, log, src)
 	err := im.result.Take(records.Records(src), im.record)
 	if err == nil {
 		err = im.titleFromBeside(src.Name)

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"hash/maphash"
 
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/records"
@@ -24,15 +25,20 @@ func lineID(session, uuid string) string { return "claude:line/" + session + "/"
 // parent is missing needs that parent, and a file that has the session's root.
 func (Format) Declare(src interop.Source) interop.IDs {
 	d := declaration{src: src, sessions: map[string]*declared{}, known: map[string]*declared{}}
+	var newest []byte
 	for line, err := range records.Lines(src) {
 		if err != nil {
 			break
 		}
 		d.line(line)
 		d.read++
+		d.addRecords(line)
+		if at, _ := member(line, `"timestamp"`); string(at) > string(newest) {
+			newest = append(newest[:0], at...)
+		}
 	}
 	ids := d.ids()
-	ids.More = d.lines
+	ids.More, ids.Records, ids.Newest = d.lines, d.records, records.Time(string(newest))
 	return ids
 }
 
@@ -45,6 +51,28 @@ type declaration struct {
 	needs    []string
 	known    map[string]*declared // by mark
 	mark     []byte
+	records  []uint64
+}
+
+// seed is of the hashes of record ids.
+var seed = maphash.MakeSeed()
+
+// addRecords adds the uuids in a line, at any depth.
+func (d *declaration) addRecords(line []byte) {
+	for {
+		_, rest, found := bytes.Cut(line, []byte(`"uuid"`))
+		if !found {
+			return
+		}
+		line = rest
+		value := bytes.TrimLeft(rest, ": ")
+		if !bytes.HasPrefix(value, []byte{'"'}) {
+			continue
+		}
+		if uuid, _, ok := bytes.Cut(value[1:], []byte{'"'}); ok {
+			d.records = append(d.records, maphash.Bytes(seed, uuid))
+		}
+	}
 }
 
 // declared is a session of the file. roots is false for a session that begins with a

@@ -35,6 +35,9 @@ func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time
 		s.matched, s.lastRead = true, max(s.lastRead, m.Seq)
 		return nil
 	}
+	if done, err := im.leavesOut(s, f, at); done || err != nil {
+		return err
+	}
 	if reason := s.conflict(f); reason != "" {
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
@@ -48,11 +51,36 @@ func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time
 	return nil
 }
 
+// leavesOut looks for the owner of a new record, and leaves the record out if its original is
+// redacted, or was removed.
+func (im *importer) leavesOut(s *session, f *facts, at time.Time) (bool, error) {
+	from, err := s.Elsewhere(im.ctx, f.UUID, f.timeOr(at))
+	im.isCopy = from.Session != ""
+	if !from.Withheld || err != nil {
+		return false, err
+	}
+	im.result.Touch(s.ID)
+	if s.LeaveOut(from) {
+		im.result.Imported++
+	} else {
+		im.result.Found(true)
+	}
+	return true, nil
+}
+
+// mark marks an event of a record that another session owns: its cost counts there.
+func (im *importer) mark(e *event.Event) error {
+	if !im.isCopy {
+		return nil
+	}
+	return e.SetMetadata("inherited", true)
+}
+
 // conflict returns the reason why a new record cannot be added to the session; empty if
 // it can.
 func (s *session) conflict(f *facts) (reason string) {
 	switch {
-	case s.initialSeq == 0 || s.matched:
+	case s.initialSeq == 0 || s.matched || s.LacksBeginning:
 		return ""
 	case !s.From(formatName):
 		return "the session was not imported from Claude Code"
@@ -74,6 +102,9 @@ func (im *importer) add(s *session, rec *records.Record, f *facts, at time.Time)
 	}
 	put := func(part int, payload event.Payload) (int64, error) {
 		e, err := rec.Event(part, payload)
+		if err == nil {
+			err = im.mark(&e)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -103,6 +134,9 @@ func (im *importer) add(s *session, rec *records.Record, f *facts, at time.Time)
 		s.tree.extend(seq)
 	}
 	e, err := p.event()
+	if err == nil {
+		err = im.mark(&e)
+	}
 	if err != nil {
 		return err
 	}

@@ -205,6 +205,14 @@ func (f *facts) time() time.Time {
 	return records.Time(string(snapshot.Timestamp))
 }
 
+// timeOr is the time of the record, or another if it has none.
+func (f *facts) timeOr(other time.Time) time.Time {
+	if at := f.time(); !at.IsZero() {
+		return at
+	}
+	return other
+}
+
 // isMessage reports whether the record is a user or assistant line.
 func (f *facts) isMessage() bool { return f.Type == "user" || f.Type == "assistant" || f.IsQueued }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/records"
 )
 
@@ -15,6 +17,7 @@ import (
 type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
+	src    interop.Source
 	result records.Tally
 
 	sessions map[string]*session
@@ -33,6 +36,8 @@ type importer struct {
 	lastSide map[string]string
 	// claimedCalls are the calls whose sub-agent is known.
 	claimedCalls map[string]bool
+	// isCopy says that another session owns the current record.
+	isCopy bool
 }
 
 type heldRecord struct {
@@ -48,9 +53,9 @@ func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 	return h.session == s.ID || unnamed && h.session == ""
 }
 
-func newImporter(ctx context.Context, log *eventlog.Log) *importer {
+func newImporter(ctx context.Context, log *eventlog.Log, src interop.Source) *importer {
 	return &importer{
-		ctx: ctx, log: log,
+		ctx: importrun.WithShared(ctx), log: log, src: src,
 		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{},
 	}
 }
@@ -107,6 +112,17 @@ func (im *importer) advanceTime(at time.Time) {
 // applyTo adds a record to its session, after the records held for the session. begins
 // is true if a session can begin with the record.
 func (im *importer) applyTo(s *session, rec records.Record, f *facts, begins bool) error {
+	if s.New() {
+		forked, err := im.fork(s, &rec, f)
+		if err != nil {
+			return err
+		}
+		if forked != nil {
+			s = forked
+		} else if done, err := im.leavesOut(s, f, im.at); done || err != nil {
+			return err
+		}
+	}
 	by, err := im.startingCall(s, f)
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.initialSeq = opened, opened.Seq()
+	s.Program = formatName
 	s.IsMessage = func(raw event.Type) bool { return raw == formatName+":user" || raw == formatName+":assistant" }
 	return s, nil
 }
@@ -67,6 +68,9 @@ func (s *session) restore(e *event.Event) error {
 		return err
 	}
 	s.tree.extend(e.Seq)
+	if e.Type.Name() == event.SessionForked {
+		s.resetForFork()
+	}
 	if c, ok, err := keptChild(e); ok || err != nil {
 		s.indexChild(&c)
 		return err
@@ -99,6 +103,12 @@ func (s *session) restore(e *event.Event) error {
 	}
 	s.index(&f, f.treeLine(false, ""), nil, e, e.Seq)
 	return nil
+}
+
+// resetForFork drops the state of the parent that a fork does not inherit.
+func (s *session) resetForFork() {
+	s.titles = titleState{summaries: map[string]string{}}
+	s.tasks, s.children, s.early = nil, map[string]*child{}, map[string]answer{}
 }
 
 // keptChild decodes a child event, which may be redacted.

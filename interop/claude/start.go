@@ -11,22 +11,27 @@ import (
 
 // begin adds the session_started of a session, from its first record.
 func (im *importer) begin(s *session, rec records.Record, f *facts, by task) error {
-	start := event.Session{
-		Title: im.titleOf(s, f), Agent: "claude-code", CWD: f.CWD,
-		Source: event.SessionSource{
-			Format: formatName, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID,
-		},
-	}
+	start := event.Session{Title: im.titleOf(s, f), Agent: agentName, CWD: f.CWD, Source: sourceOf(&rec, f)}
 	if s.side {
 		start.Parent = event.SessionParent{SessionID: f.SessionID, Seq: by.seq, CallID: by.id}
 	}
 	e, err := rec.Event(startPart, start)
+	if err == nil {
+		err = s.MarkStart(&e)
+	}
 	if err != nil {
 		return rec.Located(err)
 	}
 	s.tree.extend(s.Add(sessions.Key{Part: startPart}, im.at, e))
 	s.titles.any = start.Title != ""
 	return nil
+}
+
+const agentName = "claude-code"
+
+// sourceOf describes the import of a session.
+func sourceOf(rec *records.Record, f *facts) event.SessionSource {
+	return event.SessionSource{Format: formatName, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID}
 }
 
 // titleOf returns the first title of a session: the newest title among its held records,

@@ -86,9 +86,12 @@ func (x *index) say(d event.Digest, seq int64) {
 	}
 }
 
-// own finds an event by the record's own id. Without a digest it is the first variant.
+// own finds an event by the record's own id. Without a digest it is the first variant. The
+// digest does not matter for an event of an ancestor: a program writes the id of its session
+// into the copy of a record.
 func (x *index) own(k Key) (m Match) {
-	for _, session := range slices.Backward(x.sessions) {
+	for i, session := range slices.Backward(x.sessions) {
+		isAncestor := i < len(x.sessions)-1
 		for v := 0; ; v++ {
 			seq, ok := x.places[ownPlace(session, k.Own, v, k.Part)]
 			switch {
@@ -97,7 +100,7 @@ func (x *index) own(k Key) (m Match) {
 			case x.isErased[seq] && (m.Seq == 0 || x.matched[m.Seq]):
 				m = Match{Seq: seq, Withheld: true}
 			case x.isErased[seq]:
-			case k.Digest == "" || !x.matched[seq] && slices.Contains(x.withDigest(k.Digest), seq):
+			case k.Digest == "" || !x.matched[seq] && (isAncestor || slices.Contains(x.withDigest(k.Digest), seq)):
 				return Match{Seq: seq}
 			}
 			if !ok || k.Digest == "" {

@@ -41,9 +41,18 @@ type Session struct {
 	// import must not bring titles or settings back.
 	Erased bool
 
+	// LacksBeginning says that an import left out the beginning of the session, which was
+	// copied from a session that was removed.
+	LacksBeginning bool
+
 	// IsMessage reports whether a raw event is of a record that should have become a
 	// message. Set it before the first Add; nil is none.
 	IsMessage func(event.Type) bool
+
+	// Program is the format, if its program copies records with their ids into the files
+	// of other sessions. Then Elsewhere and Fork find the copies. Set it before the first
+	// Add; it is empty for other formats.
+	Program string
 
 	log     *eventlog.Log
 	head    event.Head
@@ -54,7 +63,13 @@ type Session struct {
 	bytes   int             // of their data
 	written int
 	file    *importrun.File
-	removed bool            // from the log: what is added is left out
+	removed bool // from the log: what is added is left out
+	isNew   bool // the log did not have the session
+	owners  *owners
+	// hasOwn says that the newest message of the session in the log is its own, and not
+	// copied from another session. newest is the time of the newest message.
+	hasOwn  bool
+	newest  time.Time
 	running *batchAppend    // the batch that is being appended; nil if none is
 	spare   [][]event.Event // room for pending appends
 	failed  error           // of a batch; the next call returns it
@@ -74,7 +89,8 @@ type batchAppend struct {
 // Open opens a session of the log, or prepares a new one. It calls each with
 // every event of the session, in order. each must not keep the events.
 func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	s := &Session{ID: id, log: log, index: newIndex(), reading: newReading(), file: importrun.FileOf(ctx)}
+	s := &Session{ID: id, log: log, index: newIndex(), reading: newReading(), file: importrun.FileOf(ctx), owners: ownersOf(ctx, log)}
+	var from, to time.Time
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
 			break
@@ -85,13 +101,17 @@ func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Ev
 		if err := s.restore(&e, each); err != nil {
 			return nil, fmt.Errorf("read session %q: event %d: %w", id, e.Seq, err)
 		}
+		if to = e.Timestamp; from.IsZero() && e.SessionID == id {
+			from = to
+		}
 	}
-	if s.head.IsZero() {
+	if s.isNew = s.head.IsZero(); s.isNew {
 		var err error
 		if s.removed, err = s.isRemoved(ctx, id); err != nil {
 			return nil, err
 		}
 	}
+	s.owners.open(s, from, to)
 	if n := len(s.index.sessions); n == 0 || s.index.sessions[n-1] != id {
 		s.index.sessions = append(s.index.sessions, id)
 	}
@@ -108,11 +128,16 @@ func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 		return err
 	}
 	switch e.Type.Name() {
+	case event.SessionForked:
+		s.hasOwn = false
+	case event.MessageAdded:
+		s.hasOwn, s.newest = !e.Inherited(), later(s.newest, e.Timestamp)
 	case event.SessionStarted:
 		start, err := event.DecodeKept[event.Session](e)
 		if err == nil {
 			s.Format = start.Source.Format
 		}
+		_, s.LacksBeginning = e.MetadataValue(leftOut)
 		s.Erased = s.Erased || e.Redacted()
 	case event.SessionUpdated:
 		s.Erased = s.Erased || e.Redacted()
@@ -215,8 +240,15 @@ func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 	return s.added(k, e.ID)
 }
 
-// note checks an event that the import adds.
+// note checks an event that the import adds, and makes it known to the other sessions of the
+// import.
 func (s *Session) note(e *event.Event) {
+	if s.Program != "" {
+		s.owners.note(s, e)
+	}
+	if e.Type == event.MessageAdded {
+		s.newest = later(s.newest, e.Timestamp)
+	}
 	if err := s.reading.note(e, false, s.IsMessage); err != nil {
 		s.failed = errors.Join(s.failed, err)
 	}
@@ -340,8 +372,18 @@ func (s *Session) forget(appends [][]event.Event) {
 	for _, events := range appends {
 		for i := range events {
 			delete(s.index.places, placeOf(events[i].ID))
+			if s.Program != "" {
+				s.owners.forget(&events[i])
+			}
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // stamp makes a valid timestamp of any time. An unknown time, or a year with more

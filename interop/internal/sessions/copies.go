@@ -1,0 +1,208 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/importrun"
+)
+
+// Copy is a record that another session owns.
+type Copy struct {
+	// Session is the owner; empty if the record is no copy.
+	Session string
+	// Withheld says that the owner's event is redacted, or that the owner was removed: the
+	// import must store nothing of the record.
+	Withheld bool
+	removed  bool
+}
+
+// Elsewhere finds the owner of a record that Find has not found, if that is another session.
+// at is the time of the record. The caller marks the events of a copy as inherited.
+//
+// Programs copy records when they begin a session. So a session of the log gets a copy only
+// before its first message, or of a time long before its newest message.
+func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy, error) {
+	if s.Program == "" || s.removed {
+		return Copy{}, nil
+	}
+	if _, isOwn := s.index.places[ownPlace(s.ID, own, 0, 0)]; isOwn {
+		return Copy{}, nil
+	}
+	anywhere := s.isNew || !s.hasOwn || at.Before(s.newest.Add(-late))
+	o, erased, err := s.owners.find(ctx, s.Program, own, at, anywhere)
+	switch {
+	case err != nil:
+		return Copy{}, err
+	case o != nil && o.id != s.ID:
+		return Copy{Session: o.id, Withheld: erased || o.removed, removed: o.removed}, nil
+	case s.LacksBeginning && s.index.last == 0 && !s.isNew && s.file != nil && !s.file.Again:
+		return Copy{Session: s.ID, Withheld: true, removed: true}, nil
+	}
+	return Copy{}, nil
+}
+
+// LeaveOut notes that the import stores nothing of a record, because its owner's event is
+// redacted, or its owner was removed. It reports whether the owner was removed; then the
+// caller counts the record as imported, and the table of the import corrects it.
+func (s *Session) LeaveOut(c Copy) (removed bool) {
+	if !c.removed {
+		return false
+	}
+	s.LacksBeginning = s.LacksBeginning || s.New()
+	s.file.AddLeftOut(c.Session, importrun.Counts{Imported: 1})
+	return true
+}
+
+// leftOut is the member of metadata by which MarkStart marks an event.
+const leftOut = "left_out"
+
+// MarkStart marks the first event of a session whose beginning the import has left out.
+func (s *Session) MarkStart(e *event.Event) error {
+	if !s.LacksBeginning {
+		return nil
+	}
+	return e.SetMetadata(leftOut, true)
+}
+
+// FileRecord is a record of a file, for Fork.
+type FileRecord struct {
+	Own string
+	At  time.Time
+}
+
+// Fork makes a new session a fork of the session whose records its file begins with. file
+// yields the records with own ids, in order; Fork stops at the first one that no other
+// session owns. The session is a fork if the file has all messages that the model saw at
+// the last common record. Fork reports whether it made a fork: then the caller opens the
+// session anew.
+func (s *Session) Fork(ctx context.Context, file iter.Seq[FileRecord], o fork.Options) (bool, error) {
+	if s.Program == "" || s.removed || !s.New() {
+		return false, nil
+	}
+	var ids []string
+	var newest *owner // the owner that appeared last
+	seen := map[*owner]bool{}
+	for r := range file {
+		from, _, err := s.owners.find(ctx, s.Program, r.Own, r.At, true)
+		if err != nil {
+			return false, err
+		}
+		if from == nil || from.removed || from.id == s.ID {
+			break
+		}
+		if ids = append(ids, r.Own); !seen[from] {
+			seen[from], newest = true, from
+		}
+	}
+	if newest == nil {
+		return false, nil
+	}
+	point, at, err := forkPoint(ctx, s.log, newest.id, ids)
+	if point == 0 || err != nil {
+		return false, err
+	}
+	o.ID, o.Force, o.EventID, o.Time = s.ID, true, ForkID(s.ID, at), at
+	_, err = fork.At(ctx, s.log, newest.id, fork.AtSeq(point), o)
+	if errors.Is(err, eventlog.ErrExists) {
+		return true, nil // another import has made it
+	}
+	return err == nil, err
+}
+
+// forkPoint finds the newest event of a session up to which a file with the records has all
+// messages that the model saw; 0 if there is none.
+func forkPoint(ctx context.Context, log *eventlog.Log, session string, ids []string) (point int64, at time.Time, err error) {
+	w := walk{{complete: true}}
+	s, err := Open(ctx, log, session, w.add)
+	if err != nil {
+		return 0, at, fmt.Errorf("compare a file with session %q: %w", session, err)
+	}
+	for _, id := range ids {
+		for _, seq := range s.index.variants(id) {
+			w[seq].copied = true
+		}
+	}
+	for seq := 1; seq < len(w); seq++ {
+		w[seq].complete = w.isComplete(&w[seq])
+	}
+	for seq := len(w) - 1; seq > 0; seq-- {
+		if e := &w[seq]; e.copied && w[e.end].complete && w[e.end].talk > 0 {
+			return e.end, e.at, nil
+		}
+	}
+	return 0, at, nil
+}
+
+// variants are the seqs of the events with an own id.
+func (x *index) variants(own string) (seqs []int64) {
+	for _, session := range x.sessions {
+		for v := 0; ; v++ {
+			seq, ok := x.places[ownPlace(session, own, v, 0)]
+			if !ok {
+				break
+			}
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
+}
+
+// walk are the events of a session by seq. The first is the root.
+type walk []walked
+
+// walked is an event in a walk.
+type walked struct {
+	parent, end int64 // end is the last event of its append
+	at          time.Time
+	isTalk      bool
+	covers      bool // all events before it
+	copied      bool // the file has the record
+	// complete says that the file has the messages on the path to the event that the model
+	// saw. talk counts them.
+	complete bool
+	talk     int
+}
+
+// add adds the next event.
+func (w *walk) add(e *event.Event) error {
+	parent, err := e.Parent()
+	if err != nil {
+		return err
+	}
+	next := walked{parent: parent, end: e.Seq + int64(e.More()), at: e.Timestamp}
+	switch e.Type.Name() {
+	case event.MessageAdded, event.ContextAdded:
+		next.isTalk = true
+	case event.CompactionTriggered:
+		c, err := event.DecodeKept[event.Compaction](e)
+		next.isTalk = true
+		next.covers = err == nil && (c.Replace || c.Covers.From == 1)
+	}
+	*w = append(*w, next)
+	return nil
+}
+
+// isComplete sets talk of an event, whose parent is complete or not.
+func (w walk) isComplete(e *walked) bool {
+	before := &w[e.parent]
+	e.talk = before.talk
+	switch {
+	case !e.isTalk:
+		return before.complete
+	case e.covers && e.copied:
+		e.talk = 1
+		return true
+	case e.copied:
+		e.talk++
+	case !e.covers:
+		return false
+	}
+	return before.complete
+}

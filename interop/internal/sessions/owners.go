@@ -1,0 +1,206 @@
+package sessions
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
+)
+
+// owners finds the session that owns a record, by the id that the program gave the record.
+// Programs copy records with their ids and times into the files of other sessions.
+//
+// An owner was active at the time of the record. So owners lists the sessions of the log
+// once, and reads those that were active then. It keeps eight bytes of the id of each
+// event, which also a redacted event has, and no ids or texts of the program. The files of
+// one import share it. It has the events that they add, too.
+type owners struct {
+	log *eventlog.Log
+
+	mu     sync.Mutex
+	listed bool
+	all    []*owner
+	byID   map[string]int32
+	byDay  map[int64][]int32 // the sessions that were active on a day
+	places map[uint64]owned
+}
+
+// owner is a session of the log, or one that was removed and that the import leaves out.
+type owner struct {
+	id       string
+	format   string // empty if unknown
+	from, to time.Time
+	day      int64 // the newest day in byDay
+	read     bool  // its events are in places
+	removed  bool
+}
+
+// owned is the event of a record in places.
+type owned struct {
+	owner  int32
+	erased bool
+}
+
+// late bounds how much the times of the records of a file can be out of order.
+const late = 10 * time.Minute
+
+type ownersKey struct{ log *eventlog.Log }
+
+// ownersOf returns the owners that the files of an import share.
+func ownersOf(ctx context.Context, log *eventlog.Log) *owners {
+	return importrun.Shared(ctx, ownersKey{log}, func(context.Context, ownersKey) *owners {
+		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]owned{}}
+	})
+}
+
+func dayOf(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
+
+func (p place) short() uint64 { return binary.BigEndian.Uint64(p[:]) }
+
+// find finds the session of a format that owns a record; nil if there is none. Events that
+// are marked as inherited have no owner. Without anywhere, find looks at the sessions of
+// this import only.
+func (x *owners) find(ctx context.Context, format, own string, at time.Time, anywhere bool) (found *owner, erased bool, err error) {
+	if !Drawn(own) {
+		return nil, false, nil
+	}
+	at = stamp(at)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if anywhere {
+		if err := x.list(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	for _, i := range x.byDay[dayOf(at)] {
+		o := x.all[i]
+		if o.format != "" && o.format != format || at.Before(o.from.Add(-late)) || at.After(o.to.Add(late)) {
+			continue
+		}
+		if err := x.load(ctx, i); err != nil {
+			return nil, false, err
+		}
+		if has, ok := x.places[ownPlace(o.id, own, 0, 0).short()]; ok && has.owner == i {
+			return o, has.erased, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// list lists the sessions of the log, unless it has.
+func (x *owners) list(ctx context.Context) error {
+	if x.listed {
+		return nil
+	}
+	for info, err := range x.log.Sessions(ctx) {
+		if err != nil {
+			return fmt.Errorf("find copied records: %w", err)
+		}
+		if info.Err != nil {
+			continue // an import of this session reports it
+		}
+		format := ""
+		if start, err := event.DecodeKept[event.Session](&info.First); info.First.Type.Name() == event.SessionStarted && err == nil {
+			format = start.Source.Format
+		}
+		if format == "" && info.First.Type.Name() != event.SessionForked {
+			continue // it was not imported
+		}
+		i := x.session(info.ID)
+		x.all[i].format = format
+		x.active(i, info.First.Timestamp.Add(-late), info.Last.Timestamp.Add(late))
+	}
+	x.listed = true
+	return nil
+}
+
+// session returns the index of a session in all.
+func (x *owners) session(id string) int32 {
+	i, ok := x.byID[id]
+	if !ok {
+		i = int32(len(x.all))
+		x.all = append(x.all, &owner{id: id})
+		x.byID[id] = i
+	}
+	return i
+}
+
+// active notes that a session was active from a time to another.
+func (x *owners) active(i int32, from, to time.Time) {
+	o := x.all[i]
+	if o.from.IsZero() || from.Before(o.from) {
+		o.from = from
+	}
+	if o.to.IsZero() || to.After(o.to) {
+		o.to = to
+	}
+	for day := dayOf(from); day <= dayOf(to); day++ {
+		if day != o.day && !slices.Contains(x.byDay[day], i) {
+			x.byDay[day] = append(x.byDay[day], i)
+		}
+		o.day = day
+	}
+}
+
+// load reads the events of a session of the log, unless it has.
+func (x *owners) load(ctx context.Context, i int32) error {
+	o := x.all[i]
+	if o.read {
+		return nil
+	}
+	o.read = true
+	for e, err := range x.log.Read(ctx, o.id, eventlog.All().Own().Bare().Transient()) {
+		if errors.Is(err, eventlog.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("find copied records in session %q: %w", o.id, err)
+		}
+		x.add(i, &e)
+	}
+	return nil
+}
+
+func (x *owners) add(i int32, e *event.Event) {
+	if !e.Inherited() {
+		x.places[placeOf(e.ID).short()] = owned{owner: i, erased: e.Redacted()}
+	}
+}
+
+// open notes a session that an import opens. from and to are the times of its first and its
+// last event.
+func (x *owners) open(s *Session, from, to time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i := x.session(s.ID)
+	o := x.all[i]
+	o.format, o.removed, o.read = s.Format, s.removed, o.read || s.isNew
+	if !s.isNew {
+		x.active(i, from.Add(-late), to.Add(late))
+	}
+}
+
+// note adds an event that an import adds to a session, or leaves out because the session was
+// removed.
+func (x *owners) note(s *Session, e *event.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i := x.session(s.ID)
+	x.all[i].format = s.Program
+	x.active(i, e.Timestamp, e.Timestamp)
+	x.add(i, e)
+}
+
+// forget removes an event that an import has not appended.
+func (x *owners) forget(e *event.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.places, placeOf(e.ID).short())
+}
