@@ -132,6 +132,25 @@ func TestFast(t *testing.T) {
 	}
 }
 
+// Long prompts of Claude have prices of their own, until a day for some models.
+func TestLongPrompts(t *testing.T) {
+	for name, test := range map[string]struct {
+		model, day string
+		prompt     int64
+		want       string
+	}{
+		"short":                 {"claude-sonnet-4-5", "2026-05-01", 200_000, "0.75"},
+		"long":                  {"claude-sonnet-4-5", "2026-05-01", 200_001, "1.425006"},
+		"long, in beta":         {"claude-opus-4-6", "2026-03-12", 400_000, "4.375"},
+		"long, without premium": {"claude-opus-4-6", "2026-03-13", 400_000, "2.25"},
+	} {
+		u := event.Usage{InputTokens: test.prompt, OutputTokens: 10_000}
+		if c, _ := prices.Builtin().Cost(test.model, day(t, test.day), u); c.String() != test.want {
+			t.Errorf("%s: %v; want %s", name, c, test.want)
+		}
+	}
+}
+
 // A table of LiteLLM has prices for one token, for long prompts by the end of their names, and
 // factors for a fast mode. Rows without prices of tokens are left out.
 func TestLiteLLM(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/internal/estimate"
 	"github.com/convlog/convlog/runlog/internal/turns"
 )
 
@@ -30,7 +31,7 @@ type runBuilder struct {
 }
 
 func newRunBuilder(session string, o Options, path []event.Stretch) *runBuilder {
-	at := &current{run: &Run{Session: session}, outline: o.Outline, owner: map[*Op]*Turn{}}
+	at := &current{run: &Run{Session: session}, outline: o.Outline, owner: map[*Op]*Turn{}, guess: estimate.Estimator{Cost: o.Estimate}}
 	ops := newOpIndex()
 	models := &modelCalls{current: at, opIndex: ops, steps: map[stepKey]*Op{}}
 	return &runBuilder{
@@ -200,6 +201,7 @@ func (b *runBuilder) done() (*Run, error) {
 	r.Totals.Responses = r.Totals.Own.Responses
 	r.Status = OpOK
 	for _, t := range r.Turns {
+		t.Spend = estimate.WithoutDebt(t.Spend)
 		t.close()
 		t.infer()
 		if len(t.Input) == 0 && t.external != "" {

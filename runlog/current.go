@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/internal/estimate"
 )
 
 // current is the run that is made, and the event that is folded. All builders of a run
@@ -15,6 +16,7 @@ type current struct {
 	run     *Run
 	outline bool
 	owner   map[*Op]*Turn // nil for an op outside of any turn
+	guess   estimate.Estimator
 
 	e         *event.Event
 	turn      *Turn // nil outside of any turn
@@ -82,6 +84,7 @@ func (b *current) log(line LogLine) {
 
 // charge adds a cost to the op, the turn or the run.
 func (b *current) charge(op *Op, c projection.Charge) {
+	b.guess.Add(b.e, &c)
 	t, list := b.turn, &b.run.Accounting
 	if op != nil {
 		t, list = b.owner[op], &op.Accounting

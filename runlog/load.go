@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -23,6 +25,9 @@ type Options struct {
 	// contexts and accounting entries, and of the input and the output of a turn the
 	// beginning of the text only. The totals are the same.
 	Outline bool
+	// Estimate estimates the costs of unpriced answers, see projection.Spend.Estimate; nil
+	// estimates nothing. prices.Table has the method Cost for it.
+	Estimate func(model string, at time.Time, u event.Usage) (event.Cost, bool)
 }
 
 // Load reads a session and the sessions of its child runs into a tree, each session

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/projection"
 )
 
 // Log is a run as a list of turns, for evaluation and offline analysis: inputs,
@@ -23,12 +24,17 @@ type Log struct {
 	ChildRuns []LogChild `json:"child_runs,omitzero"`
 	// TotalCost is the cost of the session itself, and TreeCost the cost of the
 	// session and its children. Unpriced and TreeUnpriced count the answers with
-	// tokens and without a cost; both costs leave them out.
-	TotalCost    event.Cost  `json:"total_cost"`
-	Unpriced     int         `json:"unpriced,omitzero"`
-	TreeCost     event.Cost  `json:"tree_cost"`
-	TreeUnpriced int         `json:"tree_unpriced,omitzero"`
-	Usage        event.Usage `json:"usage,omitzero"`
+	// tokens and without a cost; both costs leave them out. The estimates are of some
+	// of them; see projection.Spend.Estimate.
+	TotalCost     event.Cost  `json:"total_cost"`
+	Unpriced      int         `json:"unpriced,omitzero"`
+	Estimate      event.Cost  `json:"estimate,omitzero"`
+	Estimated     int         `json:"estimated,omitzero"`
+	TreeCost      event.Cost  `json:"tree_cost"`
+	TreeUnpriced  int         `json:"tree_unpriced,omitzero"`
+	TreeEstimate  event.Cost  `json:"tree_estimate,omitzero"`
+	TreeEstimated int         `json:"tree_estimated,omitzero"`
+	Usage         event.Usage `json:"usage,omitzero"`
 }
 
 // LogTurn is a turn of a Log.
@@ -46,6 +52,8 @@ type LogTurn struct {
 	Calls     []LogCall        `json:"tool_calls,omitzero"`
 	Cost      event.Cost       `json:"cost"`
 	Unpriced  int              `json:"unpriced,omitzero"` // answers without a cost
+	Estimate  event.Cost       `json:"estimate,omitzero"`
+	Estimated int              `json:"estimated,omitzero"` // of the unpriced answers
 	Usage     event.Usage      `json:"usage,omitzero"`
 }
 
@@ -75,8 +83,9 @@ type LogChild struct {
 // Log returns the run as a Log, with orphaned turns and ops if orphaned is set.
 func (r *Run) Log(orphaned bool) *Log {
 	l := &Log{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
-		Turns: []LogTurn{}, TotalCost: r.Totals.Own.Cost, Unpriced: r.Totals.Own.Unpriced,
-		TreeCost: r.Totals.Tree.Cost, TreeUnpriced: r.Totals.Tree.Unpriced, Usage: r.Totals.Own.Usage}
+		Turns: []LogTurn{}, Usage: r.Totals.Own.Usage}
+	l.TotalCost, l.Unpriced, l.Estimate, l.Estimated = costs(r.Totals.Own)
+	l.TreeCost, l.TreeUnpriced, l.TreeEstimate, l.TreeEstimated = costs(r.Totals.Tree)
 	for _, t := range r.Turns {
 		if orphaned || !t.Orphaned {
 			l.Turns = append(l.Turns, t.log(orphaned))
@@ -94,9 +103,14 @@ func (r *Run) Log(orphaned bool) *Log {
 	return l
 }
 
+func costs(s projection.Spend) (cost event.Cost, unpriced int, estimate event.Cost, estimated int) {
+	return s.Cost, s.Unpriced, s.Estimate, s.Estimated
+}
+
 func (t *Turn) log(orphaned bool) LogTurn {
 	l := LogTurn{Index: t.Index, Seq: t.From, Timestamp: t.Started, Orphaned: t.Orphaned, Status: t.Status, Error: t.Error,
-		Input: t.Input, Context: t.Context, Output: t.Output, Cost: t.Spend.Cost, Unpriced: t.Spend.Unpriced, Usage: t.Spend.Usage}
+		Input: t.Input, Context: t.Context, Output: t.Output, Usage: t.Spend.Usage}
+	l.Cost, l.Unpriced, l.Estimate, l.Estimated = costs(t.Spend)
 	if !t.ID.IsZero() {
 		l.TurnID = t.ID.String()
 	}

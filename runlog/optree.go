@@ -101,12 +101,14 @@ type OpTreeLog struct {
 
 // OpTreeEntry is an accounting entry of an op tree.
 type OpTreeEntry struct {
-	Timestamp int64       `json:"timestamp"`
-	Seq       int64       `json:"seq"`
-	Model     string      `json:"model,omitzero"`
-	AgentID   string      `json:"agentId,omitzero"`
-	CostUSD   event.Cost  `json:"costUsd,omitzero"`
-	Tokens    event.Usage `json:"tokens,omitzero"`
+	Timestamp int64      `json:"timestamp"`
+	Seq       int64      `json:"seq"`
+	Model     string     `json:"model,omitzero"`
+	AgentID   string     `json:"agentId,omitzero"`
+	CostUSD   event.Cost `json:"costUsd,omitzero"`
+	// EstimateUSD is an estimate of a cost that is not recorded.
+	EstimateUSD event.Cost  `json:"estimateUsd,omitzero"`
+	Tokens      event.Usage `json:"tokens,omitzero"`
 }
 
 // OpTree returns the run as an op tree. Child sessions are in the op that ran them.
@@ -170,7 +172,7 @@ func treeLogs(lines []LogLine) (logs []OpTreeLog) {
 func treeEntries(list []Accounting) (entries []OpTreeEntry) {
 	for _, a := range list {
 		entries = append(entries, OpTreeEntry{Timestamp: millis(a.Time), Seq: a.Seq, Model: a.Model, AgentID: a.Agent,
-			CostUSD: a.Spend.Cost, Tokens: a.Spend.Usage})
+			CostUSD: a.Spend.Cost, EstimateUSD: a.Spend.Estimate, Tokens: a.Spend.Usage})
 	}
 	return entries
 }

@@ -15,15 +15,15 @@ func (a *app) catalog(log *eventlog.Log, opts stats.CatalogOptions) *stats.Catal
 	return stats.NewCatalog(log, opts)
 }
 
-// summaries is for columns with days and estimates.
-func summaries() stats.CatalogOptions {
-	return stats.CatalogOptions{Options: stats.Options{Days: time.Local, Prices: prices.Builtin()}}
+// summaries is for columns with days, and estimates with a table; nil estimates nothing.
+func summaries(table *prices.Table) stats.CatalogOptions {
+	return stats.CatalogOptions{Options: stats.Options{Days: time.Local, Prices: table}}
 }
 
 // anySummary is for columns without days and estimates. Summaries that it adds to the
 // catalog serve stats and cost too.
 func anySummary() stats.CatalogOptions {
-	o := summaries()
+	o := summaries(prices.Builtin())
 	o.AnyDays = true
 	return o
 }

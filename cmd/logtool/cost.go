@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog/stats"
@@ -31,7 +32,8 @@ copy copied, are not counted again. Tree is own plus the cost of all sessions be
 its sub-agent runs and its forks. Path is the cost of the events on the active path,
 shared events included: do not add up paths. Without SESSION, logtool prints the own
 cost of every session, the most expensive first. --per and the flags that narrow
-count own events; by tree, a session counts in the tree of its first ancestor.
+count own events; by tree, a session counts in the tree of its first ancestor. A block
+is five hours from the hour of its first answer, as the plans of Claude count.
 
 ` + pricesHelp + `
 
@@ -147,12 +149,14 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log, args []string, c *co
 		return err
 	}
 	if c.by != "" {
-		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, groups []group) {
+		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, groups []group, all group) {
 			var rows []spendRow
 			for _, g := range groups {
-				rows = append(rows, spendRow{g.Name, g.Spend})
+				if g.Name != noBlock || !g.Spend.IsZero() {
+					rows = append(rows, spendRow{g.Name, g.Spend})
+				}
 			}
-			p.spends(heading, rows)
+			p.shares(heading, rows, spendRow{all.Name, all.Spend})
 		})
 	}
 	var spends []stats.SessionSpend
@@ -193,29 +197,26 @@ func price(c event.Cost) string {
 
 // priced writes a cost, its estimate, and the number of answers without both.
 func priced(s projection.Spend) string {
-	var words []string
-	if s.Cost > 0 || s.Estimated == 0 {
-		words = append(words, price(s.Cost))
+	text := spent(s)
+	if rest := noPrice(s); rest != "" && (s.Cost > 0 || s.Estimated > 0) {
+		text += ", " + rest
 	}
-	if s.Estimated > 0 {
-		words = append(words, guess(s))
-	}
-	if text := noPrice(s); text != "" && (s.Cost > 0 || s.Estimated > 0) {
-		words = append(words, text)
-	}
-	return strings.Join(words, ", ")
+	return text
 }
 
-// guess writes an estimate, rounded to cents or to two digits; - is no estimate.
-func guess(s projection.Spend) string {
-	if s.Estimated == 0 {
-		return "-"
+// spent writes a cost and its estimate; - is neither.
+func spent(s projection.Spend) string {
+	switch {
+	case s.Estimated == 0:
+		return price(s.Cost)
+	case s.Cost == 0:
+		return guess(s)
 	}
-	if usd := s.Estimate.USD(); usd < 0.1 {
-		return "~$" + strconv.FormatFloat(usd, 'g', 2, 64)
-	}
-	return "~$" + strconv.FormatFloat(s.Estimate.USD(), 'f', 2, 64)
+	return price(s.Cost) + ", " + guess(s)
 }
+
+// guess writes an estimate; - is no estimate.
+func guess(s projection.Spend) string { return cmp.Or(transcript.Estimate(s), "-") }
 
 // noPrice counts the answers without a cost and an estimate, and the answers without
 // tokens.
@@ -251,6 +252,20 @@ func (p *printer) spends(heading string, rows []spendRow) {
 	p.spendTable(t)
 }
 
+// shares prints a table of costs, with a bar in each row and a row for all.
+func (p *printer) shares(heading string, rows []spendRow, all spendRow) {
+	t := newSpendTable(heading)
+	most := int64(0)
+	for _, r := range rows {
+		most = max(most, int64(r.Cost.Add(r.Estimate)))
+	}
+	for _, r := range rows {
+		t.addSpend(r.name, r.Spend, p.Paint(term.Cyan, bar(int64(r.Cost.Add(r.Estimate)), most)))
+	}
+	t.addSpend(all.name, all.Spend)
+	p.spendTable(t)
+}
+
 // The headings of columns with ids.
 const (
 	sessionHeading = "SESSION"
@@ -260,28 +275,35 @@ const (
 // spendTable is a table of costs.
 type spendTable struct {
 	term.Table
-	estimated bool
+	estimated, shares bool
 }
 
 func newSpendTable(heading string) *spendTable {
 	return &spendTable{Table: term.Table{
-		Heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""},
+		Heading: []string{heading, "COST", "ESTIMATE", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", "", shareHeading},
 		Right:   []int{1, 2, 3, 4, 5, 6, 7},
 		Whole:   []string{sessionHeading, treeHeading},
-		Drop:    []string{"CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
+		Drop:    []string{shareHeading, "CACHE WRITE", "ANSWERS", "CACHE READ", "INPUT", "OUTPUT", ""},
 	}}
 }
 
-func (t *spendTable) addSpend(name string, s projection.Spend) {
+// shareHeading is the heading of bars.
+const shareHeading = "SHARE"
+
+// addSpend adds a row, with a bar in tables of shares.
+func (t *spendTable) addSpend(name string, s projection.Spend, bar ...string) {
 	u := s.Usage
-	t.estimated = t.estimated || s.Estimated > 0
+	t.estimated, t.shares = t.estimated || s.Estimated > 0, t.shares || len(bar) > 0
 	t.Add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
-		thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(s.Responses), noPrice(s)})
+		thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(s.Responses), noPrice(s), strings.Join(bar, "")})
 }
 
 func (p *printer) spendTable(t *spendTable) {
 	if !t.estimated {
 		t.Remove("ESTIMATE")
+	}
+	if !t.shares {
+		t.Remove(shareHeading)
 	}
 	p.Print(t.Table)
 }

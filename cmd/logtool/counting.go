@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
-	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/runlog/stats"
 )
 
@@ -22,10 +20,8 @@ import (
 // the prices for estimates.
 type countFlags struct {
 	filter
-	by     string // a value of groupings; empty for the tables of the command
-	prices string // --prices
-
-	table *prices.Table // nil estimates nothing
+	priceFlag
+	by string // a value of groupings; empty for the tables of the command
 }
 
 // The values of --per.
@@ -33,6 +29,7 @@ const (
 	byDay     = "day"
 	byWeek    = "week"
 	byMonth   = "month"
+	byBlock   = "block"
 	byModel   = "model"
 	bySource  = "source"
 	byFolder  = "folder"
@@ -40,49 +37,24 @@ const (
 	byTree    = "tree"
 )
 
-var groupings = []string{byDay, byWeek, byMonth, byModel, bySource, byFolder, bySession, byTree}
-
-// noPrices is the --prices without estimates.
-const noPrices = "none"
+var groupings = []string{byDay, byWeek, byMonth, byBlock, byModel, bySource, byFolder, bySession, byTree}
 
 func (c *countFlags) flags(cmd *cobra.Command) {
 	c.filter.flags(cmd, "events", "the answers of models")
 	cmd.Flags().StringVar(&c.by, "per", "", "one table per "+strings.Join(groupings, ", "))
 	completeFlag(cmd, "per", groupings...)
-	cmd.Flags().StringVar(&c.prices, "prices", "", "a `file` with prices that go before the built-in ones; none estimates nothing")
+	c.priceFlag.flag(cmd)
 }
-
-// pricesHelp explains estimates and --prices.
-const pricesHelp = `COST sums the costs in the log. If an answer has no cost, ESTIMATE has the list price
-of its tokens, from logtool or from the file of --prices. ~ marks estimates, which are
-summed apart. An answer without both is unpriced, also if its price lacks one kind of
-its tokens. A file of prices is LiteLLM's table, or JSON in dollars per million tokens:
-
-  {"models": {"my-model": [{"input": 3, "output": 15, "cache_read": 0.3}]}}`
 
 func (c *countFlags) check(now time.Time) error {
 	if c.by != "" && !slices.Contains(groupings, c.by) {
 		return usagef("--per is one of %s, not %q", strings.Join(groupings, ", "), c.by)
 	}
 	c.byTree = c.by == byTree
-	if err := c.filter.check(now); err != nil || c.prices == noPrices {
+	if err := c.filter.check(now); err != nil {
 		return err
 	}
-	c.table = prices.Builtin()
-	if c.prices == "" {
-		return nil
-	}
-	f, err := os.Open(c.prices)
-	if err != nil {
-		return fmt.Errorf("--prices: %w", err)
-	}
-	defer f.Close()
-	mine, err := prices.Read(f)
-	if err != nil {
-		return fmt.Errorf("--prices %s: %w", c.prices, err)
-	}
-	c.table = c.table.With(mine)
-	return nil
+	return c.read()
 }
 
 // counts is the result of counting sessions.
@@ -99,7 +71,7 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	if err != nil {
 		return n, err
 	}
-	opts := stats.Options{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table}
+	opts := stats.Options{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table, Hours: c.by == byBlock}
 	catalog := a.catalog(log, stats.CatalogOptions{Options: opts})
 	defer catalog.Flush(ctx)
 	step := a.steps(len(rows))
@@ -156,11 +128,11 @@ func (g grouped) add(parts map[string]stats.Tally) {
 	}
 }
 
-// groups are the sums: days, weeks and months in order, all others with the most expensive
+// groups are the sums: days, weeks, months and blocks in order, all others with the most expensive
 // first.
 func (c *countFlags) groups(sums grouped) (groups []group) {
 	names := slices.Sorted(maps.Keys(sums))
-	if !slices.Contains([]string{byDay, byWeek, byMonth}, c.by) {
+	if !slices.Contains([]string{byDay, byWeek, byMonth, byBlock}, c.by) {
 		slices.SortStableFunc(names, func(x, y string) int { return byCost(sums[x].Spend, sums[y].Spend) })
 	}
 	for _, name := range names {
@@ -249,24 +221,34 @@ func (c *countFlags) groupName(name string, short func(id string) string) string
 }
 
 // byGroup counts sessions and prints the table of --per. print adds the columns of the
-// command.
-func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids []string, print func(p *printer, heading string, rows []group)) error {
+// command, and a row for all.
+func (a *app) byGroup(ctx context.Context, log *eventlog.Log, c *countFlags, ids []string, print func(p *printer, heading string, rows []group, all group)) error {
 	sums := grouped{}
-	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *stats.Stats) { sums.add(c.split(row, s)) })
+	var hours []map[string]stats.Tally // of each session, for blocks
+	n, err := c.count(ctx, a, log, ids, func(row *sessionRow, s *stats.Stats) {
+		if c.by == byBlock {
+			hours = append(hours, s.ByHour)
+			return
+		}
+		sums.add(c.split(row, s))
+	})
 	if err != nil {
 		return err
+	}
+	if c.by == byBlock {
+		sums = blocks(hours)
 	}
 	groups := c.groups(sums)
 	err = printRows(a, groups, func(p *printer) {
 		short := shortener(p, c.ids)
-		named := make([]group, 0, len(groups)+1)
+		named := make([]group, 0, len(groups))
 		sum := group{Name: "all"}
 		for _, g := range groups {
 			sum.Tally = sum.Tally.Add(g.Tally)
 			named = append(named, group{c.groupName(g.Name, short), g.Tally})
 		}
 		sum.Sessions = n.sessions
-		print(p, strings.ToUpper(c.by), append(named, sum))
+		print(p, strings.ToUpper(c.by), named, sum)
 		p.legend(c.table, sum.Spend)
 	})
 	return cmp.Or(err, leftOut(n.left))

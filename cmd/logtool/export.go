@@ -22,6 +22,7 @@ import (
 	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
+	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
@@ -34,6 +35,7 @@ type exportOptions struct {
 	file   string
 	model  string
 	turns  turnRange
+	priceFlag
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -53,20 +55,19 @@ func (a *app) exportCommand() *cobra.Command {
   markdown   pages to read: turns, messages, calls with their results
   html       the same as a page without other files, scripts or network
 
-Several sessions in markdown or html need a folder: -o names it, and each session
-gets a file. With a folder, lists of messages get a file each too.
+Several pages need a folder: -o names it, and each session gets a file. Lists of
+messages in a folder get a file each too.
 
 jsonl includes orphaned (rewound) events, because hashes cover them. With --path
-active it has only the events of each session's active path, in the form of show
---json, with the session first: other programs can read this, and import cannot.
-markdown and html leave orphaned events out, and with --path all mark them.
+active it has only the events of active paths, in the form of show --json: other
+programs can read this, and import cannot. Pages leave orphaned events out, and with
+--path all mark them.
 
-The first line of a tree lists its sessions and their last events. So import
-notices a file that was cut: it imports the sessions before the cut, and names the
-session that was cut.
+The first line of a tree lists its sessions and their last events. So import names
+the session at which a file was cut, and imports those before it.
 
 --turn exports some turns of a session, in every format but the jsonl that import
-reads.`,
+reads. On pages, ~ marks list prices of answers without a cost in the log.`,
 		Example: "  logtool export --all --format markdown -o notes/\n  logtool export --below order-42 | logtool --store other import -",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -101,6 +102,7 @@ reads.`,
 	completeFlag(cmd, "path", allPaths, activePath)
 	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model of a list of messages")
 	x.turns.flag(cmd)
+	x.priceFlag.flag(cmd)
 	return cmd
 }
 
@@ -128,7 +130,10 @@ func (x *exportOptions) check() error {
 	if x.model != "" && !exportFormats[x.format].isList {
 		return usagef("--model is for lists of messages, not for --format %s", x.format)
 	}
-	return nil
+	if x.priceFile != "" && !slices.Contains(pageFormats, x.format) {
+		return usagef("--prices is for pages, not for --format %s", x.format)
+	}
+	return x.read()
 }
 
 // exportFormat is a format of export.
@@ -148,9 +153,12 @@ var exportFormats = map[string]exportFormat{
 	"html":      {suffix: ".html", write: exportPage(html.Write)},
 }
 
+// pageFormats are the formats with estimates of costs.
+var pageFormats = []string{"markdown", "html"}
+
 // exportPage writes a session for readers.
 func exportPage(
-	write func(context.Context, io.Writer, *eventlog.Log, string, eventlog.Range) error,
+	write func(context.Context, io.Writer, *eventlog.Log, string, eventlog.Range, *prices.Table) error,
 ) func(context.Context, io.Writer, *eventlog.Log, string, exportOptions) error {
 	return func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
 		from, to, err := x.turns.seqs(ctx, log, session)
@@ -161,7 +169,7 @@ func exportPage(
 		if x.path != allPaths {
 			events = events.OnPath()
 		}
-		return write(ctx, w, log, session, events)
+		return write(ctx, w, log, session, events, x.table)
 	}
 }
 

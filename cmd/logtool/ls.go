@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 )
 
 // listing selects and orders the sessions that ls lists.
@@ -24,6 +25,7 @@ type listing struct {
 	text string
 	idle string
 	filter
+	priceFlag
 }
 
 // The values of --sort.
@@ -48,7 +50,8 @@ message. The label of a fork is shown before its title.
 
 --long reads whole sessions, and later only those that have changed. It finds all
 titles and adds turns, messages, tokens, cost, and the number of orphaned (rewound)
-events. SOURCE is the program that a session was imported from, FORKS the number of
+events. If an answer has no cost in the log, ~ marks the list price of its tokens.
+SOURCE is the program that a session was imported from, FORKS the number of
 its forks, and FROM its own origin: a fork, a run or a copy of SESSION@SEQ. Events
 that a fork shares with its parents are not counted again.
 
@@ -70,6 +73,7 @@ last activity of a session; --idle 90d is --until 90d.`,
 	limitFlag(cmd, &l.limit, 0, "list the first `n` only; 0 lists all")
 	flags.StringVar(&l.text, "text", "", "only sessions with this text in their title, in any case")
 	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `age`, for example 90d")
+	l.priceFlag.flag(cmd)
 	l.filter.flags(cmd, "sessions with their last activity", "sessions that used a model (ls reads them)")
 	return cmd
 }
@@ -90,7 +94,10 @@ func (l *listing) check(now time.Time) (err error) {
 		}
 		l.until = l.idle
 	}
-	return l.filter.check(now)
+	if err := l.filter.check(now); err != nil {
+		return err
+	}
+	return l.read()
 }
 
 func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
@@ -98,7 +105,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	if err != nil {
 		return err
 	}
-	x := reading{app: a, log: log, catalog: a.catalog(log, summaries())}
+	x := reading{app: a, log: log, catalog: a.catalog(log, summaries(l.table))}
 	defer x.catalog.Flush(ctx)
 	rows, err := l.choose(ctx, &x, all)
 	if err != nil {
@@ -147,6 +154,7 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 	p := x.app.printer()
 	t := p.sessions(l.long)
 	damaged := 0
+	var sum projection.Spend
 	x.begin(len(rows))
 	for batch := range slices.Chunk(rows, rowBatch) {
 		read := x.names
@@ -160,6 +168,7 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 			if row.err() != nil {
 				damaged++
 			}
+			sum = sum.Add(row.spend())
 			if !x.app.json {
 				t.Add(row.cells(p, ids, l.long))
 			} else if err := p.Value(row.json()); err != nil {
@@ -171,6 +180,9 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 	x.end()
 	if !x.app.json {
 		p.Print(t)
+	}
+	if l.long && !x.app.json {
+		p.legend(l.table, sum)
 	}
 	return cmp.Or(p.Flush(), unreadable(damaged))
 }

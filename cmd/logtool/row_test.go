@@ -172,7 +172,7 @@ func TestListingsReadWhatChanged(t *testing.T) {
 }
 
 // builtinPrices are the flags of stats and cost without any.
-func builtinPrices() *countFlags { return &countFlags{table: prices.Builtin()} }
+func builtinPrices() *countFlags { return &countFlags{priceFlag: priceFlag{table: prices.Builtin()}} }
 
 // readName reads the ends of a session only. The newest title counts, else the first
 // text.

@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
 )
@@ -22,6 +23,7 @@ import (
 // runlogOptions choose the form of a run.
 type runlogOptions struct {
 	runlog.Options
+	priceFlag
 	file     string // --output
 	tree     bool   // --tree
 	orphaned bool   // --orphaned
@@ -39,13 +41,19 @@ writes the same to a file, indented.
 --tree shows the operations as a tree: the turns, the model calls and tool calls of
 each turn with their durations, and the runs of sub-agents. Orphaned (rewound) turns
 are marked. With -o it writes the op tree file: gzip-compressed JSON with every
-request and response (plain JSON if the name does not end in .gz).`,
+request and response (plain JSON if the name does not end in .gz).
+
+If an answer has no cost in the log, ~ marks the list price of its tokens.`,
 		Example: "  logtool runlog order-42 --orphaned -o order-42.json\n  logtool runlog order-42 --tree -o order-42.json.gz",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if x.tree && x.orphaned {
 				return usagef("--tree has orphaned turns, and marks them: leave out --orphaned")
 			}
+			if err := x.read(); err != nil {
+				return err
+			}
+			x.estimates(&x.Options)
 			x.Outline = x.file == "" && !a.json
 			return a.loadRun(cmd.Context(), args[0], x.Options, func(run *runlog.Run) error { return a.runlog(run, &x) })
 		},
@@ -54,6 +62,7 @@ request and response (plain JSON if the name does not end in .gz).`,
 	cmd.Flags().BoolVar(&x.tree, "tree", false, "show the operations as a tree")
 	cmd.Flags().BoolVar(&x.orphaned, "orphaned", false, "list orphaned turns too")
 	cmd.Flags().BoolVar(&x.NoChildren, "alone", false, "without the sessions of sub-agents")
+	x.flag(cmd)
 	cmd.Flags().BoolVar(&x.Own, "own", false, "without the events that a fork shares with its parent")
 	return cmd
 }
@@ -62,7 +71,7 @@ request and response (plain JSON if the name does not end in .gz).`,
 func (a *app) runlog(run *runlog.Run, x *runlogOptions) error {
 	if x.tree {
 		if x.file == "" {
-			return a.answerTree(run)
+			return a.answerTree(run, x.table)
 		}
 		return a.output(x.file, func(w io.Writer) error {
 			tree := run.OpTreeFile(runlog.OpTreeOptions{Now: a.now})
@@ -74,18 +83,22 @@ func (a *app) runlog(run *runlog.Run, x *runlogOptions) error {
 	}
 	turns := run.Log(x.orphaned)
 	if x.file == "" {
-		return a.answer(turns, func(p *printer) { p.runLog(turns) })
+		return a.answer(turns, func(p *printer) {
+			p.runLog(turns)
+			p.legend(x.table, run.Totals.Tree)
+		})
 	}
 	return a.output(x.file, turns.WriteJSON)
 }
 
-// answerTree prints the operations of a run as a tree.
-func (a *app) answerTree(run *runlog.Run) error {
+// answerTree prints the operations of a run as a tree, with estimates of a table.
+func (a *app) answerTree(run *runlog.Run, table *prices.Table) error {
 	if a.json {
 		return a.answer(run.OpTree(), nil)
 	}
 	p := a.printer()
 	p.run(run, "")
+	p.legend(table, run.Totals.Tree)
 	return p.Flush()
 }
 
@@ -123,17 +136,17 @@ func runAbout(r *runlog.Run) string {
 	if t.Children > 0 {
 		words = append(words, count(t.Children, "child run"))
 	}
-	words = append(words, "own "+price(t.Own.Cost))
+	words = append(words, "own "+spent(t.Own))
 	if t.Children > 0 {
-		words = append(words, "tree "+price(t.Tree.Cost))
+		words = append(words, "tree "+spent(t.Tree))
 	}
-	if t.Tree.Unpriced > 0 {
-		words = append(words, unpriced(t.Tree.Unpriced))
+	if n := t.Tree.Unpriced - t.Tree.Estimated; n > 0 {
+		words = append(words, unpriced(n))
 	}
 	return strings.Join(words, " · ")
 }
 
-// unpriced counts the answers without a cost.
+// unpriced counts the answers without a cost and an estimate.
 func unpriced(n int) string { return count(n, "answer") + " unpriced" }
 
 func (p *printer) runTurn(t *runlog.Turn, in string) {
@@ -168,7 +181,7 @@ func turnAbout(t *runlog.Turn) (words []string) {
 		words = append(words, brief(t.Error, 80))
 	}
 	words = append(words, duration(t.Started, t.Ended))
-	if t.Spend.Cost > 0 {
+	if t.Spend.Cost > 0 || t.Spend.Estimated > 0 {
 		words = append(words, priced(t.Spend))
 	}
 	return words
@@ -277,17 +290,23 @@ func (p *printer) runLog(l *runlog.Log) {
 		cells = append(cells, turnCells(&l.Turns[i]))
 	}
 	p.Table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
-	line := count(len(l.Turns), "turn") + ", cost " + price(l.TotalCost)
-	if l.Unpriced > 0 {
-		line += ", " + unpriced(l.Unpriced)
-	}
+	line := count(len(l.Turns), "turn") + ", cost " +
+		costOf(projection.Spend{Cost: l.TotalCost, Unpriced: l.Unpriced, Estimate: l.Estimate, Estimated: l.Estimated})
 	if len(l.ChildRuns) > 0 {
-		line += "; with child runs " + price(l.TreeCost)
-		if l.TreeUnpriced > 0 {
-			line += ", " + unpriced(l.TreeUnpriced)
-		}
+		line += "; with child runs " +
+			costOf(projection.Spend{Cost: l.TreeCost, Unpriced: l.TreeUnpriced, Estimate: l.TreeEstimate, Estimated: l.TreeEstimated})
 	}
 	p.Printf("%s\n", line)
+}
+
+// costOf writes a cost, its estimate, and the number of answers without both, as a part of
+// a sentence.
+func costOf(s projection.Spend) string {
+	text := spent(s)
+	if n := s.Unpriced - s.Estimated; n > 0 {
+		text += ", " + unpriced(n)
+	}
+	return text
 }
 
 func turnCells(t *runlog.LogTurn) []string {
@@ -310,7 +329,8 @@ func turnCells(t *runlog.LogTurn) []string {
 	if failed > 0 {
 		calls += " (" + thousands(failed) + " failed)"
 	}
-	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, priced(projection.Spend{Cost: t.Cost, Unpriced: t.Unpriced}), input, output}
+	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls,
+		priced(projection.Spend{Cost: t.Cost, Unpriced: t.Unpriced, Estimate: t.Estimate, Estimated: t.Estimated}), input, output}
 }
 
 // childOp prints the sub-agent run of an op.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/runlog/stats"
 )
 
@@ -57,7 +58,7 @@ func (a *app) welcome(at place) error {
 // overview prints the newest sessions, the week, and commands to go on.
 func (a *app) overview(ctx context.Context, log *eventlog.Log, all []*sessionRow) error {
 	l := listing{sort: sortActivity, limit: startRows}
-	x := reading{app: a, log: log, catalog: a.catalog(log, summaries())}
+	x := reading{app: a, log: log, catalog: a.catalog(log, summaries(prices.Builtin()))}
 	defer x.catalog.Flush(ctx)
 	rows, err := l.choose(ctx, &x, all)
 	if err != nil {

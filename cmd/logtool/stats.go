@@ -57,7 +57,7 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 		return err
 	}
 	if c.by != "" {
-		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, groups []group) { p.tallies(heading, groups) })
+		return a.byGroup(ctx, log, c, ids, func(p *printer, heading string, rows []group, all group) { p.barred(heading, rows, all) })
 	}
 	var sum stats.Stats
 	n, err := c.count(ctx, a, log, ids, func(_ *sessionRow, s *stats.Stats) { sum.Add(*s) })
@@ -113,6 +113,23 @@ func (p *printer) tallies(heading string, rows []group) {
 	p.Print(t)
 }
 
+// barred prints tallies with bars for their messages. all is the last row, without a bar.
+func (p *printer) barred(heading string, rows []group, all ...group) {
+	most := int64(0)
+	for _, r := range rows {
+		most = max(most, r.Messages)
+	}
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, append(append([]string{r.Name}, tallyCells(r.Tally)...), p.Paint(term.Cyan, bar(r.Messages, most))))
+	}
+	for _, r := range all {
+		cells = append(cells, append(append([]string{r.Name}, tallyCells(r.Tally)...), ""))
+	}
+	p.Print(term.Table{Heading: slices.Concat([]string{heading}, tallyHeading, []string{""}), Rows: cells, Right: []int{1, 2, 3, 4, 5, 6},
+		Drop: tallyDrop, Whole: []string{treeHeading}})
+}
+
 func tallyCells(t stats.Tally) []string {
 	return []string{thousands(t.Sessions), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
 		thousands(t.Usage.OutputTokens), priced(t.Spend)}
@@ -151,16 +168,11 @@ func (p *printer) days(days map[string]stats.Tally, n int) {
 		earlier = len(names) - n
 		names = names[earlier:]
 	}
-	most := int64(0)
+	var rows []group
 	for _, name := range names {
-		most = max(most, days[name].Messages)
+		rows = append(rows, group{name, days[name]})
 	}
-	var cells [][]string
-	for _, name := range names {
-		t := days[name]
-		cells = append(cells, append(append([]string{name}, tallyCells(t)...), p.Paint(term.Cyan, bar(t.Messages, most))))
-	}
-	p.Print(term.Table{Heading: slices.Concat([]string{"DAY"}, tallyHeading, []string{""}), Rows: cells, Right: []int{1, 2, 3, 4, 5, 6}, Drop: tallyDrop})
+	p.barred("DAY", rows)
 	if earlier > 0 {
 		p.Printf("%s earlier: --days 0 shows all\n", count(earlier, "day"))
 	}

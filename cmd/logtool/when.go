@@ -41,7 +41,7 @@ func parseWhen(text string, now time.Time) (begin, end time.Time, err error) {
 	}
 	d, ok := parseAgo(text)
 	if !ok {
-		return begin, end, fmt.Errorf("is a day (2026-03-01), a time (2026-03-01T09:30) or how long ago (12h, 7d, 2w), not %q", text)
+		return begin, end, fmt.Errorf("is today, yesterday, a day (2026-03-01), a time (2026-03-01T09:30) or how long ago (12h, 7d, 2w), not %q", text)
 	}
 	t := now.Add(-d)
 	return t, t, nil

@@ -88,13 +88,14 @@ var table = map[string]room{
 		tests: []string{"internal/suite"},
 	},
 
-	"replay":                {rooms: []string{"event", "eventlog", "internal/backward"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
-	"replay/replaytest":     {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
-	"projection":            {rooms: []string{"event", "eventlog", "internal/backward", "internal/engine", "internal/rawjson", "internal/sealed"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
-	"runlog":                {rooms: []string{"event", "eventlog", "projection", "runlog/internal/turns", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
-	"runlog/internal/turns": {rooms: []string{"event"}, modules: given},
+	"replay":                   {rooms: []string{"event", "eventlog", "internal/backward"}, modules: given, tests: []string{"upkeep/...", "internal/testkit"}},
+	"replay/replaytest":        {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
+	"projection":               {rooms: []string{"event", "eventlog", "internal/backward", "internal/engine", "internal/rawjson", "internal/sealed"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
+	"runlog":                   {rooms: []string{"event", "eventlog", "projection", "runlog/internal/estimate", "runlog/internal/turns", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
+	"runlog/internal/estimate": {rooms: []string{"event", "projection"}},
+	"runlog/internal/turns":    {rooms: []string{"event"}, modules: given},
 	"runlog/stats": {
-		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/internal/turns", "internal/sessiontree"}, modules: given,
+		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/internal/estimate", "runlog/internal/turns", "internal/sessiontree"}, modules: given,
 		tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"},
 	},
 	"runlog/sink": {
@@ -176,7 +177,7 @@ var table = map[string]room{
 	"internal/tcpproxy":            {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "interop/..."}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
@@ -202,7 +203,7 @@ var table = map[string]room{
 	"internal/titles":    {},
 	"internal/modelapi":  {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/transcript": {
-		rooms: []string{"event", "eventlog", "projection", "runlog/stats", "internal/rawjson", "internal/titles"}, modules: given, tests: []string{"fork", "internal/testkit"},
+		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/stats", "internal/rawjson", "internal/titles"}, modules: given, tests: []string{"fork", "internal/testkit"},
 	},
 	"internal/folder":   {tests: []string{"event"}},
 	"internal/regular":  {modules: []string{"golang.org/x/sys"}},

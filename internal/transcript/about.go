@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/titles"
+	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog/stats"
 )
@@ -24,9 +26,9 @@ type About struct {
 	Cost    stats.CostReport
 }
 
-// Load reads the heading of a session's transcript. A missing session is
-// eventlog.ErrNotFound.
-func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err error) {
+// Load reads the heading of a session's transcript. The table estimates costs; nil
+// estimates nothing. A missing session is eventlog.ErrNotFound.
+func Load(ctx context.Context, log *eventlog.Log, session string, table *prices.Table) (a About, err error) {
 	if log == nil {
 		return a, fmt.Errorf("read session %q: %w", session, errNilLog)
 	}
@@ -34,7 +36,7 @@ func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err 
 	if err != nil {
 		return a, err
 	}
-	cost, err := stats.LoadCost(ctx, log, session, stats.CostOptions{NoTurns: true})
+	cost, err := stats.LoadCost(ctx, log, session, stats.CostOptions{Prices: table, NoTurns: true})
 	if err != nil {
 		return a, err
 	}
@@ -97,13 +99,25 @@ func (a *About) Facts() (facts []Fact) {
 	return facts
 }
 
-// cost formats a cost, and the number of answers without a price; empty if nothing
-// was spent.
+// cost formats a cost, its estimate, and the number of answers without both; empty if
+// nothing was spent.
 func cost(s projection.Spend) string {
-	if s.Unpriced == 0 {
-		return dollars(s.Cost)
+	rest := ""
+	if n := s.Unpriced - s.Estimated; n > 0 {
+		rest = Count(int64(n), "answer") + " unpriced"
 	}
-	return join(dollars(s.Cost), Count(int64(s.Unpriced), "answer")+" unpriced")
+	return join(dollars(s.Cost), Estimate(s), rest)
+}
+
+// Estimate formats an estimate, rounded to cents or to two digits; empty if there is none.
+func Estimate(s projection.Spend) string {
+	if s.Estimated == 0 {
+		return ""
+	}
+	if usd := s.Estimate.USD(); usd < 0.1 {
+		return "~$" + strconv.FormatFloat(usd, 'g', 2, 64)
+	}
+	return "~$" + strconv.FormatFloat(s.Estimate.USD(), 'f', 2, 64)
 }
 
 // dollars formats an amount; empty if it is zero.

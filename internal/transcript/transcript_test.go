@@ -177,7 +177,7 @@ func TestNilLog(t *testing.T) {
 	for _, err := range transcript.Read(t.Context(), nil, "s", eventlog.All()) {
 		read = err
 	}
-	_, loaded := transcript.Load(t.Context(), nil, "s")
+	_, loaded := transcript.Load(t.Context(), nil, "s", nil)
 	for name, err := range map[string]error{"Read": read, "Load": loaded} {
 		if err == nil || !strings.Contains(err.Error(), `session "s": the log is nil`) {
 			t.Errorf("%s: error is %v", name, err)
@@ -206,7 +206,7 @@ func TestTitles(t *testing.T) {
 	say(t, log, "titled", user("Where is it?"), event.Session{Updated: true, Title: "A parcel"})
 	say(t, log, "silent", reply("", event.Text("Hello.")))
 	for session, want := range map[string]string{"asked": "Where is it?", "titled": "A parcel", "silent": "Session silent"} {
-		about, err := transcript.Load(t.Context(), log, session)
+		about, err := transcript.Load(t.Context(), log, session, nil)
 		if err != nil || about.Title != want {
 			t.Errorf("the title of %s is %q (%v), want %q", session, about.Title, err, want)
 		}

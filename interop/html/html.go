@@ -15,21 +15,23 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/prices"
 )
 
 // Write writes a session as a page: turns, messages, calls with their results,
 // reasoning, compactions and forks. eventlog.All().OnPath() writes
 // the active path. A range of the whole session writes rewound events too, and marks them.
-// The heading is of the whole session.
+// The heading is of the whole session; the table estimates the costs of answers without
+// one, and nil estimates nothing.
 //
 // Write reads the session twice, and keeps a few messages in memory at a time. A
 // missing session is eventlog.ErrNotFound. A nil log or writer is an error. If a body
 // is missing, the page says so.
-func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, events eventlog.Range) error {
+func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, events eventlog.Range, table *prices.Table) error {
 	if w == nil {
 		return fmt.Errorf("write page of session %q: the writer is nil", session)
 	}
-	about, err := transcript.Load(ctx, log, session)
+	about, err := transcript.Load(ctx, log, session, table)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := markdown.Write(ctx, os.Stdout, log, "order-42", eventlog.All().OnPath()); err != nil {
+	if err := markdown.Write(ctx, os.Stdout, log, "order-42", eventlog.All().OnPath(), nil); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden text anew")
 func write(t testing.TB, log *eventlog.Log) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := markdown.Write(t.Context(), &text, log, "talk", eventlog.All()); err != nil {
+	if err := markdown.Write(t.Context(), &text, log, "talk", eventlog.All(), nil); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -67,20 +67,20 @@ func TestGoldenText(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", eventlog.All().OnPath()); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", eventlog.All().OnPath(), nil); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
 	importtest.Say(t, log, "talk", message(event.User, event.Text("hi")))
-	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", eventlog.All().OnPath()); !errors.Is(err, errFull) {
+	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", eventlog.All().OnPath(), nil); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
 
 func TestNilArguments(t *testing.T) {
-	if err := markdown.Write(t.Context(), nil, importtest.NewLog(t), "talk", eventlog.All().OnPath()); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+	if err := markdown.Write(t.Context(), nil, importtest.NewLog(t), "talk", eventlog.All().OnPath(), nil); err == nil || !strings.Contains(err.Error(), "writer is nil") {
 		t.Errorf("nil writer: %v", err)
 	}
-	if err := markdown.Write(t.Context(), &bytes.Buffer{}, nil, "talk", eventlog.All().OnPath()); err == nil || !strings.Contains(err.Error(), "log is nil") {
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, nil, "talk", eventlog.All().OnPath(), nil); err == nil || !strings.Contains(err.Error(), "log is nil") {
 		t.Errorf("nil log: %v", err)
 	}
 }

@@ -134,11 +134,15 @@ func (c *Catalog) load(ctx context.Context, s Listed, row []byte, keeps bool) (S
 		at, keeps = c.version(ctx, s.Session)
 	}
 	x, head, err := loadSummary(ctx, c.log, s.Session, c.opts.Options)
-	if err == nil && keeps && c.opts.Model == nil && c.within(&x) == allEvents {
+	if err == nil && keeps && c.keepable() && c.within(&x) == allEvents {
 		c.keep(Listed{s.Session, head}, at, &x)
 	}
 	return x, err
 }
+
+// keepable reports whether summaries with the options can be stored: rows have neither
+// hours nor a selection of models.
+func (c *Catalog) keepable() bool { return c.opts.Model == nil && !c.opts.Hours }
 
 // version returns the version of a session before it is read. ok is false if it is
 // unknown.
@@ -201,7 +205,7 @@ func (c *Catalog) decode(s Listed, data []byte) (Summary, bool) {
 	switch within := c.within(&row.Summary); {
 	case within == noEvents:
 		row.Stats = Stats{}
-	case within == someEvents || c.opts.Model != nil:
+	case within == someEvents || !c.keepable():
 		return Summary{}, false
 	}
 	return row.Summary, true

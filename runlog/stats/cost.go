@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/internal/estimate"
 	"github.com/convlog/convlog/runlog/internal/turns"
 )
 
@@ -71,7 +72,7 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string, opts ...Co
 		return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
 	}
 	c := costs{report: CostReport{Session: session}, path: turns.NewPath(path), noTurns: o.NoTurns}
-	c.guess.prices, c.guessPath.prices = o.Prices, o.Prices
+	c.guess.Cost, c.guessPath.Cost = costOf(o.Prices), costOf(o.Prices)
 	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To).Transient()) {
 		if err == nil {
 			err = c.read(e.Effective())
@@ -83,6 +84,14 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string, opts ...Co
 	return c.done(), nil
 }
 
+// costOf estimates with a table; nil if there is none.
+func costOf(table *prices.Table) estimate.Func {
+	if table == nil {
+		return nil
+	}
+	return table.Cost
+}
+
 // costs folds a lineage once, oldest event first.
 type costs struct {
 	report CostReport
@@ -90,9 +99,9 @@ type costs struct {
 
 	noTurns   bool
 	counted   projection.Meter // of the own events
-	guess     estimator
+	guess     estimate.Estimator
 	all       projection.Meter // of the active path
-	guessPath estimator
+	guessPath estimate.Estimator
 	turns     turns.Finder
 	byTurn    map[*turns.Turn]*TurnSpend
 }
@@ -105,7 +114,7 @@ func (c *costs) read(e *event.Event) error {
 		return err
 	}
 	err = c.counted.Read(e, inherited, func(x projection.Charge) {
-		c.guess.estimate(e, &x)
+		c.guess.Add(e, &x)
 		c.addOwn(x)
 		if !onPath {
 			c.report.Orphaned = c.report.Orphaned.Add(x.Spend)
@@ -116,7 +125,7 @@ func (c *costs) read(e *event.Event) error {
 		return err
 	}
 	return c.all.Read(e, false, func(x projection.Charge) {
-		c.guessPath.estimate(e, &x)
+		c.guessPath.Add(e, &x)
 		c.report.Path = c.report.Path.Add(x.Spend)
 		if inherited {
 			c.report.Inherited = c.report.Inherited.Add(x.Spend)
@@ -180,14 +189,14 @@ func (c *costs) charge(t *turns.Turn, s projection.Spend, onPath bool) {
 
 func (c *costs) done() CostReport {
 	r := c.report
-	r.Orphaned, r.Inherited = withoutDebt(r.Orphaned), withoutDebt(r.Inherited)
+	r.Orphaned, r.Inherited = estimate.WithoutDebt(r.Orphaned), estimate.WithoutDebt(r.Inherited)
 	for _, split := range []map[string]projection.Spend{r.ByModel, r.ByAgent} {
 		for name, s := range split {
-			split[name] = withoutDebt(s)
+			split[name] = estimate.WithoutDebt(s)
 		}
 	}
 	for _, t := range c.byTurn {
-		t.Spend = withoutDebt(t.Spend)
+		t.Spend = estimate.WithoutDebt(t.Spend)
 		r.Turns = append(r.Turns, *t)
 	}
 	slices.SortFunc(r.Turns, func(a, b TurnSpend) int { return cmp.Compare(a.Seq, b.Seq) })

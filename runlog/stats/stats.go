@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/internal/estimate"
 	"github.com/convlog/convlog/runlog/internal/turns"
 )
 
@@ -23,6 +24,9 @@ type Stats struct {
 	// 2006-01-02; Undated has the messages and answers without a time.
 	BySource map[string]Tally `json:"by_source,omitzero"`
 	ByDay    map[string]Tally `json:"by_day,omitzero"`
+	// ByHour splits Total by the hour of each event, in UTC, as 2006-01-02T15:00:00Z, if
+	// Options.Hours is set; Undated has all events without a time.
+	ByHour map[string]Tally `json:"by_hour,omitzero"`
 	// ByModel splits the spend; the empty name is spend without a model. ByTool
 	// splits the calls by the name of the tool.
 	ByModel map[string]projection.Spend `json:"by_model,omitzero"`
@@ -71,6 +75,8 @@ type Options struct {
 	// Model selects the models whose spend counts; nil selects all. Events, messages and
 	// calls count for every model.
 	Model func(name string) bool
+	// Hours fills Stats.ByHour.
+	Hours bool
 	// Prices estimate the costs of unpriced answers; see projection.Spend.Estimate.
 	Prices *prices.Table
 }
@@ -99,6 +105,9 @@ func (s *Stats) Add(t Stats) {
 	s.Total = s.Total.Add(t.Total)
 	s.BySource = sum(s.BySource, t.BySource, Tally.Add)
 	s.ByDay = sum(s.ByDay, t.ByDay, Tally.Add)
+	if t.ByHour != nil {
+		s.ByHour = sum(s.ByHour, t.ByHour, Tally.Add)
+	}
 	s.ByModel = sum(s.ByModel, t.ByModel, projection.Spend.Add)
 	s.ByTool = sum(s.ByTool, t.ByTool, ToolTally.Add)
 }
@@ -119,7 +128,7 @@ type counter struct {
 	source string
 	stats  Stats
 	meter  projection.Meter
-	guess  estimator
+	guess  estimate.Estimator
 	within bool // the event is in the time that counts
 	parent parentMeter
 	groups map[string]bool   // messages that were counted, by group
@@ -133,7 +142,7 @@ func newCounter(ctx context.Context, log *eventlog.Log, session string, opts Opt
 		opts.Days = time.UTC
 	}
 	return counter{
-		Options: opts, guess: estimator{prices: opts.Prices},
+		Options: opts, guess: estimate.Estimator{Cost: costOf(opts.Prices)},
 		groups: map[string]bool{}, tools: map[string]string{}, turns: map[*turns.Turn]bool{},
 		parent: parentMeter{ctx: ctx, log: log, session: session},
 	}
@@ -157,7 +166,7 @@ func (c *counter) read(e *event.Event) error {
 		return err
 	}
 	err = c.meter.Read(e, inherited, func(x projection.Charge) {
-		c.guess.estimate(e, &x)
+		c.guess.Add(e, &x)
 		if !c.within || c.Model != nil && !c.Model(x.Model) {
 			return
 		}
@@ -180,11 +189,7 @@ func (c *counter) read(e *event.Event) error {
 		}
 	}
 	if c.within {
-		day := ""
-		if at := event.Dated(e.Timestamp); !at.IsZero() {
-			day = at.In(c.Days).Format(time.DateOnly)
-		}
-		c.count(day, t)
+		c.count(event.Dated(e.Timestamp), t)
 	}
 	return nil
 }
@@ -204,10 +209,13 @@ func (c *counter) beginsTurn() bool {
 	return !counted
 }
 
-// count adds t to the total and the day. A session counts once in each.
-func (c *counter) count(day string, t Tally) {
+// count adds t to the total, the day and the hour. A session counts once in each.
+func (c *counter) count(at time.Time, t Tally) {
 	if c.stats.ByDay == nil {
 		c.stats.ByDay = map[string]Tally{}
+	}
+	if c.Hours && c.stats.ByHour == nil {
+		c.stats.ByHour = map[string]Tally{}
 	}
 	add := func(to Tally) Tally {
 		to = to.Add(t)
@@ -215,11 +223,16 @@ func (c *counter) count(day string, t Tally) {
 		return to
 	}
 	c.stats.Total = add(c.stats.Total)
-	if day == "" && t.Messages == 0 && t.Responses == 0 {
-		return // nobody asks when
+	day, hour := Undated, Undated
+	if !at.IsZero() {
+		day, hour = at.In(c.Days).Format(time.DateOnly), at.UTC().Truncate(time.Hour).Format(time.RFC3339)
 	}
-	day = cmp.Or(day, Undated)
-	c.stats.ByDay[day] = add(c.stats.ByDay[day])
+	if c.Hours {
+		c.stats.ByHour[hour] = add(c.stats.ByHour[hour])
+	}
+	if day != Undated || t.Messages > 0 || t.Responses > 0 { // else nobody asks when
+		c.stats.ByDay[day] = add(c.stats.ByDay[day])
+	}
 }
 
 // Undated is the name of the day of events without a time.
@@ -287,13 +300,17 @@ func (c *counter) part(p *event.Part) (calls int64) {
 }
 
 func (c *counter) done() Stats {
-	c.stats.Total.Spend = withoutDebt(c.stats.Total.Spend)
+	c.stats.Total.Spend = estimate.WithoutDebt(c.stats.Total.Spend)
 	for day, t := range c.stats.ByDay {
-		t.Spend = withoutDebt(t.Spend)
+		t.Spend = estimate.WithoutDebt(t.Spend)
 		c.stats.ByDay[day] = t
 	}
+	for hour, t := range c.stats.ByHour {
+		t.Spend = estimate.WithoutDebt(t.Spend)
+		c.stats.ByHour[hour] = t
+	}
 	for model, s := range c.stats.ByModel {
-		c.stats.ByModel[model] = withoutDebt(s)
+		c.stats.ByModel[model] = estimate.WithoutDebt(s)
 	}
 	if c.stats.Total.Events > 0 {
 		c.stats.BySource = map[string]Tally{c.source: c.stats.Total}

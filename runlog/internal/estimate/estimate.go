@@ -1,23 +1,29 @@
-package stats
+// Package estimate adds estimates of costs to the charges of a session.
+package estimate
 
 import (
+	"time"
+
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
 )
 
-// estimator estimates the costs of the unpriced answers of one session. Without prices
-// it estimates none.
-type estimator struct {
-	prices  *prices.Table
+// Func estimates the cost of an answer. It is false if the answer has no estimate.
+type Func func(model string, at time.Time, u event.Usage) (event.Cost, bool)
+
+// Estimator estimates the costs of the unpriced answers of one session.
+type Estimator struct {
+	// Cost estimates the cost of an answer; nil estimates nothing.
+	Cost Func
+
 	answers map[string]event.Cost // the estimates of answers
 }
 
-// estimate adds the change of the estimate to the charge of an event. A later piece of an
+// Add adds the change of the estimate to the charge of an event. A later piece of an
 // answer corrects the estimate of the earlier pieces, and a cost takes it back.
-func (x *estimator) estimate(e *event.Event, c *projection.Charge) {
+func (x *Estimator) Add(e *event.Event, c *projection.Charge) {
 	a := &c.Response
-	if x.prices == nil || a.ID == "" {
+	if x.Cost == nil || a.ID == "" {
 		return
 	}
 	before, estimated := x.answers[a.ID]
@@ -31,7 +37,7 @@ func (x *estimator) estimate(e *event.Event, c *projection.Charge) {
 	if a.Priced || a.Usage.IsZero() {
 		return
 	}
-	cost, known := x.prices.Cost(c.Model, e.Timestamp, a.Usage)
+	cost, known := x.Cost(c.Model, e.Timestamp, a.Usage)
 	if !known {
 		return
 	}
@@ -42,9 +48,9 @@ func (x *estimator) estimate(e *event.Event, c *projection.Charge) {
 	c.Estimate, c.Estimated = c.Estimate.Add(cost), c.Estimated+1
 }
 
-// withoutDebt is a spend for display. A cost that follows an answer on another day, or in
+// WithoutDebt is a spend for display. A cost that follows an answer on another day, or in
 // another turn, takes the estimate of the answer back there: no estimate is below zero.
-func withoutDebt(s projection.Spend) projection.Spend {
+func WithoutDebt(s projection.Spend) projection.Spend {
 	s.Estimate, s.Estimated = max(s.Estimate, 0), max(s.Estimated, 0)
 	return s
 }
