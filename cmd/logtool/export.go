@@ -60,14 +60,14 @@ messages in a folder get a file each too.
 
 jsonl includes orphaned (rewound) events, because hashes cover them. With --path
 active it has only the events of active paths, in the form of show --json: other
-programs can read this, and import cannot. Pages leave orphaned events out, and with
---path all mark them.
+programs can read this, and import cannot. Pages leave orphaned events out, or mark
+them with --path all.
 
-The first line of a tree lists its sessions and their last events. So import names
-the session at which a file was cut, and imports those before it.
+The first line of a tree lists its sessions and their last events. So import
+names the session at which a file was cut, and imports those before it.
 
---turn exports some turns of a session, in every format but the jsonl that import
-reads. On pages, ~ marks list prices of answers without a cost in the log.`,
+--turn exports some turns, in every format but the jsonl that import reads. On
+pages, ~ marks list prices of answers without a cost.`,
 		Example: "  logtool export --all --format markdown -o notes/\n  logtool export --below order-42 | logtool --store other import -",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
