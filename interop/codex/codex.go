@@ -49,7 +49,11 @@
 // parent, the session becomes a fork of it at the last copy, and the copies are skipped.
 // The lines are held until one is not a copy. If the log lacks the parent, the copies
 // are imported and marked as inherited, up to the first turn of the fork itself. The
-// session stays so, and names the parent as the session it is a copy of.
+// session stays so, and names the parent as the session it is a copy of. If the parent was
+// removed, the copies are left out.
+//
+// The header of a newer fork has a history_base: the file has no copies, and the session is
+// a fork of the parent before the ordinal in the header.
 //
 // # Repeated imports
 //
@@ -65,7 +69,7 @@
 //	line.go, header.go, shape.go   parsed lines, session_meta, possible types of events
 //	item.go, turn.go, compaction.go, children.go   conversions
 //	session.go, path.go        state of the session, from its events
-//	parent.go, ancestry.go     forks
+//	parent.go, ancestry.go, ordinal.go   forks
 package codex
 
 import (

@@ -58,11 +58,14 @@ func (im *importer) event(l *line, p event.Payload) (e event.Event, converted bo
 	if m, ok := p.(event.Message); ok && err == nil && converted && m.Role == event.User && !isPrompt(&m) {
 		err = e.SetMetadata("context", true)
 	}
-	if err == nil {
+	if err == nil && !im.isHeader(l) {
 		err = im.markInherited(&e)
 	}
 	if err == nil {
 		err = im.markCopy(&e)
+	}
+	if err == nil && e.Type.Name() == event.SessionStarted {
+		err = im.s.MarkStart(&e)
 	}
 	return e, converted, err
 }
@@ -76,6 +79,9 @@ func (im *importer) markCopy(e *event.Event) error {
 	}
 	return e.SetMetadata(mark.CopyOf, mark.Copy{Session: h.forkedFrom})
 }
+
+// isHeader reports whether the record is a header of the session itself.
+func (im *importer) isHeader(l *line) bool { return l.kind == metaKind && l.text("id") == im.header.id }
 
 // isRepeat reports whether the record repeats the text of a response_item.
 func (l *line) isRepeat() bool {
@@ -218,7 +224,7 @@ func (im *importer) metaPayload(l *line) event.Payload {
 	p.Agent, p.Source = "codex", h.source(l.rec)
 	if s.New() {
 		p.Updated, p.Parent, p.Title = false, im.parentCall(&h), im.title
-		if h.forkedFrom != "" && h.spawnedBy != "" {
+		if h.hasCopies() {
 			p.Title = "" // the prompt is a copy from the parent
 		}
 	}

@@ -16,6 +16,8 @@ type header struct {
 	id         string
 	at         time.Time
 	forkedFrom string
+	// base says that the file of a fork has none of the lines that it shares with its parent.
+	base base
 	// spawnedBy is the session that called this sub-agent.
 	spawnedBy string
 	cwd       string
@@ -23,10 +25,17 @@ type header struct {
 	labels    map[string]string
 }
 
+// base is the history_base of a fork: it shares the lines of a session before an ordinal.
+type base struct {
+	Session string `json:"thread_id"`
+	End     int64  `json:"end_ordinal_exclusive"`
+}
+
 func headerOf(l *line) header {
 	var p struct {
 		ID           string         `json:"id"`
 		ForkedFrom   string         `json:"forked_from_id"`
+		Base         base           `json:"history_base"`
 		Parent       string         `json:"parent_thread_id"`
 		CWD          string         `json:"cwd"`
 		Version      string         `json:"cli_version"`
@@ -44,7 +53,7 @@ func headerOf(l *line) header {
 	}
 	l.decode(&p)
 	origin, spawner := sourceOf(p.Source)
-	h := header{id: p.ID, at: l.at, forkedFrom: p.ForkedFrom, spawnedBy: cmp.Or(spawner, p.Parent), cwd: p.CWD, version: p.Version}
+	h := header{id: p.ID, at: l.at, forkedFrom: cmp.Or(p.Base.Session, p.ForkedFrom), base: p.Base, spawnedBy: cmp.Or(spawner, p.Parent), cwd: p.CWD, version: p.Version}
 	if h.id == "" {
 		h.id = l.text("id")
 	}
@@ -85,6 +94,9 @@ func withoutEmpty(labels map[string]string) map[string]string {
 
 // parent is the id of the parent session; empty if there is none.
 func (h *header) parent() string { return cmp.Or(h.forkedFrom, h.spawnedBy) }
+
+// hasCopies reports whether the file begins with copies of the lines of its parent.
+func (h *header) hasCopies() bool { return h.forkedFrom != "" && h.base.Session == "" }
 
 // source describes the import in session_started.
 func (h *header) source(rec *records.Record) event.SessionSource {

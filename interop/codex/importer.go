@@ -24,6 +24,8 @@ type importer struct {
 	s      *session // nil until the session begins
 	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
+	// isParentRemoved says that the parent was removed from the log.
+	isParentRemoved bool
 	// held are the records before the session begins.
 	held []records.Record
 	// title is the title for session_started.
@@ -72,12 +74,17 @@ func (im *importer) findHeader(l *line) error {
 	last := len(im.held) - 1
 	im.held = append([]records.Record{im.held[last]}, im.held[:last]...)
 	im.header = h
-	s, err := openSession(im.ctx, im.log, h.id)
+	s, err := im.openSession()
 	if err != nil {
 		return err
 	}
+	if h.hasCopies() {
+		if im.isParentRemoved, err = s.Removed(im.ctx, h.parent()); err != nil {
+			return err
+		}
+	}
 	if !s.existed && h.parent() != "" {
-		if im.parent, err = openParent(im.ctx, im.log, h.parent()); err != nil {
+		if im.parent, err = openParent(im.ctx, im.log, &h); err != nil {
 			return err
 		}
 	}
@@ -90,10 +97,21 @@ func (im *importer) findHeader(l *line) error {
 	return im.begin()
 }
 
+// openSession opens the session of the header.
+func (im *importer) openSession() (*session, error) {
+	s, err := openSession(im.ctx, im.log, im.header.id)
+	if err != nil {
+		return nil, err
+	}
+	s.ancestry.diverged = im.header.base.Session != ""
+	s.LacksBeginning = s.LacksBeginning || im.isParentRemoved && !s.existed
+	return s, nil
+}
+
 // mustHold reports whether the session does not begin with the record: the record is a
 // copy from the parent, or comes before the first prompt.
 func (im *importer) mustHold(l *line) bool {
-	if im.parent != nil && im.header.forkedFrom != "" {
+	if im.parent != nil && im.header.hasCopies() {
 		return im.isCopy(l)
 	}
 	return !im.beginsSession(l)
@@ -162,7 +180,7 @@ func (im *importer) begin() error {
 		im.madeFork = created
 	}
 	if im.s == nil {
-		s, err := openSession(im.ctx, im.log, im.header.id)
+		s, err := im.openSession()
 		if err != nil {
 			return err
 		}
@@ -188,6 +206,10 @@ func (im *importer) apply(l *line) error {
 	s := im.s
 	im.result.Touch(s.ID)
 	im.advance(l)
+	if s.LacksBeginning && im.inCopies() && l.kind != metaKind {
+		im.leaveOut()
+		return nil
+	}
 	if m := s.copied(l, im.shape(l)); m.Seq > 0 {
 		im.result.Found(m.Withheld)
 		return nil
@@ -211,6 +233,17 @@ func (im *importer) apply(l *line) error {
 	return nil
 }
 
+// leaveOut leaves out a copy of a line of the parent, which was removed. If the parent is back,
+// it has the line.
+func (im *importer) leaveOut() {
+	if im.isParentRemoved {
+		im.s.LeaveOut(sessions.Copy{Session: im.header.parent(), Withheld: true, Removed: true})
+		im.result.Imported++
+	} else {
+		im.result.Found(false)
+	}
+}
+
 // advance updates the time, and notes where copies begin and end.
 func (im *importer) advance(l *line) {
 	if !l.at.IsZero() {
@@ -218,7 +251,7 @@ func (im *importer) advance(l *line) {
 	}
 	switch {
 	case l.kind == metaKind:
-		im.hasCopies = im.hasCopies || l.text("id") != im.header.id || im.header.forkedFrom != ""
+		im.hasCopies = im.hasCopies || l.text("id") != im.header.id || im.header.hasCopies()
 	case l.kind == "turn_context" || l.isEvent("task_started", "turn_started"):
 		im.pastCopies = im.pastCopies || im.header.ownTurn(l.text("turn_id"), im.at)
 	}

@@ -18,11 +18,13 @@ type parent struct {
 }
 
 // openParent reads the parent; nil if the log lacks it, or it is not from Codex.
-func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, error) {
+func openParent(ctx context.Context, log *eventlog.Log, h *header) (*parent, error) {
+	id := h.parent()
 	if event.CheckSessionID(id) != nil {
 		return nil, nil
 	}
 	p := &parent{id: id}
+	lines := ordinals{}
 	known := session{children: map[string]*child{}}
 	s, err := sessions.Open(ctx, log, id, func(e *event.Event) error {
 		if err := p.add(e); err != nil {
@@ -30,6 +32,9 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 		}
 		if e.Type.Name() == event.SessionForked {
 			known.resetForFork()
+		}
+		if h.base.Session == id && e.SessionID == id && lines.has(e, h.base.End) {
+			p.forkPoint, p.hasMessage = e.Seq+int64(e.More()), true
 		}
 		c, ok, err := keptChild(e)
 		if ok && err == nil {

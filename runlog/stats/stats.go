@@ -33,7 +33,8 @@ type Stats struct {
 	ByTool  map[string]ToolTally        `json:"by_tool,omitzero"`
 }
 
-// Tally counts the content of a part of a log.
+// Tally counts the content of a part of a log. Copied and inherited events count in the
+// original only.
 type Tally struct {
 	// Sessions counts the sessions with an event in the part.
 	Sessions int   `json:"sessions"`
@@ -173,7 +174,7 @@ func (c *counter) read(e *event.Event) error {
 		t.Spend = t.Spend.Add(x.Spend)
 		c.stats.ByModel = addSpend(c.stats.ByModel, x.Model, x.Spend)
 	})
-	if err != nil || e.Copied() {
+	if err != nil || e.Copied() || inherited {
 		return err
 	}
 	switch e.Type.Name() {

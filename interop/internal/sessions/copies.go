@@ -20,7 +20,8 @@ type Copy struct {
 	// Withheld says that the owner's event is redacted, or that the owner was removed: the
 	// import must store nothing of the record.
 	Withheld bool
-	removed  bool
+	// Removed says that the owner was removed.
+	Removed bool
 }
 
 // Elsewhere finds the owner of a record that Find has not found, if that is another session.
@@ -41,9 +42,9 @@ func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy
 	case err != nil:
 		return Copy{}, err
 	case o != nil && o.id != s.ID:
-		return Copy{Session: o.id, Withheld: erased || o.removed, removed: o.removed}, nil
+		return Copy{Session: o.id, Withheld: erased || o.removed, Removed: o.removed}, nil
 	case s.LacksBeginning && s.index.last == 0 && !s.isNew && s.file != nil && !s.file.Again:
-		return Copy{Session: s.ID, Withheld: true, removed: true}, nil
+		return Copy{Session: s.ID, Withheld: true, Removed: true}, nil
 	}
 	return Copy{}, nil
 }
@@ -52,7 +53,7 @@ func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy
 // redacted, or its owner was removed. It reports whether the owner was removed; then the
 // caller counts the record as imported, and the table of the import corrects it.
 func (s *Session) LeaveOut(c Copy) (removed bool) {
-	if !c.removed {
+	if !c.Removed {
 		return false
 	}
 	s.LacksBeginning = s.LacksBeginning || s.New()

@@ -37,6 +37,22 @@ func (s *Session) isRemoved(ctx context.Context, id string) (bool, error) {
 	return marks.Has(id), nil
 }
 
+// Removed reports whether another session was removed from the log, and the import must leave
+// out what this session has of it.
+func (s *Session) Removed(ctx context.Context, id string) (bool, error) {
+	if removed, err := s.isRemoved(ctx, id); !removed || err != nil {
+		return false, err
+	}
+	_, err := s.log.Head(ctx, id)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("import into session %q: %w", s.ID, err)
+	}
+	return false, err
+}
+
 // belowRemoved reports whether the parent of a new session was removed: a program may give
 // a removed session new sub-agents.
 func (s *Session) belowRemoved(ctx context.Context) (bool, error) {
@@ -45,17 +61,7 @@ func (s *Session) belowRemoved(ctx context.Context) (bool, error) {
 	if err != nil || !ok || parent == "" {
 		return false, err
 	}
-	if removed, err := s.isRemoved(ctx, parent); !removed || err != nil {
-		return false, err
-	}
-	_, err = s.log.Head(ctx, parent)
-	if errors.Is(err, eventlog.ErrNotFound) {
-		return true, nil
-	}
-	if err != nil {
-		err = fmt.Errorf("import into session %q: %w", s.ID, err)
-	}
-	return false, err
+	return s.Removed(ctx, parent)
 }
 
 // leaveOut drops the added events, and counts their records. The session keeps its seqs, as
