@@ -23,13 +23,13 @@ func FuzzParsePlace(f *testing.F) {
 		is := func(answer bool) func(string) bool { return func(string) bool { return answer } }
 		at, err := parsePlace(text, is(file), is(dir))
 		if err != nil {
-			if exitCode(err) != 2 || serverKind(text) == "" && strings.TrimPrefix(strings.TrimPrefix(text, "jsonl:"), "sqlite:") != "" {
+			if forced, ok := strings.CutPrefix(text, "jsonl:"); exitCode(err) != 2 || ok && forced != "" {
 				t.Fatalf("parsePlace(%q): %v", text, err)
 			}
 			return
 		}
 		if at.onServer() {
-			if at.path != text || serverKind(at.String()) != at.kind {
+			if !strings.EqualFold(at.path, text) || serverKind(at.String()) != at.kind {
 				t.Fatalf("parsePlace(%q) = %v", text, at)
 			}
 			return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -75,9 +76,52 @@ func shown(text string) string {
 	return name
 }
 
-// parsePlace reads the value of --store. A prefix decides the kind. Without a
-// prefix, the file or folder at the path decides, then the ending of its name.
+// scheme is the start of a URL. A letter before a colon is a drive.
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+
+// connection is a word of a connection string of libpq.
+var connection = regexp.MustCompile(`(?i)(^|\s)(host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*=`)
+
+// checkPlace refuses a text that names no known store, and that is no path on purpose. The text may
+// have a password, so no error shows it.
+func checkPlace(text string, exists bool) error {
+	name := strings.TrimSuffix(strings.ToLower(scheme.FindString(text)), ":")
+	switch {
+	case name == kindJSONL || name == kindSQLite:
+		return nil
+	case strings.Trim(text, " \t\r\n\"'`") != text:
+		return refusedPlace("begins or ends with a quote or a blank")
+	case serverKind(text) != "":
+		return nil
+	case connection.MatchString(text):
+		return refusedPlace("is a connection string")
+	case serverKinds[name] != "":
+		return refusedPlace("has the scheme " + name + " without two slashes")
+	case strings.Contains(text, "://"):
+		return refusedPlace("is a URL of another program")
+	case name != "" && !exists:
+		return refusedPlace("has the scheme " + name)
+	}
+	return nil
+}
+
+func knownScheme(name string) bool {
+	return name == kindJSONL || name == kindSQLite || serverKinds[name] != ""
+}
+
+func refusedPlace(why string) error {
+	return usagef("the store (not shown: it may have a password) %s: give DIR, FILE.db, postgres://… or nats://…, or jsonl:DIR for a folder of this name", why)
+}
+
+// parsePlace reads the value of --store. A prefix decides the kind, in small or capital letters.
+// Without a prefix, the file or folder at the path decides, then the ending of its name.
 func parsePlace(text string, isFile, isDir func(path string) bool) (place, error) {
+	if name, rest, ok := strings.Cut(text, ":"); ok && knownScheme(strings.ToLower(name)) {
+		text = strings.ToLower(name) + ":" + rest
+	}
+	if err := checkPlace(text, isFile(text) || isDir(text)); err != nil {
+		return place{}, err
+	}
 	if kind := serverKind(text); kind != "" {
 		name, err := publicURL[kind](text)
 		if err != nil {

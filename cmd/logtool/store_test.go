@@ -29,7 +29,13 @@ func TestParsePlace(t *testing.T) {
 		{`sqlite:D:\s.db`, `sqlite:D:\s.db`},
 		{`\\host\share\logs`, `jsonl:\\host\share\logs`},
 		{"odd:name", "sqlite:odd:name"},
-		{"other:name", "jsonl:other:name"},
+		{"jsonl:other:name", "jsonl:other:name"},
+		{"JSONL:logs", "jsonl:logs"},
+		{"jsonl:https://host", "jsonl:https://host"},
+		{"jsonl:user=x", "jsonl:user=x"},
+		{"/data/user=me/logs", "jsonl:/data/user=me/logs"},
+		{"my logs", "jsonl:my logs"},
+		{"Postgres://ann:secret@host/db", "postgres://ann@host:5432/db"},
 		{"postgres://ann:secret@host/db", "postgres://ann@host:5432/db"},
 		{"postgresql://ann@one,two:7/db?password=secret&schema=tea%20log", "postgres://ann@one:5432,two:7/db?schema=tea+log"},
 		{"nats://ann:secret@one,nats://token@two:7?prefix=tea", "nats://one,nats://two:7?prefix=tea"},
@@ -44,6 +50,30 @@ func TestParsePlace(t *testing.T) {
 	for _, text := range []string{"jsonl:", "sqlite:", "postgres://ann:se/cret@host/db", "postgres://host/db?partitions=0", "nats://ann:se/cret@host", "nats://host/x", "nats://host?prefix=a.b"} {
 		if _, err := parsePlace(text, files, dirs); exitCode(err) != 2 {
 			t.Errorf("parsePlace(%q) = %v, want a usage error", text, err)
+		}
+	}
+}
+
+// A text that is no known store is refused, and no error shows it.
+func TestPlacesThatAreNone(t *testing.T) {
+	no := func(string) bool { return false }
+	yes := func(string) bool { return true }
+	for _, text := range []string{
+		"mysql://ann:secret@host/db", "https://ann:secret@host/db", "postgres:/ann:secret@host/db", "postgres:ann:secret@host", "nats:/secret@host",
+		"postgresql:secret", "host=db password=secret", "HOST = db PASSWORD = secret", "password=secret", "dbname=secret user=ann",
+		`"postgres://ann:secret@host/db"`, "'postgres://ann:secret@host/db'", " postgres://ann:secret@host/db", "postgres://ann:secret@host/db ",
+		"`nats://secret@host`", "\tlogs-secret", "logs-secret\n", "jdbc:postgresql://host/db?password=secret", "file:///secret.db", "redis:secret",
+		"POSTGRES:/ann:secret@host/db", "x postgres://ann:secret@host/db", "s3://secret", "postgres+ssl://ann:secret@host/db",
+	} {
+		_, err := parsePlace(text, no, no)
+		if exitCode(err) != 2 || strings.Contains(err.Error(), "secret") {
+			t.Errorf("parsePlace(%q): %v", text, err)
+		}
+		if text == "redis:secret" {
+			continue // a folder of this name exists
+		}
+		if _, err := parsePlace(text, no, yes); exitCode(err) != 2 || strings.Contains(err.Error(), "secret") {
+			t.Errorf("parsePlace(%q) of a folder: %v", text, err)
 		}
 	}
 }
