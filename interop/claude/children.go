@@ -237,12 +237,8 @@ func (s *session) childOfRecord(f *facts, m *event.Message) []event.Child {
 // the first time.
 func (s *session) childOfProgress(f *facts) []event.Child {
 	id := f.ParentToolUseID
-	var progress struct {
-		Type    text `json:"type"`
-		AgentID text `json:"agentId"`
-	}
-	if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" ||
-		progress.AgentID == "" || s.children[id].session != "" {
+	progress, ok := f.progress()
+	if !ok || s.children[id].session != "" {
 		return nil
 	}
 	session := f.SessionID + ".agent-" + string(progress.AgentID)

@@ -48,7 +48,8 @@
 // the first line that names the sub-agent's session, and child_completed, child_failed
 // or child_canceled with the result of the call. If the sub-agent runs in the
 // background, its notification ends it. Only the file of the calling session adds these
-// events. The format does not record turns, so there are no turn events: readers derive
+// events. A progress record of a sub-agent has a line of it. If the sub-agent has no file, the
+// line is added to its session too. The format does not record turns, so there are no turn events: readers derive
 // turns from messages.
 //
 // # Repeated imports
@@ -73,6 +74,7 @@
 //	facts.go, block.go         parsed lines and content blocks
 //	message.go, compaction.go, children.go, opening.go   conversions
 //	beside.go                  titles in other files of the folder
+//	progress.go                lines of sub-agents without a file
 //	fork.go                    files that begin with the lines of another session
 //	session.go, tree.go        state of a session, from its events; branches
 package claude

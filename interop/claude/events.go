@@ -33,7 +33,10 @@ func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time
 			s.tree.withhold(f.UUID, f.ParentUUID, m.Seq)
 		}
 		s.matched, s.lastRead = true, max(s.lastRead, m.Seq)
-		return nil
+		if m.Withheld || m.Seq < s.forkedAt {
+			return nil
+		}
+		return im.lineFromProgress(&rec, f)
 	}
 	if done, err := im.leavesOut(s, f, at); done || err != nil {
 		return err
@@ -46,9 +49,14 @@ func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time
 		return rec.Located(err)
 	}
 	if s.Full() && (s.matched || s.initialSeq == 0) {
-		return s.FlushAsync(im.ctx)
+		if err := s.FlushAsync(im.ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	if im.isCopy {
+		return nil
+	}
+	return im.lineFromProgress(&rec, f)
 }
 
 // leavesOut looks for the owner of a new record, and leaves the record out if its original is

@@ -36,6 +36,8 @@ type importer struct {
 	lastSide map[string]string
 	// claimedCalls are the calls whose sub-agent is known.
 	claimedCalls map[string]bool
+	// agentFiles says which sub-agents have a file of their own.
+	agentFiles map[string]bool
 	// isCopy says that another session owns the current record.
 	isCopy bool
 }
@@ -56,7 +58,7 @@ func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 func newImporter(ctx context.Context, log *eventlog.Log, src interop.Source) *importer {
 	return &importer{
 		ctx: importrun.WithShared(ctx), log: log, src: src,
-		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{},
+		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{}, agentFiles: map[string]bool{},
 	}
 }
 

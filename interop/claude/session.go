@@ -39,6 +39,8 @@ type session struct {
 	children map[string]*child
 	// pending is the compaction that waits for its summary; nil if there is none.
 	pending *pendingCompaction
+	// forkedAt is the seq of the session_forked of a fork.
+	forkedAt int64
 	// lastRead is the seq of the newest event whose record was read from this file.
 	lastRead int64
 	// call is the id of the call that started the session; empty if unknown or not a
@@ -70,6 +72,7 @@ func (s *session) restore(e *event.Event) error {
 	s.tree.extend(e.Seq)
 	if e.Type.Name() == event.SessionForked {
 		s.resetForFork()
+		s.forkedAt = e.Seq
 	}
 	if c, ok, err := keptChild(e); ok || err != nil {
 		s.indexChild(&c)

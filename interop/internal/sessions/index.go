@@ -18,6 +18,8 @@ type index struct {
 	redacted []redactedEvent          // by seq
 	isErased map[int64]bool           // seqs of all redacted events
 	matched  map[int64]bool
+	// undigested are the seqs of events without a digest of their record.
+	undigested map[int64]bool
 	// borrowed maps redacted events to an equal later event, which the record could have
 	// found instead.
 	borrowed map[int64]int64
@@ -41,7 +43,7 @@ type redactedEvent struct {
 func newIndex() index {
 	return index{
 		places: map[place]int64{}, isErased: map[int64]bool{}, matched: map[int64]bool{},
-		borrowed: map[int64]int64{},
+		borrowed: map[int64]int64{}, undigested: map[int64]bool{},
 	}
 }
 
@@ -55,6 +57,8 @@ func (x *index) add(e *event.Event) error {
 	if !e.Redacted() {
 		if d := records.DigestOf(e); d != "" {
 			x.said = append(x.said, said{d, e.Seq})
+		} else {
+			x.undigested[e.Seq] = true
 		}
 		return nil
 	}
@@ -78,6 +82,7 @@ func (x *index) withDigest(d event.Digest) []int64 {
 // say notes the digest of an event that the import adds.
 func (x *index) say(d event.Digest, seq int64) {
 	if d == "" {
+		x.undigested[seq] = true
 		return
 	}
 	x.said = append(x.said, said{d, seq})
@@ -87,8 +92,8 @@ func (x *index) say(d event.Digest, seq int64) {
 }
 
 // own finds an event by the record's own id. Without a digest it is the first variant. The
-// digest does not matter for an event of an ancestor: a program writes the id of its session
-// into the copy of a record.
+// digest does not matter for an event of an ancestor, because a program writes the id of its
+// session into the copy of a record, and for an event without one.
 func (x *index) own(k Key) (m Match) {
 	for i, session := range slices.Backward(x.sessions) {
 		isAncestor := i < len(x.sessions)-1
@@ -100,7 +105,7 @@ func (x *index) own(k Key) (m Match) {
 			case x.isErased[seq] && (m.Seq == 0 || x.matched[m.Seq]):
 				m = Match{Seq: seq, Withheld: true}
 			case x.isErased[seq]:
-			case k.Digest == "" || !x.matched[seq] && (isAncestor || slices.Contains(x.withDigest(k.Digest), seq)):
+			case k.Digest == "" || !x.matched[seq] && (isAncestor || x.undigested[seq] || slices.Contains(x.withDigest(k.Digest), seq)):
 				return Match{Seq: seq}
 			}
 			if !ok || k.Digest == "" {
