@@ -191,7 +191,7 @@ func (r *meterEvent) completeStep() error {
 	})
 	r.Agent = cmp.Or(p.Agent, r.Agent)
 	a := r.find(func(a *answer) bool {
-		return p.ResponseID != "" && a.Response == p.ResponseID && a.Inherited == r.inherited
+		return p.ResponseID != "" && (a.Response == p.ResponseID || a.ID == "group "+p.ResponseID) && a.Inherited == r.inherited
 	})
 	if a == nil {
 		a = r.find(func(a *answer) bool {

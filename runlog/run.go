@@ -88,7 +88,8 @@ type Turn struct {
 	ends    []turnEnd
 	effects bool // the turn has effects, and model calls are among them
 
-	external string // the text of the external input that the turn answers
+	external     string // the text of the external input that the turn answers
+	outputOnPath bool
 }
 
 // OpKind is the kind of an Op.

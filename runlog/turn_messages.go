@@ -55,17 +55,18 @@ func (b *turnBuilder) endLeading() {
 	}
 }
 
-// output sets the output of the turn. It joins the pieces of one group.
+// output sets the output of the turn. It joins the pieces of one group, but not an orphaned
+// piece with a piece that has replaced it.
 func (b *turnBuilder) output(m *event.Message) {
 	said := b.said(m)
 	switch t := b.turn; {
 	case t == nil:
-	case t.Output != nil && m.Group != "" && t.Output.Group == m.Group:
+	case t.Output != nil && m.Group != "" && t.Output.Group == m.Group && t.outputOnPath == b.onPath:
 		t.Output.Parts = append(t.Output.Parts, said.Parts...)
 		t.Output.Usage, t.Output.StopReason = m.Usage, cmp.Or(m.StopReason, t.Output.StopReason)
 	default:
 		said.Parts = slices.Clip(said.Parts)
-		t.Output = &said
+		t.Output, t.outputOnPath = &said, b.onPath
 	}
 }
 

@@ -4,13 +4,10 @@ import (
 	"errors"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/mark"
-	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/internal/titles"
-	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/sessions"
 )
@@ -38,6 +35,12 @@ type recordWriter struct {
 	newest int64
 	added  int
 	isRaw  bool
+	// isContext marks the next event as a message that the program wrote in the user's name.
+	isContext bool
+	// isAgain is true if the record is another version of the message before.
+	isAgain bool
+	// isDeferred is true if a later record decides what the record means.
+	isDeferred bool
 	// withheld is true if the log has redacted events of the record: then nothing that
 	// holds all of the record is stored.
 	withheld bool
@@ -45,11 +48,13 @@ type recordWriter struct {
 
 // apply adds the events of a record that the session does not have yet.
 func (im *importer) apply(s *session, r *record) error {
-	w := recordWriter{im: im, s: s, r: r, parent: s.lastSeq}
+	w := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, converter: converter{callers: s.callers}}
 	if err := w.write(); err != nil {
 		return err
 	}
 	switch {
+	case w.isDeferred:
+		im.result.Found(false)
 	case w.added == 0:
 		s.matched = true
 		im.result.Found(w.withheld)
@@ -70,6 +75,7 @@ func (w *recordWriter) write() (err error) {
 	switch {
 	case w.r.members.Has("$rewindTo"):
 		w.parent = w.s.rewindTarget(w.r.text("$rewindTo"))
+		w.s.told.rewind(w.r.text("$rewindTo"))
 		*last = 0
 		err = w.addRaw()
 	case w.r.isMessage():
@@ -93,13 +99,22 @@ func (s *session) rewindTarget(id string) int64 {
 
 // addMessage adds the pieces of a message that the session does not have yet.
 func (w *recordWriter) addMessage() error {
-	if _, again := w.s.parents[w.r.id]; !again {
-		w.s.parents[w.r.id] = w.s.lastSeq
-	}
 	pieces, err := w.converter.pieces(w.r)
 	if err != nil {
 		return w.r.Located(err)
 	}
+	if err := w.applyReset(); err != nil {
+		return err
+	}
+	return w.addPieces(pieces)
+}
+
+// addPieces adds the pieces of a message that the session does not have yet.
+func (w *recordWriter) addPieces(pieces []piece) error {
+	if _, again := w.s.parents[w.r.id]; !again {
+		w.s.parents[w.r.id] = w.s.lastSeq
+	}
+	w.s.told.tell(w.r, pieces)
 	if known := w.newestPiece(pieces); known > 0 {
 		w.parent, w.s.matched = w.parentOfGrowth(known), true
 	}
@@ -108,27 +123,59 @@ func (w *recordWriter) addMessage() error {
 		usage = event.Usage{}
 	}
 	for i := range pieces {
-		p := &pieces[i]
+		p, key := &pieces[i], sessions.Key{Own: pieces[i].name}
 		if m := w.find(p); m.Seq > 0 {
-			changed = changed || !w.withheld && !w.s.says(m.Seq, &p.m)
-			w.newest = max(w.newest, m.Seq)
-			continue
+			same := w.withheld || w.s.says(m.Seq, p)
+			if same || !w.isWrittenAgain(p, m.Seq) {
+				changed = changed || !same
+				w.newest = max(w.newest, m.Seq)
+				continue
+			}
+			key = sessions.Key{Own: p.name + againSuffix, Digest: contentDigest(&p.m)}
+			m := w.s.Find(key, nil)
+			w.s.versions[p.name] = m
+			if m.Seq > 0 {
+				w.newest, w.withheld = max(w.newest, m.Seq), w.withheld || m.Withheld
+				continue
+			}
+			w.parent, w.isAgain = w.s.parents[w.r.id], true
 		}
 		if p.m.Role == event.Assistant {
 			p.m.Usage, usage = usage, event.Usage{}
 		}
-		if err := w.addPiece(p, part(i), len(pieces) == 1); err != nil {
+		if err := w.addPiece(p, key, part(i), len(pieces) == 1); err != nil {
 			return err
 		}
+		if key.Digest != "" {
+			w.s.versions[p.name] = sessions.Match{Seq: w.newest}
+		}
+	}
+	if w.newest > 0 {
+		w.s.tip = w.newest
 	}
 	return w.addRest(usage, changed)
 }
 
-// find finds the event of a piece.
-func (w *recordWriter) find(p *piece) sessions.Match { return w.s.FindOwn(p.name, 0) }
+// againSuffix is in the key of a message that the program has written again with other words.
+const againSuffix = " again"
+
+// isWrittenAgain reports whether a piece is another version of the newest message: the program
+// has written the message again, while the model went on. The new version takes the place of
+// the version at seq.
+func (w *recordWriter) isWrittenAgain(p *piece, seq int64) bool {
+	return p.m.Role == event.Assistant && len(p.m.ToolCalls()) == 0 && seq == w.s.tip && w.added == 0
+}
+
+// find finds the event of a piece: of the version that the file had last.
+func (w *recordWriter) find(p *piece) sessions.Match {
+	if m, ok := w.s.versions[p.name]; ok {
+		return m
+	}
+	return w.s.FindOwn(p.name, 0)
+}
 
 // addPiece adds a piece. isWhole is true if the piece is all of the record.
-func (w *recordWriter) addPiece(p *piece, part int, isWhole bool) error {
+func (w *recordWriter) addPiece(p *piece, key sessions.Key, part int, isWhole bool) error {
 	if err := w.converter.store(w.im.ctx, w.im.log, p.m.Parts); err != nil {
 		return w.r.Located(err)
 	}
@@ -136,7 +183,13 @@ func (w *recordWriter) addPiece(p *piece, part int, isWhole bool) error {
 	if isWhole {
 		from = w.r.Whole(part)
 	}
-	if err := w.addPayload(sessions.Key{Own: p.name}, from, p.m); err != nil {
+	if key.Digest != "" {
+		from.Key = key.Digest
+	}
+	w.isContext = p.isContext
+	err := w.addPayload(key, from, p.m)
+	w.isContext = false
+	if err != nil {
 		return err
 	}
 	w.s.indexMessage(w.newest, &p.m)
@@ -205,32 +258,6 @@ func (w *recordWriter) addUsage(usage event.Usage) error {
 	return nil
 }
 
-// addChange adds the event of a $set: messages, a summary, or the raw record.
-func (w *recordWriter) addChange() error {
-	if w.isKnown() {
-		return nil
-	}
-	set, err := parts.Open(w.r.change())
-	if err != nil {
-		return w.addRaw()
-	}
-	if messages := set.Peek("messages"); messages.Kind() == '[' {
-		p, err := w.replacement(messages)
-		if err != nil {
-			return w.r.Located(err)
-		}
-		if w.withheld {
-			return nil
-		}
-		return w.addPayload(w.key(), w.r.Whole(ownPart), p)
-	}
-	title := titles.Of(set.Maybe("summary"))
-	if title == "" {
-		return w.addRaw()
-	}
-	return w.addPayload(w.key(), w.r.Whole(ownPart), event.Session{Updated: true, Title: title, Extra: w.r.Value})
-}
-
 // key is the key of an event with all of the record.
 func (w *recordWriter) key() sessions.Key {
 	key := sessions.Key{Digest: w.r.Key}
@@ -252,53 +279,13 @@ func (w *recordWriter) isKnown() bool {
 	return m.Seq > 0 || w.withheld
 }
 
-// replacement returns a compaction to the given messages. It refers to messages that the
-// session has by seq. If one of them is redacted, the record is withheld, because it
-// repeats the message.
-func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
-	p = event.Compaction{Strategy: "replace", Replace: true, Extra: w.r.Value}
-	elements, err := rawjson.Elements(messages)
-	if err != nil {
-		return p, err
-	}
-	for _, v := range elements {
-		r, err := readRecord(records.Record{Value: v})
-		if err != nil || !r.isMessage() {
-			continue
-		}
-		pieces, err := w.converter.pieces(&r)
-		if err != nil {
-			return p, err
-		}
-		for i := range pieces {
-			p.Entries = append(p.Entries, w.compactionEntry(&pieces[i]))
-		}
-	}
-	for i := range p.Entries {
-		if m := p.Entries[i].Message; m != nil && !w.withheld {
-			if err := w.converter.store(w.im.ctx, w.im.log, m.Parts); err != nil {
-				return p, err
-			}
-		}
-	}
-	return p, nil
-}
-
-// compactionEntry refers to a piece if the session has it, and holds the piece
-// otherwise.
-func (w *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
-	m := w.find(p)
-	w.withheld = w.withheld || m.Withheld
-	if m.Seq > 0 && w.s.says(m.Seq, &p.m) {
-		return event.CompactionEntry{Seq: m.Seq}
-	}
-	p.m.Extra = nil // the extra of the compaction has it
-	return event.CompactionEntry{Message: &p.m}
-}
-
 // addRaw adds the raw record.
 func (w *recordWriter) addRaw() error {
 	if w.isKnown() {
+		return nil
+	}
+	if w.s.initialSeq > 0 && !w.s.told.begun && !w.r.isMessage() {
+		w.isDeferred = true // a file without messages adds nothing to a session of the log
 		return nil
 	}
 	e, err := w.r.Raw(records.RawType(formatName, w.r.typeName()), ownPart)
@@ -316,6 +303,9 @@ func (w *recordWriter) addPayload(key sessions.Key, from records.Origin, p event
 	if errors.Is(err, event.ErrInvalid) {
 		return w.addRaw()
 	}
+	if err == nil && w.isContext {
+		err = e.SetMetadata(mark.Context, true)
+	}
 	if err != nil {
 		return w.r.Located(err)
 	}
@@ -329,7 +319,7 @@ func (w *recordWriter) addEvent(key sessions.Key, e event.Event) error {
 		return w.r.Conflict(w.s.ID, reason)
 	}
 	if w.added == 0 && w.parent > 0 && w.s.trail.Leaves(w.parent) {
-		move, err := w.r.Event(movePart, event.HeadMove{To: w.parent, Reason: "the session was rewound"})
+		move, err := w.r.Event(movePart, event.HeadMove{To: w.parent, Reason: w.reason()})
 		if err != nil {
 			return w.r.Located(err)
 		}
@@ -339,6 +329,14 @@ func (w *recordWriter) addEvent(key sessions.Key, e event.Event) error {
 	w.s.trail.Grow(w.newest, e.Type)
 	w.added++
 	return nil
+}
+
+// reason is the reason of a head_moved.
+func (w *recordWriter) reason() string {
+	if w.isAgain {
+		return "the message was written again"
+	}
+	return "the session was rewound"
 }
 
 // addSummary adds the summary of a header as the title, if it is new.

@@ -13,7 +13,8 @@
 // # Sessions
 //
 // The sessionId of the header names the session. The session begins with its first
-// message of the user or the model. Earlier records are held until then.
+// message of the user or the model. Earlier records are held until then. A second file of a
+// session of the log adds nothing before its first message.
 //
 // # Events
 //
@@ -22,19 +23,23 @@
 //	header                  session_started
 //	message, user           message_added
 //	message, gemini         message_added for its thoughts and text, then for each tool call and each result
+//	functionResponse        message_added with the result, if the message with the call does not have it
 //	$set with a summary     session_updated with the title
-//	$set with messages      compaction_triggered
+//	$set with messages      message_added for each message that the session does not have
+//	                        compaction_triggered if the list is another conversation
 //	$rewindTo               "gemini:$rewindTo", the raw record; the next message follows a head_moved
 //	any other               "gemini:<type>", the raw record
 //
-// The assistant messages of one record share a group. The format does not record
+// The assistant messages of one record share a group. A message that begins with
+// <session_context> is context of the program, and no input of a person. The format does not record
 // turns, so there are no turn events: readers derive turns from messages.
 //
 // # Repeated imports
 //
 // An event is identified by the ids of its message and its call. A second import adds only new events: new calls, results, and tokens of a message that
-// has grown. Tokens without a new message become a step_completed. A message that
-// changed in another way is added raw. If a message follows an earlier one, since the
+// has grown. Tokens without a new message become a step_completed. If the newest message was
+// written again with other words, the new version takes its place after a head_moved. An older message that
+// changed is added raw. If a message follows an earlier one, since the
 // session was rewound, a head_moved comes before it.
 //
 // # Code
@@ -42,8 +47,10 @@
 //	gemini.go                  Format: detection
 //	importer.go                documents and lines to records; held records
 //	events.go                  a record to its events
+//	change.go, told.go         $set with messages, compared with the conversation so far
 //	record.go                  parsed records
 //	message.go, result.go      conversion of messages, calls and results
+//	exchange.go                calls and results in the content of messages
 //	session.go                 state of a session, from its events
 package gemini
 

@@ -90,7 +90,7 @@ func (im *importer) dispatch(r *record) error {
 	case im.s == nil:
 		im.result.Skipped++
 		return nil
-	case im.s.New() && !r.isMessage():
+	case im.s.New() && !r.begins():
 		im.s.held = append(im.s.held, r)
 		return nil
 	case im.s.New():
@@ -126,8 +126,7 @@ func (im *importer) startSession(r *record) error {
 // beginSession adds the start of a session with first message r, and its held records.
 func (im *importer) beginSession(r *record) error {
 	s := im.s
-	var c converter
-	content, err := c.content(r.members.Peek("content"))
+	question, err := r.question()
 	if err != nil {
 		return r.Located(err)
 	}
@@ -135,8 +134,8 @@ func (im *importer) beginSession(r *record) error {
 		Agent: "gemini-cli", Extra: s.header.Value,
 		Source: event.SessionSource{Format: formatName, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
-	if start.Title = titles.Of(s.header.text("summary")); start.Title == "" && r.kind == "user" {
-		start.Title = titles.Of(event.Message{Parts: content}.Text())
+	if start.Title = titles.Of(s.header.text("summary")); start.Title == "" {
+		start.Title = titles.Of(question)
 	}
 	s.titles[start.Title] = true
 	if s.header.text("kind") == "subagent" {

@@ -19,6 +19,8 @@ import (
 type converter struct {
 	// bodies are the bodies of images and documents. They are not in the log yet.
 	bodies map[event.Digest][]byte
+	// callers are the ids of the messages with the calls, by call id.
+	callers map[string]string
 }
 
 // store stores the bodies of parts.
@@ -40,6 +42,10 @@ func (c *converter) store(ctx context.Context, log *eventlog.Log, all []event.Pa
 type piece struct {
 	name string // unique in the session
 	m    event.Message
+	// isContext marks a message that the program wrote in the user's name.
+	isContext bool
+	// repeats says that the piece can be a copy of a stored piece without its other members.
+	repeats bool
 }
 
 // pieces converts a message of the user or the model.
@@ -57,7 +63,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 		}
 	}
 	hasContent := o.Has("content")
-	content, err := c.content(o.Take("content"))
+	content, exchange, err := c.exchange(r, &m, o.Take("content"))
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +72,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 	if err != nil {
 		return nil, err
 	}
+	calls = append(without(exchange, calls), calls...)
 	switch {
 	case r.kind != "gemini":
 	case whole:
@@ -80,11 +87,8 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 		m.Parts, o = []event.Part{event.Opaque("message", o.Rest())}, parts.Members{}
 	}
 	m.Extra = o.Rest()
-	if len(m.Parts) > 0 || len(calls) == 0 || m.Role == event.User {
-		all = append(all, piece{"message " + r.id, m})
-	}
-	if m.Role == event.User {
-		return all, nil
+	if len(m.Parts) > 0 || len(calls) == 0 {
+		all = append(all, piece{name: "message " + r.id, m: m, isContext: r.isContext() || onlyResponses(&m)})
 	}
 	return append(all, calls...), nil
 }

@@ -45,6 +45,35 @@ func (r *record) text(name string) string {
 // isMessage reports whether the record is a message of the user or the model.
 func (r *record) isMessage() bool { return r.id != "" && (r.kind == "user" || r.kind == "gemini") }
 
+// begins reports whether a session can begin with the record: it has a message that is no
+// context.
+func (r *record) begins() bool {
+	if r.isMessage() {
+		return !r.isContext()
+	}
+	if r.change() == nil {
+		return false
+	}
+	var c converter
+	list, err := c.setting(r)
+	return err == nil && list != nil && !list.context
+}
+
+// question returns the words of the user that the record begins the session with; empty if
+// there are none.
+func (r *record) question() (string, error) {
+	var c converter
+	if r.isMessage() {
+		pieces, err := c.pieces(r)
+		return questionOf(r, pieces), err
+	}
+	list, err := c.setting(r)
+	if err != nil || list == nil {
+		return "", err
+	}
+	return list.question, nil
+}
+
 // isHeader reports whether the record is the header of a session.
 func (r *record) isHeader() bool {
 	return r.id == "" && r.text("sessionId") != "" && r.members.Has("projectHash")

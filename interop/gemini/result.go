@@ -1,6 +1,9 @@
 package gemini
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -36,10 +39,10 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 		if !answered {
 			callMessage.Parts[0].Extra = o.Rest()
 		}
-		all = append(all, piece{"call " + id + " " + call.CallID, callMessage})
+		all = append(all, piece{name: "call " + id + " " + call.CallID, m: callMessage})
 		if answered {
 			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // the id was parsed from JSON
-			all = append(all, piece{"result " + id + " " + call.CallID, event.Message{
+			all = append(all, piece{name: "result " + id + " " + call.CallID, m: event.Message{
 				Role: event.Tool, Parts: []event.Part{result}, Extra: append(extra, '}'),
 			}})
 		}
@@ -89,6 +92,7 @@ func (c *converter) response(call *event.Part, v jsontext.Value) (content []even
 		return []event.Part{event.Opaque("functionResponse", v)}, a, nil
 	}
 	text, failed := outputOf(o.Take("response"))
+	failed = failed || call.Name == shellTool && exitCode(text) != 0
 	media, err := c.content(o.Take("parts"))
 	for name, known := range map[string]string{"id": call.CallID, "name": call.Name} {
 		if s, ok := rawjson.Text(o.Peek(name)); ok && s == known {
@@ -111,4 +115,18 @@ func outputOf(response jsontext.Value) (text string, failed bool) {
 		}
 	}
 	return string(response), failed
+}
+
+// shellTool is the name of the tool that runs a command.
+const shellTool = "run_shell_command"
+
+// exitCode is the exit code in the result of a command; 0 if the result has none. The program
+// writes it after the output of the command.
+func exitCode(text string) (code int) {
+	for line := range strings.Lines(text) {
+		if s, ok := strings.CutPrefix(strings.TrimSpace(line), "Exit Code: "); ok {
+			code, _ = strconv.Atoi(s) // a text that is no number is no exit code
+		}
+	}
+	return code
 }

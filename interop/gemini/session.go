@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/internal/sessions"
 	"github.com/convlog/convlog/interop/internal/trail"
 )
@@ -39,6 +40,19 @@ type session struct {
 	masked  map[int64]bool // messages in which secrets were masked
 	usages  map[string][]event.Usage
 
+	// gists are the gists of messages by seq. callers are the ids of the messages with the
+	// calls, by call id.
+	gists   map[int64]event.Digest
+	callers map[string]string
+	told    told
+	// tip is the newest message of the file so far. versions are the events of messages that
+	// the program has written again with other words, by the name of the piece.
+	tip      int64
+	versions map[string]sessions.Match
+	// reset is the list of context messages that the file has replaced the conversation with.
+	// It counts when a message follows: a resume writes such a list, and then all messages.
+	reset *setting
+
 	// lastSeq is the seq that the next record follows. parents are the seqs that
 	// messages follow, by message id.
 	lastSeq int64
@@ -49,7 +63,8 @@ type session struct {
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
 		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, masked: map[int64]bool{}, usages: map[string][]event.Usage{},
-		titles: map[string]bool{}, parents: map[string]int64{},
+		titles: map[string]bool{}, parents: map[string]int64{}, gists: map[int64]event.Digest{}, callers: map[string]string{}, versions: map[string]sessions.Match{},
+		told: told{results: map[string]event.Digest{}},
 	}
 	opened, err := sessions.Open(ctx, log, id, s.restore)
 	if err != nil {
@@ -87,10 +102,10 @@ func (s *session) restore(e *event.Event) error {
 	return nil
 }
 
-// says reports whether the message at seq has the content of m. The content of a masked
+// says reports whether the message at seq has the content of a piece. The content of a masked
 // message is unknown.
-func (s *session) says(seq int64, m *event.Message) bool {
-	return s.masked[seq] || s.digests[seq] == contentDigest(m)
+func (s *session) says(seq int64, p *piece) bool {
+	return s.masked[seq] || s.digests[seq] == contentDigest(&p.m) || p.repeats && s.gists[seq] == gistOf(&p.m)
 }
 
 // indexMessage indexes the message at seq.
@@ -100,7 +115,10 @@ func (s *session) indexMessage(seq int64, m *event.Message) {
 		id = messageID(m.Extra)
 	}
 	s.addUsage(id, m.Usage)
-	s.digests[seq] = contentDigest(m)
+	s.digests[seq], s.gists[seq] = contentDigest(m), gistOf(m)
+	for _, call := range m.ToolCalls() {
+		s.callers[call.CallID] = m.Group
+	}
 }
 
 // addUsage indexes the token counts of a message.
@@ -132,11 +150,14 @@ func messageID(extra jsontext.Value) string {
 	return id
 }
 
-// contentDigest is a digest of a message without its usage. A call counts without the
+// contentDigest is a digest of a message without its tokens. A call counts without the
 // extra that it has before its result.
 func contentDigest(m *event.Message) event.Digest {
 	message := *m
 	message.Usage = event.Usage{}
+	if extra, err := parts.Open(m.Extra); err == nil && extra.Take("tokens") != nil {
+		message.Extra = extra.Rest()
+	}
 	if calls := m.ToolCalls(); len(calls) == 1 && len(m.Parts) == 1 {
 		calls[0].Extra = nil
 		message.Parts = calls
