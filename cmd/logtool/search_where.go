@@ -30,8 +30,13 @@ var roleNames = []string{string(event.User), string(event.Assistant), string(eve
 func (h *hitFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.role, "role", "", "only messages of this role: "+strings.Join(roleNames, ", "))
 	completeFlag(cmd, "role", roleNames...)
-	cmd.Flags().StringVar(&h.tool, "tool", "", "only calls of the tool with this name, and their results")
-	cmd.Flags().BoolVar(&h.failed, "failed", false, "only results of tools that are errors")
+	toolFlags(cmd, &h.tool, &h.failed)
+}
+
+// toolFlags adds --tool and --failed.
+func toolFlags(cmd *cobra.Command, tool *string, failed *bool) {
+	cmd.Flags().StringVar(tool, "tool", "", "only calls of the tool with this name, and their results")
+	cmd.Flags().BoolVar(failed, "failed", false, "only calls whose result is an error")
 }
 
 func (h *hitFilter) check() error {
@@ -138,5 +143,10 @@ func (u *modelUse) load(session string) bool {
 		return false
 	}
 	all, err := u.catalog.Load(u.ctx, []stats.Listed{{Session: session, Head: head}})
-	return err == nil && all[0].Err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(all[0].ByModel)), u.filter.hasModel)
+	return err == nil && all[0].Err == nil && usesModel(&all[0], u.filter.hasModel)
+}
+
+// usesModel reports whether a session used a model.
+func usesModel(s *stats.Summary, is func(name string) bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.ByModel)), is)
 }

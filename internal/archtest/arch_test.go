@@ -177,10 +177,10 @@ var table = map[string]room{
 	"internal/tcpproxy":            {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/files", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
-		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
+		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/files", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
 		tests: []string{"interop/...", "projection"},
 	},
 
@@ -201,6 +201,8 @@ var table = map[string]room{
 	"internal/importrun": {},
 	"internal/removal":   {rooms: []string{"eventlog", "internal/engine"}},
 	"internal/titles":    {},
+	"internal/linediff":  {},
+	"internal/files":     {rooms: []string{"event", "eventlog", "internal/linediff", "internal/rawjson"}, modules: given},
 	"internal/modelapi":  {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/transcript": {
 		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/stats", "internal/rawjson", "internal/titles"}, modules: given, tests: []string{"fork", "internal/testkit"},

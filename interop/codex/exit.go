@@ -40,6 +40,9 @@ func exitCode(p *event.Part) int {
 // isHeader reports whether a result begins with the header of Codex, and not with the
 // output of a command.
 func isHeader(text string) bool {
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Command: ") && strings.HasPrefix(rest, "Chunk ID: ") {
+		text = rest // of early versions of exec_command
+	}
 	for _, mark := range []string{"Chunk ID: ", "Wall time: ", "Exit code: ", "Process exited with code "} {
 		if strings.HasPrefix(text, mark) {
 			return strings.Contains(text, "\nOutput:")

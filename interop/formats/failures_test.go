@@ -39,6 +39,8 @@ func TestExitCodesAreFailures(t *testing.T) {
 		failed int64
 	}{
 		"codex exec":            {codex.Format{}, codexResult(`"Chunk ID: 1\nWall time: 0.2 seconds\nProcess exited with code 1\nOutput:\nFAIL"`), 1},
+		"codex exec, early":     {codex.Format{}, codexResult(`"Command: /bin/zsh -lc false\nChunk ID: 1\nWall time: 0.2 seconds\nProcess exited with code 1\nOutput:\n"`), 1},
+		"codex, a command line": {codex.Format{}, codexResult(`"Command: x\nProcess exited with code 1\nOutput:\n"`), 0},
 		"codex exec, 0":         {codex.Format{}, codexResult(`"Chunk ID: 1\nWall time: 0.2 seconds\nProcess exited with code 0\nOutput:\nProcess exited with code 1"`), 0},
 		"codex shell":           {codex.Format{}, codexResult(`"Exit code: 127\nWall time: 0.2 seconds\nOutput:\nnot found"`), 1},
 		"codex metadata":        {codex.Format{}, codexResult(`"{\"output\":\"\",\"metadata\":{\"exit_code\":1,\"duration_seconds\":0.1}}"`), 1},

@@ -2,6 +2,7 @@
 package formats
 
 import (
+	"github.com/convlog/convlog/internal/files"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/cline"
@@ -28,4 +29,25 @@ func All() []interop.Format {
 		sweagent.Format{}, minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, entire.Format{}, stream.Format{},
 		lists.Format{},
 	}
+}
+
+// FileTools returns the tools of a format that read or change files. Formats that hold the
+// transcripts of several programs, and sessions that were not imported, have the tools of all.
+func FileTools(format string) files.Tools {
+	all := files.Tools{}
+	for _, f := range All() {
+		x, ok := f.(interface{ FileTools() files.Tools })
+		if !ok {
+			continue
+		}
+		if f.Name() == format {
+			return x.FileTools()
+		}
+		for name, tool := range x.FileTools() {
+			if _, ok := all[name]; !ok {
+				all[name] = tool
+			}
+		}
+	}
+	return all
 }
