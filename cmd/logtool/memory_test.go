@@ -141,6 +141,49 @@ func writeLong(w *bufio.Writer, size int) {
 	}
 }
 
+// An import of a list needs memory for its bytes, and none for each message: when the
+// messages are new, when the log has all of them, and when it has the first ones. Messages on
+// lines need none at all.
+func TestMemoryOfAList(t *testing.T) {
+	t.Parallel()
+	messages := testsize.Pick(8_000, 12_000, 400_000)
+	const bytesEach = 40
+	g := newGrowing(t, messages/8, messages, func(t *testing.T, dir string, messages int) {
+		for name, n := range map[string]int{"list": messages, "longer": messages + messages/2} {
+			writeMessages(t, filepath.Join(dir, name+".json"), n, `{"id":"conversation-1","messages":[`, ",", "]}")
+			writeMessages(t, filepath.Join(dir, name+".jsonl"), n, "", "\n", "\n")
+		}
+	})
+	for _, store := range []string{"store", "s.db"} {
+		for _, file := range []string{"list.json", "list.jsonl"} {
+			most := 4 * bytesEach * messages
+			if file == "list.jsonl" {
+				most = 0
+			}
+			g.want(t, most, 0, "--store "+store+" import "+file)
+			g.want(t, most, 0, "--store "+store+" import "+file)
+		}
+	}
+	g.want(t, 6*bytesEach*messages, 0, "--store store import longer.json")
+}
+
+// writeMessages writes a list of short messages.
+func writeMessages(t *testing.T, path string, messages int, before, between, after string) {
+	t.Helper()
+	var text bytes.Buffer
+	text.WriteString(before)
+	for i := range messages {
+		if i > 0 {
+			text.WriteString(between)
+		}
+		fmt.Fprintf(&text, `{"role":%q,"content":"%d"}`, []string{"user", "assistant"}[i%2], i)
+	}
+	text.WriteString(after)
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A line that no append can have written is damage, and needs no memory, however long it
 // is.
 func TestMemoryOfADamagedLine(t *testing.T) {

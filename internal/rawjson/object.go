@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -134,6 +135,41 @@ func Elements(array jsontext.Value) ([]jsontext.Value, error) {
 		return slices.Clone(s.elements), nil
 	}
 	return decodeElements(array)
+}
+
+// Each yields the elements of a well-formed array, which share its bytes. Other values have
+// none.
+func Each(array jsontext.Value) iter.Seq[jsontext.Value] {
+	return func(yield func(jsontext.Value) bool) {
+		n, more := 0, true
+		sure := Read(array, func(c Cursor) bool {
+			return c.Array(func() bool {
+				v, ok := c.Skip()
+				if !ok {
+					return false
+				}
+				n++
+				more = yield(v)
+				return more
+			})
+		})
+		if !sure && more {
+			decodeEach(array, n, yield)
+		}
+	}
+}
+
+// decodeEach yields the elements of an array after the first n.
+func decodeEach(array jsontext.Value, n int, yield func(jsontext.Value) bool) {
+	d, err := enter(array, '[', errNotArray)
+	for ; err == nil && d.PeekKind() != ']'; n-- {
+		var value jsontext.Value
+		value, err = d.ReadValue()
+		end := int(d.InputOffset())
+		if err == nil && n <= 0 && !yield(array[end-len(value):end:end]) {
+			return
+		}
+	}
 }
 
 // decodeElements is Elements for arrays that the scanner cannot handle.

@@ -175,3 +175,34 @@ func FuzzScan(f *testing.F) {
 func isValue(text []byte) bool {
 	return Read(text, func(c Cursor) bool { return c.value() })
 }
+
+// Each yields the elements that Elements returns, also of an array that the scanner leaves to a
+// decoder, and stops when the caller stops.
+func TestEach(t *testing.T) {
+	wide := "{"
+	for i := range maxNames + 1 {
+		wide += `"` + strings.Repeat("n", i+1) + `":1,`
+	}
+	wide = wide[:len(wide)-1] + "}"
+	for _, text := range []string{`[]`, ` [ 1 , {"a": [2]}, "x" ] `, `[1,` + wide + `,{"\u0061":2},3]`} {
+		want, err := Elements(jsontext.Value(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for stop := range len(want) + 1 {
+			var got []jsontext.Value
+			for v := range Each(jsontext.Value(text)) {
+				if len(got) == stop {
+					break
+				}
+				got = append(got, v)
+			}
+			if !slices.EqualFunc(got, want[:stop], func(a, b jsontext.Value) bool { return string(a) == string(b) }) {
+				t.Errorf("%s: the first %d are %s, want %s", text, stop, got, want[:stop])
+			}
+		}
+	}
+	for range Each(jsontext.Value(`{"a":1}`)) {
+		t.Error("an object has elements")
+	}
+}

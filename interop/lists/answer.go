@@ -124,11 +124,11 @@ func answerLists(o *parts.Members) []string {
 // answer adds the answer of a response.
 func (c *conversation) answer(rec *records.Record, o *parts.Members) {
 	if v := o.Rest(); messages.IsMessage(v) {
-		c.add(rec, []jsontext.Value{v})
+		c.addMade(rec, v, v)
 		*o = parts.Members{}
 		return
 	}
-	of := conversation{elements: c.elements}
+	of := conversation{lists: c.lists}
 	lists := answerLists(o)
 	of.take(rec, o, lists)
 	of.facts(o, lists)

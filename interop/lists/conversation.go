@@ -23,7 +23,7 @@ type conversation struct {
 	responseID string
 	usage      jsontext.Value
 	settings   jsontext.Value // the members around the list; nil if there are none
-	elements   []element
+	lists      []iter.Seq2[element, error]
 	shape      messages.Shape // empty until a reader is made
 }
 
@@ -49,16 +49,15 @@ func split(rec *records.Record) (all []conversation, ok bool) {
 		c, ok := fromObject(rec, rec.Value)
 		return []conversation{c}, ok
 	}
-	elements, err := rawjson.Elements(rec.Value)
-	if err != nil {
+	if rec.Value.Kind() != '[' {
 		return nil, false
 	}
-	if len(elements) == 0 || messages.IsMessage(elements[0]) {
+	if first := firstOf(rec.Value); first == nil || messages.IsMessage(first) {
 		c := conversation{}
-		c.add(rec, elements)
+		c.add(rec, rec.Value)
 		return []conversation{c}, true
 	}
-	for _, v := range elements {
+	for v := range rawjson.Each(rec.Value) {
 		c, ok := fromElement(rec, v)
 		if !ok {
 			return nil, false
@@ -68,16 +67,23 @@ func split(rec *records.Record) (all []conversation, ok bool) {
 	return all, true
 }
 
+// firstOf is the first element of a list; nil if there is none.
+func firstOf(list jsontext.Value) jsontext.Value {
+	for v := range rawjson.Each(list) {
+		return v
+	}
+	return nil
+}
+
 // fromElement makes a conversation of an element of a list.
 func fromElement(rec *records.Record, v jsontext.Value) (c conversation, ok bool) {
 	if v.Kind() == '{' {
 		return fromObject(rec, v)
 	}
-	elements, err := rawjson.Elements(v)
-	if err != nil || len(elements) > 0 && !messages.IsMessage(elements[0]) {
+	if first := firstOf(v); v.Kind() != '[' || first != nil && !messages.IsMessage(first) {
 		return c, false
 	}
-	c.add(rec, elements)
+	c.add(rec, v)
 	return c, true
 }
 
@@ -113,21 +119,18 @@ func (c *conversation) take(rec *records.Record, o *parts.Members, names []strin
 			c.addMade(rec, list, textMessage("user", list))
 			continue
 		}
-		elements, _ := rawjson.Elements(list) // listsOf has checked it
 		switch name {
 		case choicesName:
+			elements, _ := rawjson.Elements(list) // listsOf has checked it
 			if len(elements) > 1 {
 				o.Put(name, rawjson.Array(elements[1:]))
 			}
 			c.addMade(rec, elements[0], choiceMessage(elements[0]))
-			continue
 		case turnsName:
-			for _, v := range elements {
-				c.addMade(rec, v, messageOf(v))
-			}
-			continue
+			c.addList(rec, list, messageOf)
+		default:
+			c.add(rec, list)
 		}
-		c.add(rec, elements)
 	}
 }
 
@@ -158,15 +161,12 @@ func listsOf(o *parts.Members) (names []string) {
 	return names
 }
 
-func isEmpty(v jsontext.Value) bool {
-	elements, err := rawjson.Elements(v)
-	return err == nil && len(elements) == 0
-}
+func isEmpty(v jsontext.Value) bool { return v.Kind() == '[' && firstOf(v) == nil }
 
 // beginsWith reports whether is accepts the first element of a list.
 func beginsWith(v jsontext.Value, is func(jsontext.Value) bool) bool {
-	elements, err := rawjson.Elements(v)
-	return err == nil && len(elements) > 0 && is(elements[0])
+	first := firstOf(v)
+	return first != nil && is(first)
 }
 
 // facts reads the members around the lists.
@@ -191,22 +191,45 @@ func idOf(v jsontext.Value) string {
 	return s
 }
 
-func (c *conversation) add(rec *records.Record, elements []jsontext.Value) {
-	for _, v := range elements {
-		c.addMade(rec, v, v)
-	}
+// add adds the elements of a list.
+func (c *conversation) add(rec *records.Record, list jsontext.Value) {
+	c.addList(rec, list, func(v jsontext.Value) jsontext.Value { return v })
+}
+
+// addList adds the messages that made makes of the elements of a list.
+func (c *conversation) addList(rec *records.Record, list jsontext.Value, made func(jsontext.Value) jsontext.Value) {
+	c.lists = append(c.lists, func(yield func(element, error) bool) {
+		for v := range rawjson.Each(list) {
+			if !yield(element{made(v), rec, v}, nil) {
+				return
+			}
+		}
+	})
 }
 
 // addMade adds a message that was made of a value of the file.
 func (c *conversation) addMade(rec *records.Record, source, message jsontext.Value) {
-	c.elements = append(c.elements, element{message, rec, source})
+	c.lists = append(c.lists, func(yield func(element, error) bool) { yield(element{message, rec, source}, nil) })
 }
 
-// values are the values of the elements.
+// elements yields the elements. An error ends them.
+func (c *conversation) elements() iter.Seq2[element, error] {
+	return func(yield func(element, error) bool) {
+		for _, list := range c.lists {
+			for e, err := range list {
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// values yields the values of the elements.
 func (c *conversation) values() iter.Seq[jsontext.Value] {
 	return func(yield func(jsontext.Value) bool) {
-		for _, e := range c.elements {
-			if !yield(e.value) {
+		for e, err := range c.elements() {
+			if err != nil || !yield(e.value) {
 				return
 			}
 		}

@@ -75,9 +75,14 @@ func foreignLine(v jsontext.Value) string {
 
 // check returns a *foreignError if a message of the conversation is of another program.
 func (c *conversation) check() error {
-	for i := range c.elements {
-		if sign := foreign(c.elements[i].value); sign != "" {
-			return &foreignError{message: i + 1, sign: sign}
+	n := 0
+	for e, err := range c.elements() {
+		if err != nil {
+			return err
+		}
+		n++
+		if sign := foreign(e.value); sign != "" {
+			return &foreignError{message: n, sign: sign}
 		}
 	}
 	return nil

@@ -93,24 +93,52 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 
 // Import appends the messages that are missing in the log.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	var f file
-	return document.ImportRecords(ctx, log, src, formatName, f.records(src), f.read)
+	f := file{src: src}
+	return document.ImportRecords(ctx, log, src, formatName, f.records(), f.read)
 }
 
 // file finds the conversations of a file.
 type file struct {
+	src   interop.Source
 	count int // of the conversations so far
-	// lines is the conversation with one message a line; nil if there is none.
+	// lines is the conversation with one message a line; nil if there is none. first is its
+	// first record.
 	lines *conversation
+	first records.Record
 	// foreign says that a line without a message is of another program; nil if none is.
 	foreign *foreignError
 }
 
-// records yields the values of the file, without the messages on lines. It collects
-// these in f.lines, and yields the first of them at the end.
-func (f *file) records(src interop.Source) iter.Seq2[records.Record, error] {
+// records yields the values of the file, without the messages on lines. Of these it yields
+// the first one at the end: f.lines reads the others.
+func (f *file) records() iter.Seq2[records.Record, error] {
 	return func(yield func(records.Record, error) bool) {
-		for rec, err := range records.Values(src) {
+		for rec, err := range f.values() {
+			switch {
+			case err != nil:
+				if !yield(rec, err) {
+					return
+				}
+			case !messages.IsMessage(rec.Value):
+				if !yield(rec, nil) {
+					return
+				}
+			case f.lines == nil:
+				f.first = rec.Clone()
+				f.lines = &conversation{number: f.next(), lists: []iter.Seq2[element, error]{f.messages}}
+			}
+		}
+		if f.lines != nil {
+			yield(f.first, nil)
+		}
+	}
+}
+
+// values yields the values of the file, and after an error the part of the value that can
+// be imported.
+func (f *file) values() iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		for rec, err := range records.Values(f.src) {
 			if err != nil {
 				if !yield(rec, err) {
 					return
@@ -119,14 +147,26 @@ func (f *file) records(src interop.Source) iter.Seq2[records.Record, error] {
 					continue
 				}
 			}
-			if messages.IsMessage(rec.Value) {
-				f.addLine(&rec)
-			} else if !yield(rec, nil) {
+			if !yield(rec, nil) {
 				return
 			}
 		}
-		if f.lines != nil {
-			yield(*f.lines.elements[0].rec, nil)
+	}
+}
+
+// messages yields the messages on lines. It reads the file again.
+func (f *file) messages(yield func(element, error) bool) {
+	for rec, err := range f.values() {
+		var rejected *records.RecordError
+		if err != nil && !errors.As(err, &rejected) {
+			yield(element{}, err)
+			return
+		}
+		if err == nil && messages.IsMessage(rec.Value) {
+			kept := rec.Clone() // the next record reuses the bytes
+			if !yield(element{kept.Value, &kept, kept.Value}, nil) {
+				return
+			}
 		}
 	}
 }
@@ -139,15 +179,6 @@ func salvage(rec *records.Record, err error) []byte {
 		return nil
 	}
 	return closeList(rec.Value)
-}
-
-// addLine adds a message on a line.
-func (f *file) addLine(rec *records.Record) {
-	if f.lines == nil {
-		f.lines = &conversation{number: f.next()}
-	}
-	kept := rec.Clone()
-	f.lines.elements = append(f.lines.elements, element{kept.Value, &kept, kept.Value})
 }
 
 func (f *file) next() int {
@@ -166,8 +197,7 @@ func (f *file) read(of *document.File, rec *records.Record) (all []document.Sess
 		if err := f.lines.check(); err != nil {
 			return nil, err
 		}
-		s, err := f.lines.session(of, rec)
-		return []document.Session{s}, err
+		return []document.Session{f.lines.session(of, rec)}, nil
 	}
 	conversations, ok := split(rec)
 	if !ok {
@@ -182,11 +212,7 @@ func (f *file) read(of *document.File, rec *records.Record) (all []document.Sess
 		if err := c.check(); err != nil {
 			return nil, err
 		}
-		s, err := c.session(of, rec)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
+		all = append(all, c.session(of, rec))
 	}
 	return all, nil
 }

@@ -14,11 +14,11 @@ import (
 )
 
 // session is the session of a conversation in the record.
-func (c *conversation) session(f *document.File, rec *records.Record) (document.Session, error) {
-	items, err := c.items()
+func (c *conversation) session(f *document.File, rec *records.Record) document.Session {
+	c.shape = messages.ShapeOf(c.values(), c.settings)
 	id := c.sessionID(f)
 	s := document.Session{
-		ID: id, Rec: rec, At: c.at, Items: items,
+		ID: id, Rec: rec, At: c.at, List: c.items,
 		Formats: []string{string(messages.Chat), string(messages.Responses), string(messages.Anthropic)},
 		About: event.Session{
 			Title: c.title, Source: event.SessionSource{Format: string(c.shape), SessionID: c.id}, Extra: c.settings,
@@ -27,7 +27,7 @@ func (c *conversation) session(f *document.File, rec *records.Record) (document.
 	if c.hasUniqueID() {
 		s.ID, s.FallbackID = c.id, id
 	}
-	return s, err
+	return s
 }
 
 // uniqueLength is the length of an id that is unique beyond its file.
@@ -50,24 +50,28 @@ func (c *conversation) sessionID(f *document.File) string {
 
 func namePart(s string) string { return cmp.Or(document.Name(s), "list") }
 
-// items are the items of the conversation.
-func (c *conversation) items() ([]document.Item, error) {
-	if c.shape == "" {
-		c.shape = messages.ShapeOf(c.values(), c.settings)
-	}
+// items yields the items of the conversation.
+func (c *conversation) items(yield func(document.Item, error) bool) {
 	b := builder{reader: messages.NewReader(c.shape, c.model)}
-	all := make([]document.Item, 0, len(c.elements))
-	for i := range c.elements {
-		it, err := b.item(&c.elements[i])
-		if err != nil {
-			return nil, err
+	var last *document.Item // the next item may show that it is not the last one
+	for e, err := range c.elements() {
+		if last != nil && !yield(*last, nil) {
+			return
 		}
-		all = append(all, it)
+		var it document.Item
+		if err == nil {
+			it, err = b.item(&e)
+		}
+		if err != nil {
+			yield(document.Item{}, err)
+			return
+		}
+		last = &it
 	}
-	if len(all) > 0 {
-		c.finish(&all[len(all)-1])
+	if last != nil {
+		c.finish(last)
+		yield(*last, nil)
 	}
-	return all, nil
 }
 
 // finish adds the id and the usage of the response to the last message, if it is

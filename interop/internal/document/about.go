@@ -56,15 +56,27 @@ func (a *adding) addAbout(it *Item, about event.Session) error {
 
 // firstWords is the start of the first text that a person wrote.
 func (a *adding) firstWords() string {
+	if a.doc.facts != nil {
+		return a.doc.facts.words
+	}
 	for i := range a.doc.Items {
-		m, ok := a.doc.Items[i].Payload.(event.Message)
-		if !ok || m.Role != event.User || a.doc.Items[i].Context {
-			continue
+		if words := wordsOf(&a.doc.Items[i]); words != "" {
+			return words
 		}
-		for _, p := range m.Parts {
-			if title := titles.Of(p.Text); p.Type == event.TextPart && title != "" {
-				return title
-			}
+	}
+	return ""
+}
+
+// wordsOf is the start of the first text of an item that a person wrote; empty for other
+// items.
+func wordsOf(it *Item) string {
+	m, ok := it.Payload.(event.Message)
+	if !ok || m.Role != event.User || it.Context {
+		return ""
+	}
+	for _, p := range m.Parts {
+		if title := titles.Of(p.Text); p.Type == event.TextPart && title != "" {
+			return title
 		}
 	}
 	return ""

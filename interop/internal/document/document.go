@@ -15,6 +15,7 @@ package document
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -50,6 +51,11 @@ type Session struct {
 	At time.Time
 	// Items are in the order in which they are added.
 	Items []Item
+	// List yields the items in place of Items, and can be called again. An import keeps
+	// no item of it, if the log has the items or their beginning and nothing else. The items
+	// have a Rec, a Run, a time and content only, and the session has no Totals, no Head and no
+	// Held. An error rejects the value.
+	List iter.Seq2[Item, error]
 	// Held counts further records, which are held until the rest of them is there.
 	Held int
 	// Ended says that no more items come: the session is imported without items,
@@ -71,6 +77,8 @@ type Session struct {
 	// cannot be imported; nil if it can.
 	Rec      *records.Record
 	Rejected error
+
+	facts *listFacts // of List
 }
 
 // Totals is the usage of models.

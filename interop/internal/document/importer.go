@@ -36,7 +36,9 @@ func ImportRecords(
 			return im.result.Result, errors.Join(append(im.conflicts, err)...)
 		}
 		if rejected == nil {
-			rec.Value = rec.Value.Clone() // im.held refers to it
+			if !rec.Kept { // im.held refers to it
+				rec.Value = rec.Value.Clone()
+			}
 			rejected, err = im.value(&rec, read)
 		}
 		if rejected != nil {
@@ -59,6 +61,9 @@ func (im *importer) reject(e *records.RecordError) {
 // value imports the sessions in a value.
 func (im *importer) value(rec *records.Record, read Read) (*records.RecordError, error) {
 	sessions, err := read(&im.file, rec)
+	if err == nil {
+		err = listed(sessions)
+	}
 	if err != nil {
 		return rec.Reject(err), nil
 	}
@@ -124,10 +129,13 @@ func (im *importer) session(doc *Session) error {
 	}
 	im.result.Records += doc.Held
 	im.result.Skipped += doc.Held
-	if len(doc.Items) == 0 && !doc.Ended {
+	if doc.isEmpty() && !doc.Ended {
 		im.result.Records++
 		im.result.Skipped++
 		return nil
+	}
+	if doc.List != nil {
+		return im.list(doc)
 	}
 	s, err := im.open(doc)
 	if err != nil {
@@ -139,6 +147,9 @@ func (im *importer) session(doc *Session) error {
 	im.result.Touch(s.ID)
 	return im.add(newAdding(im, doc, s))
 }
+
+// isEmpty reports whether the document has no items.
+func (s *Session) isEmpty() bool { return len(s.Items) == 0 && (s.List == nil || s.facts.items == 0) }
 
 // open opens the session with the document's id or, if the id is another
 // document's, with the fallback id or a number.

@@ -38,14 +38,20 @@ type session struct {
 	masked []string
 	// usageErased says that an event with usage was redacted.
 	usageErased bool
+	// line says that the session has no tree, trail, contents and usages: see line.
+	line bool
+}
+
+func newSession() *session {
+	return &session{
+		trail: trail.New(), tree: newTree(), contents: map[int64]event.Digest{}, compactions: map[int64]event.Compaction{},
+		totals: map[total]bool{}, titles: map[string]bool{}, settings: map[event.Digest]bool{},
+	}
 }
 
 // openSession opens a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string, doc *Session) (*session, error) {
-	s := &session{
-		trail: trail.New(), tree: newTree(), contents: map[int64]event.Digest{}, compactions: map[int64]event.Compaction{},
-		totals: map[total]bool{}, titles: map[string]bool{}, settings: map[event.Digest]bool{},
-	}
+	s := newSession()
 	if doc.LateResults {
 		s.tree.late = func(n *node) bool { return n.shape.Role == event.Tool }
 	}
@@ -89,17 +95,34 @@ func (s *session) remember(e *event.Event) error {
 		return err
 	}
 	if about, ok := p.(event.Session); ok {
-		if _, err := s.knows(about.Extra); err != nil {
+		if err := s.rememberSettings(e, &about); err != nil {
 			return err
-		}
-		if e.Masked() {
-			s.masked = append(s.masked, about.Title, canonical(about.Extra))
 		}
 	}
 	if n := s.tree.here(); n.seq == e.Seq {
 		s.contents[e.Seq] = n.key
 	}
 	s.note(e.Seq, p, e.Cost)
+	return nil
+}
+
+// rememberAbout notes an event about the session, for a line.
+func (s *session) rememberAbout(e *event.Event) error {
+	about, ok, err := event.Decode[event.Session](e)
+	if !ok || err != nil {
+		return err
+	}
+	s.note(e.Seq, about, e.Cost)
+	return s.rememberSettings(e, &about)
+}
+
+func (s *session) rememberSettings(e *event.Event, about *event.Session) error {
+	if _, err := s.knows(about.Extra); err != nil {
+		return err
+	}
+	if e.Masked() {
+		s.masked = append(s.masked, about.Title, canonical(about.Extra))
+	}
 	return nil
 }
 
@@ -197,6 +220,9 @@ func (s *session) opensWith(items []Item, format string) (bool, error) {
 func (s *session) add(key sessions.Key, it *Item, e event.Event, p event.Payload) int64 {
 	e.Cost = it.Cost
 	seq := s.Add(key, it.At, e)
+	if s.line {
+		return seq
+	}
 	s.trail.Grow(seq, e.Type)
 	if counted := key.Part == 0 && !sessions.Drawn(key.Own); counted || isTalk(e.Type) {
 		n := &node{seq: seq, talk: isTalk(e.Type), counted: counted, key: key.Digest}

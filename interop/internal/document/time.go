@@ -18,6 +18,9 @@ func (a *adding) time(own time.Time) time.Time {
 
 // startTime is the time of the session_started.
 func (a *adding) startTime() time.Time {
+	if f := a.doc.facts; f != nil && a.doc.At.IsZero() && !f.first.IsZero() {
+		return f.first
+	}
 	for i := range a.doc.Items {
 		if t := a.doc.Items[i].At; a.doc.At.IsZero() && !t.IsZero() {
 			return t
@@ -28,6 +31,9 @@ func (a *adding) startTime() time.Time {
 
 // newestTime is the time of the last item that has one.
 func (a *adding) newestTime() time.Time {
+	if f := a.doc.facts; f != nil && !f.newest.IsZero() {
+		return f.newest
+	}
 	for i := range slices.Backward(a.doc.Items) {
 		if t := a.doc.Items[i].At; !t.IsZero() {
 			return t

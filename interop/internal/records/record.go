@@ -26,8 +26,9 @@ type Record struct {
 	Line   int64 // physical line, from 1
 	Offset int64 // byte offset in the file
 	// Value is the object. For a rejected record that is cut off it is the bytes up
-	// to the cut. The next record reuses the bytes.
+	// to the cut. The next record reuses the bytes, unless Kept is set.
 	Value jsontext.Value
+	Kept  bool
 	// Digest and Size describe the record's bytes in the file.
 	Digest event.Digest
 	Size   int64

@@ -41,13 +41,18 @@ func (s *lineReader) document() ([]byte, error) {
 	var begin bytes.Buffer
 	in := io.LimitReader(s.in, maxRecord+1)
 	lines := bufio.NewReaderSize(in, 64<<10)
-	for end := false; !end && len(bytes.TrimSpace(begin.Bytes())) == 0; {
-		err := readLine(lines, &begin)
+	end := false
+	for !end && len(bytes.TrimSpace(begin.Bytes())) == 0 {
+		err := readLine(lines, &begin, s.total)
 		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return nil, err
 		}
 	}
+	if end && int64(begin.Len()) <= maxRecord && whole(begin.Bytes()) == nil {
+		return begin.Bytes(), nil // one line
+	}
 	if int64(begin.Len()) <= maxRecord && whole(begin.Bytes()) != nil {
+		grow(&begin, s.total)
 		if _, err := begin.ReadFrom(lines); err != nil {
 			return nil, err
 		}
@@ -73,10 +78,21 @@ func (s *lineReader) longDocument(begin int64) error {
 	return rec.Reject(&TooLongError{Bytes: begin + rest, Limit: maxRecord})
 }
 
-// readLine appends a line, or the rest of the file, to b.
-func readLine(in *bufio.Reader, b *bytes.Buffer) error {
+// grow makes room for the rest of a file of total bytes, once b is large: a buffer that
+// doubles would take several times its size.
+func grow(b *bytes.Buffer, total int64) {
+	const large = 1 << 20
+	rest := min(total, maxRecord) - int64(b.Len())
+	if b.Len() >= large && rest > 0 && int64(b.Available()) < rest {
+		b.Grow(int(rest) + bytes.MinRead)
+	}
+}
+
+// readLine appends a line, or the rest of a file of total bytes, to b.
+func readLine(in *bufio.Reader, b *bytes.Buffer, total int64) error {
 	for {
 		chunk, err := in.ReadSlice('\n')
+		grow(b, total)
 		b.Write(chunk)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return err
@@ -111,6 +127,7 @@ func (s *lineReader) values(b []byte, yield func(Record, error) bool) {
 		s.number += int64(bytes.Count(b[at:start], []byte{'\n'}))
 		at = start
 		rec, size, err := s.record(rest, int64(start))
+		rec.Kept = true
 		if !yield(rec, err) || size == 0 {
 			return
 		}

@@ -49,9 +49,7 @@ func newIndex() index {
 
 // add indexes an event of the log.
 func (x *index) add(e *event.Event) error {
-	if n := len(x.sessions); n == 0 || x.sessions[n-1] != e.SessionID {
-		x.sessions = append(x.sessions, e.SessionID)
-	}
+	x.addSession(e)
 	at := placeOf(e.ID)
 	x.places[at] = e.Seq
 	if !e.Redacted() {
@@ -66,6 +64,13 @@ func (x *index) add(e *event.Event) error {
 	shape, err := KeptShape(e)
 	x.redacted = append(x.redacted, redactedEvent{e.Seq, shape, IsCounted(e)})
 	return err
+}
+
+// addSession notes the session of an event of the log.
+func (x *index) addSession(e *event.Event) {
+	if n := len(x.sessions); n == 0 || x.sessions[n-1] != e.SessionID {
+		x.sessions = append(x.sessions, e.SessionID)
+	}
 }
 
 // withDigest are the seqs of the events with a digest, ascending.

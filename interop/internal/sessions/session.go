@@ -65,6 +65,7 @@ type Session struct {
 	file    *importrun.File
 	removed bool // from the log: what is added is left out
 	isNew   bool // the log did not have the session
+	line    bool // see OpenLine
 	owners  *owners
 	// hasOwn says that the newest message of the session in the log is its own, and not
 	// copied from another session. newest is the time of the newest message.
@@ -89,7 +90,18 @@ type batchAppend struct {
 // Open opens a session of the log, or prepares a new one. It calls each with
 // every event of the session, in order. each must not keep the events.
 func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	s := &Session{ID: id, log: log, index: newIndex(), reading: newReading(), file: importrun.FileOf(ctx), owners: ownersOf(ctx, log)}
+	return open(ctx, log, id, false, each)
+}
+
+// OpenLine is Open for a caller that finds the events of its records itself, and whose
+// records have no ids: Find, FindOwn and FindAfter find nothing. The session needs the less
+// memory. If each returns an error, OpenLine returns it.
+func OpenLine(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
+	return open(ctx, log, id, true, each)
+}
+
+func open(ctx context.Context, log *eventlog.Log, id string, line bool, each func(*event.Event) error) (*Session, error) {
+	s := &Session{line: line, ID: id, log: log, index: newIndex(), reading: newReading(), file: importrun.FileOf(ctx), owners: ownersOf(ctx, log)}
 	var from, to time.Time
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
@@ -121,7 +133,9 @@ func Open(ctx context.Context, log *eventlog.Log, id string, each func(*event.Ev
 // restore indexes an event of the log.
 func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 	s.head = e.Head()
-	if err := s.index.add(e); err != nil {
+	if s.line {
+		s.index.addSession(e)
+	} else if err := s.index.add(e); err != nil {
 		return err
 	}
 	if err := s.reading.note(e, true, nil); err != nil {
@@ -256,6 +270,9 @@ func (s *Session) note(e *event.Event) {
 
 func (s *Session) added(k Key, id ulid.ULID) int64 {
 	seq := s.Seq()
+	if s.line {
+		return seq
+	}
 	s.index.places[placeOf(id)] = seq
 	s.index.say(k.Digest, seq)
 	s.index.matched[seq] = true
