@@ -15,6 +15,7 @@ const (
 	movePart          // head_moved before it
 	forkPart          // session_forked, from the header
 	headerPart        // session_started or session_updated, from the header
+	usagePart         // step_completed, from the usage of a summary
 )
 
 // apply adds a record to its session, unless the session has it already.
@@ -27,6 +28,15 @@ func (im *importer) apply(s *session, rec records.Record, f *facts) error {
 		im.result.Found(m.Withheld)
 		s.matched = true
 		s.indexRecord(f, m.Seq)
+		if m.Withheld {
+			s.erase(&f.message)
+		} else {
+			s.note(f, m.Seq)
+		}
+		return nil
+	}
+	if s.repeatsErased(f) {
+		im.result.Found(true)
 		return nil
 	}
 	if reason := s.conflict(); reason != "" {
@@ -99,8 +109,14 @@ func (im *importer) add(s *session, rec *records.Record, f *facts) error {
 			return err
 		}
 	}
-	if f.kind == "compaction" {
-		p = s.compaction(f)
+	switch f.kind {
+	case "compaction":
+		p, err = s.compaction(&c, f)
+	case "context_edit":
+		p, err = c.contextEdit(s, f)
+	}
+	if err != nil {
+		return err
 	}
 	e, err := im.event(rec, f, p)
 	if err != nil {
@@ -115,6 +131,30 @@ func (im *importer) add(s *session, rec *records.Record, f *facts) error {
 	seq := s.Add(f.key(), f.at, e)
 	s.trail.Grow(seq, e.Type)
 	s.indexRecord(f, seq)
+	s.note(f, seq)
+	return im.addUsage(s, rec, f)
+}
+
+// addUsage queues the tokens and the cost of the answer that made a summary.
+func (im *importer) addUsage(s *session, rec *records.Record, f *facts) error {
+	if f.kind != "compaction" && f.kind != "branch_summary" {
+		return nil
+	}
+	usage, cost, ok := usageOf(f.value("usage"))
+	if !ok || usage.IsZero() && cost == 0 {
+		return nil
+	}
+	e, err := rec.Event(usagePart, event.StepCompletion{ResponseID: "summary " + f.id, Usage: usage})
+	if err != nil {
+		return err
+	}
+	e.Cost = cost
+	if s.isCopied(f) {
+		if err := e.SetMetadata("inherited", true); err != nil {
+			return err
+		}
+	}
+	s.trail.Grow(s.Join(sessions.Key{Part: usagePart}, f.at, e), e.Type)
 	return nil
 }
 
@@ -151,17 +191,32 @@ func (c *converter) payload(f *facts) (p event.Payload, cost event.Cost, err err
 		p, err = c.context(f, f.text("customType"), f.value("content"), "content")
 	case "branch_summary":
 		p, err = c.context(f, f.kind, f.value("summary"), "summary")
+	case "usage":
+		p, cost = answered(f)
 	case "session_info":
 		if name := f.text("name"); name != "" {
 			p = event.Session{Updated: true, Title: name, Extra: f.withoutMembers("name")}
 		}
 	}
-	return p, 0, err
+	return p, cost, err
+}
+
+// answered converts the tokens and the cost of an answer that is no message, as of a request
+// that keeps a cache warm.
+func answered(f *facts) (event.Payload, event.Cost) {
+	usage, cost, ok := usageOf(f.value("usage"))
+	if !ok || f.id == "" {
+		return nil, 0
+	}
+	return event.StepCompletion{
+		Provider: f.text("provider"), Model: f.text("model"), ResponseID: f.id, Usage: usage,
+		Extra: f.withoutMembers("provider", "model", "usage"),
+	}, cost
 }
 
 // compaction covers all events before it. The model sees the summary and the kept
 // messages instead.
-func (s *session) compaction(f *facts) event.Compaction {
+func (s *session) compaction(converter *converter, f *facts) (event.Payload, error) {
 	converted := []string{"summary"}
 	before, ok := f.count("tokensBefore")
 	if ok {
@@ -172,18 +227,35 @@ func (s *session) compaction(f *facts) event.Compaction {
 		Summary: f.text("summary"), TokensBefore: before, Extra: f.withoutMembers(converted...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
-	messages := s.trail.ShownSince(s.firstKept(f))
-	if len(messages) == 0 {
-		return c
+	kept, err := converter.retained(f)
+	if err == nil && len(kept) == 0 {
+		kept, err = s.kept(converter, s.firstKept(f))
+	}
+	if err != nil || len(kept) == 0 {
+		return c, err
 	}
 	if c.Summary != "" {
 		m := event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}}
 		c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 	}
-	for _, seq := range messages {
-		c.Entries = append(c.Entries, event.CompactionEntry{Seq: seq})
+	c.Entries = append(c.Entries, kept...)
+	return c, nil
+}
+
+// kept are the messages from seq on, with the edits that are not older.
+func (s *session) kept(c *converter, from int64) (all []event.CompactionEntry, err error) {
+	for _, seq := range s.trail.ShownSince(from) {
+		m, ok, err := s.edited(c, seq, from)
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			all = append(all, event.CompactionEntry{Seq: seq})
+		case m != nil:
+			all = append(all, event.CompactionEntry{Message: m})
+		}
 	}
-	return c
+	return all, nil
 }
 
 // firstKept is the seq of the first record that a compaction kept, or a seq after the

@@ -59,8 +59,11 @@ func (f *facts) key() sessions.Key { return sessions.Key{Own: f.id, Unsteady: tr
 // shape is the shape of the record's event.
 func (f *facts) shape() sessions.Shape {
 	raw := records.RawType(formatName, f.typeName())
-	if f.kind == "compaction" {
+	switch f.kind {
+	case "compaction":
 		return sessions.ShapeOf(event.Compaction{}, raw)
+	case "context_edit":
+		return sessions.Shape{Types: []event.Type{event.CompactionTriggered, raw}}
 	}
 	var c converter
 	p, _, err := c.payload(f)

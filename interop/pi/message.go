@@ -36,6 +36,10 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 	case "toolResult":
 		m.Role = event.Tool
 		m.Parts, err = c.result(&o)
+		if usage, spent, ok := usageOf(o.Peek("usage")); ok {
+			m.Usage, cost = usage, spent
+			o.Take("usage")
+		}
 	case "bashExecution":
 		return c.command(f), 0, nil
 	case "custom", "hookMessage":
@@ -60,7 +64,10 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 
 // assistant converts the members of an assistant message other than its content.
 func (c *converter) assistant(m *event.Message, o *parts.Members) (cost event.Cost) {
-	m.Provider, m.Model = o.Maybe("provider"), o.Maybe("model")
+	m.Provider, m.Model = o.Maybe("provider"), o.Maybe("responseModel")
+	if m.Model == "" {
+		m.Model = o.Maybe("model")
+	}
 	m.ResponseID, m.StopReason = o.Maybe("responseId"), o.Maybe("stopReason")
 	var ok bool
 	if m.Usage, cost, ok = usageOf(o.Peek("usage")); ok {
@@ -186,6 +193,7 @@ func usageOf(v jsontext.Value) (u event.Usage, cost event.Cost, ok bool) {
 	}
 	fields := map[string]*int64{
 		"input": &u.InputTokens, "output": &u.OutputTokens, "cacheRead": &u.CacheReadTokens, "cacheWrite": &u.CacheWriteTokens,
+		"reasoning": &u.ReasoningTokens,
 	}
 	rest := members[:0]
 	for _, m := range members {

@@ -24,6 +24,8 @@
 //	message, role bashExecution or custom           context_added
 //	custom_message, branch_summary                  context_added
 //	compaction                                      compaction_triggered
+//	context_edit                                    compaction_triggered of one message
+//	usage, usage of a summary                       step_completed
 //	session_info with a name                        session_updated with the title
 //	any other                                       "pi:<type>" or "pi:message:<role>", the raw record
 //
@@ -50,6 +52,7 @@
 //	pi.go                      Format: detection and order of files
 //	importer.go                lines to sessions; held lines
 //	events.go                  a line to its events
+//	edit.go                    edits of messages, and messages in a compaction
 //	facts.go, message.go       parsed lines; conversion of messages
 //	session.go                 state of a session, from its events
 //	fork.go                    comparison with the original

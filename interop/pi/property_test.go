@@ -41,7 +41,7 @@ func anyEntry(t *rapid.T, n int) string {
 		add("timestamp", fmt.Sprintf(`"2026-01-01T00:00:%02dZ"`, rapid.IntRange(0, 3).Draw(t, "time")))
 	}
 	call := rapid.IntRange(0, 3).Draw(t, "call")
-	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	switch rapid.IntRange(0, 12).Draw(t, "kind") {
 	case 0, 1:
 		add("type", `"message"`)
 		add("message", `{"role":"user","content":"Count."}`)
@@ -68,6 +68,18 @@ func anyEntry(t *rapid.T, n int) string {
 	case 8:
 		add("type", `"message"`)
 		add("message", `{"role":"assistant","content":[],"stopReason":"aborted"}`)
+	case 9:
+		add("type", `"compaction"`)
+		add("summary", `"Counting."`)
+		add("retainedTail", `[{"role":"user","content":"Count."}]`)
+		add("usage", `{"input":3,"output":1,"cost":{"total":0.25}}`)
+	case 10:
+		add("type", `"context_edit"`)
+		add("targetId", `"`+id("target")+`"`)
+		add("replacement", rapid.SampledFrom([]string{`null`, `{"content":"Cut."}`, `7`}).Draw(t, "replacement"))
+	case 11:
+		add("type", `"usage"`)
+		add("usage", `{"input":5,"output":0,"cost":{"total":0.125}}`)
 	default:
 		add("type", `"label"`)
 	}

@@ -50,9 +50,14 @@ type session struct {
 	name, prompt string
 
 	// seqs are the seqs of the file's records, by index; 0 for the header.
-	seqs    []int64
-	nodes   map[string]int64 // seqs by record id
-	lastSeq int64            // seq of the previous record
+	seqs  []int64
+	nodes map[string]int64 // seqs by record id
+	// editable are the records that an edit can change, by seq. edits are the edits, by seq.
+	editable map[int64]editable
+	edits    []edit
+	// erased are the digests of the contents of redacted messages.
+	erased map[event.Digest]bool
+	lastSeq  int64 // seq of the previous record
 }
 
 // heldRecord is a record that waits for its session to begin.
@@ -63,7 +68,7 @@ type heldRecord struct {
 
 // openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), nodes: map[string]int64{}, lastSeq: startSeq}
+	s := &session{trail: trail.New(), nodes: map[string]int64{}, editable: map[int64]editable{}, erased: map[event.Digest]bool{}, lastSeq: startSeq}
 	remember := func(e *event.Event) error { return s.restore(e, id) }
 	opened, err := sessions.Open(ctx, log, id, remember)
 	if err != nil {
