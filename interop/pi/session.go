@@ -56,8 +56,8 @@ type session struct {
 	editable map[int64]editable
 	edits    []edit
 	// erased are the digests of the contents of redacted messages.
-	erased map[event.Digest]bool
-	lastSeq  int64 // seq of the previous record
+	erased  map[event.Digest]bool
+	lastSeq int64 // seq of the previous record
 }
 
 // heldRecord is a record that waits for its session to begin.
