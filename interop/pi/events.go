@@ -79,6 +79,9 @@ func (im *importer) addHeader(s *session) error {
 	if err == nil && s.New() && s.hasCopies {
 		err = e.SetMetadata("copy_of", mark.Copy{Session: s.parent})
 	}
+	if err == nil && s.New() {
+		err = s.MarkStart(&e)
+	}
 	if err != nil {
 		return err
 	}

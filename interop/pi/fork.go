@@ -98,7 +98,8 @@ func (im *importer) fork(s *session) (*session, error) {
 // continueFrom takes over the state of the file from before the fork.
 func (s *session) continueFrom(before *session) {
 	s.header, s.parent, s.createdAt = before.header, before.parent, before.createdAt
-	s.hasCopies, s.name, s.prompt, s.seqs = before.hasCopies, before.name, before.prompt, before.seqs
+	s.hasCopies, s.name, s.seqs = before.hasCopies, before.name, before.seqs
+	s.prompt, s.isPromptCopied = before.prompt, before.isPromptCopied
 	for _, m := range before.search.matches {
 		s.indexRecord(&facts{id: m.id}, m.event.Seq)
 		s.Skip(m.event.Seq)

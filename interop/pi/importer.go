@@ -8,6 +8,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/records"
+	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
 // importer imports one file.
@@ -59,6 +60,12 @@ func (im *importer) header(rec records.Record, f *facts) error {
 		return err
 	}
 	s.setHeader(rec, f)
+	if s.parent != "" && s.parent != s.ID {
+		if s.isParentRemoved, err = s.Removed(im.ctx, s.parent); err != nil {
+			return err
+		}
+		s.LacksBeginning = s.LacksBeginning || s.isParentRemoved && s.New()
+	}
 	if s.New() && im.current == nil { // a file of pi has one header
 		if err := im.startSearch(s); err != nil {
 			return err
@@ -80,6 +87,10 @@ func (im *importer) header(rec records.Record, f *facts) error {
 
 // entry adds a record to its session, or holds it until the session begins.
 func (im *importer) entry(s *session, rec records.Record, f *facts) error {
+	if s.LacksBeginning && s.isCopied(f) {
+		im.leaveOut(s)
+		return nil
+	}
 	if s.search != nil {
 		if m := s.search.match(f); m.Seq > 0 {
 			s.observe(f, m.Withheld)
@@ -102,6 +113,18 @@ func (im *importer) entry(s *session, rec records.Record, f *facts) error {
 		return rec.Located(err)
 	}
 	return im.apply(s, rec, f)
+}
+
+// leaveOut leaves out a copy of a record of the parent, which was removed. If the parent is
+// back, it has the record.
+func (im *importer) leaveOut(s *session) {
+	s.hasCopies = true
+	if s.isParentRemoved {
+		s.LeaveOut(sessions.Copy{Session: s.parent, Withheld: true, Removed: true})
+		im.result.Imported++
+	} else {
+		im.result.Found(false)
+	}
 }
 
 // endSearch ends the search for copies. If the parent has some of the records, the

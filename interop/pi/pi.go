@@ -39,7 +39,8 @@
 // The header of a copy names the original file (parentSession, or branchedFrom in
 // version 1). If the log has the original, the session becomes a fork of it after the
 // longest common prefix. The lines of a copy without lines of its own are held. If the
-// log lacks the original, the copied lines are imported and marked as inherited.
+// log lacks the original, the copied lines are imported and marked as inherited. If it was
+// removed, they are left out.
 //
 // # Repeated imports
 //

@@ -46,8 +46,12 @@ type session struct {
 	// fork; nil after the last copy. firstOwn is the seq of the fork's first own event.
 	copies   *search
 	firstOwn int64
-	// name is the newest name of the session, prompt its first prompt.
-	name, prompt string
+	// name is the newest name of the session, prompt its first prompt: the first one of its
+	// own, or else the first copied one.
+	name, prompt   string
+	isPromptCopied bool
+	// isParentRemoved says that the parent was removed from the log.
+	isParentRemoved bool
 
 	// seqs are the seqs of the file's records, by index; 0 for the header.
 	seqs  []int64
@@ -145,8 +149,8 @@ func (s *session) observe(f *facts, withheld bool) {
 	if name := titles.Of(f.text("name")); f.kind == "session_info" && name != "" {
 		s.name = name
 	}
-	if s.prompt == "" {
-		s.prompt = titles.Of(f.prompt())
+	if prompt := titles.Of(f.prompt()); prompt != "" && (s.prompt == "" || s.isPromptCopied && !s.isCopied(f)) {
+		s.prompt, s.isPromptCopied = prompt, s.isCopied(f)
 	}
 }
 
