@@ -181,7 +181,7 @@ var table = map[string]room{
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/files", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
-		tests: []string{"interop/...", "projection"},
+		tests: []string{"interop/...", "projection", "runlog/..."},
 	},
 
 	"interop/internal/sessions": {

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/opencode"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 const (
@@ -145,8 +146,8 @@ func extra(t *testing.T, text string) string {
 	return info
 }
 
-// The messages that a fork copied have no tokens and costs: the session they were copied
-// from has them.
+// The messages that a fork copied have no tokens and costs, and do not count: the session they
+// were copied from has them.
 func TestForkedSession(t *testing.T) {
 	path, _ := newDatabase(t)
 	log := importtest.NewLog(t)
@@ -157,6 +158,10 @@ func TestForkedSession(t *testing.T) {
 	}
 	if want, _ := event.USD(0.001); cost != want {
 		t.Errorf("the fork costs %v", cost)
+	}
+	s, err := stats.Load(t.Context(), log, forks)
+	if got := s.Total; err != nil || got.Messages != 2 || got.Responses != 1 || got.Turns != 1 || got.Calls != 0 {
+		t.Errorf("the fork counts %+v, %v", got, err)
 	}
 }
 

@@ -103,13 +103,17 @@ func (b *builder) addMessage(rec *records.Record) error {
 	if pieces = b.finishedParts(pieces); b.held > 0 && len(pieces) == 0 {
 		return nil
 	}
-	b.firstItems[b.info.ID] = len(b.items)
+	first := len(b.items)
+	b.firstItems[b.info.ID] = first
 	if b.info.Role == "user" {
 		b.addUser(pieces)
-		return nil
+	} else {
+		b.addAnswer(pieces)
+		b.addCompaction()
 	}
-	b.addAnswer(pieces)
-	b.addCompaction()
+	for i := range b.items[first:] {
+		b.items[first+i].Inherited = b.isCopy()
+	}
 	return nil
 }
 

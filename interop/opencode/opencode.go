@@ -20,8 +20,8 @@
 // # Sessions
 //
 // The session keeps its id. A sub-agent names its parent in parentID. A fork does not name
-// its origin. It begins with copies of messages: they are older than the session, and
-// their steps are raw events without tokens and costs.
+// its origin. It begins with copies of messages: they are older than the session. Their
+// events are inherited, and their steps are raw events without tokens and costs.
 //
 // # Events
 //

@@ -302,6 +302,9 @@ func (a *adding) event(it *Item, key sessions.Key, payload event.Payload) (event
 		if it.Context && err == nil {
 			err = e.SetMetadata(mark.Context, true)
 		}
+		if it.Inherited && err == nil {
+			err = e.SetMetadata(mark.Inherited, true)
+		}
 		if err == nil || !errors.Is(err, event.ErrInvalid) {
 			return e, payload, err
 		}

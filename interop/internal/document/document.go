@@ -131,6 +131,8 @@ type Item struct {
 	Aside bool
 	// Context says that a program wrote the message in the user's name.
 	Context bool
+	// Inherited says that the program copied the item from another session.
+	Inherited bool
 	// Renews says that the compaction replaces the one before it, too.
 	Renews bool
 	// Payload is the item's payload. An item without one is kept raw, as Kind.
