@@ -30,6 +30,10 @@ func (x *examiner) event(ctx context.Context, e *event.Event) (hit Hit, ok bool,
 			return hit, false, err
 		}
 	}
+	words := len(x.matcher.terms) > 0
+	if !words && !x.query.Where(e) {
+		return hit, false, nil
+	}
 	if !x.matcher.may(e.Data) && !hasBodies(e, spilled) && !bytes.Contains(e.Data, inlineBody) {
 		return hit, false, nil
 	}
@@ -38,7 +42,7 @@ func (x *examiner) event(ctx context.Context, e *event.Event) (hit Hit, ok bool,
 		return hit, false, err
 	}
 	x.folded = searchtext.AppendFold(x.folded[:0], text)
-	if !x.matcher.matches(x.folded) || x.query.Where != nil && !x.query.Where(e) {
+	if len(text) == 0 || !x.matcher.matches(x.folded) || words && x.query.Where != nil && !x.query.Where(e) {
 		return hit, false, nil
 	}
 	if counts, err := x.counts(ctx, e); err != nil || !counts {

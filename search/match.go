@@ -103,7 +103,7 @@ func joined(ranges []textRange) []textRange {
 
 // needle is a piece of a term that raw JSON contains literally, except for the case
 // of its letters: ASCII without the characters that JSON may escape with a backslash
-// and one character, or letters that have one case only.
+// and one character, or letters that have one case and one spelling only.
 type needle struct {
 	text   []byte
 	anchor int  // the index of its rarest character
@@ -113,7 +113,8 @@ type needle struct {
 // newNeedle is the longest such piece of a term.
 func newNeedle(term string) (n needle, ok bool) {
 	pieces := strings.FieldsFunc(term, func(r rune) bool {
-		return r <= ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError || r >= utf8.RuneSelf && unicode.SimpleFold(r) != r
+		return r <= ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError ||
+			r >= utf8.RuneSelf && (unicode.SimpleFold(r) != r || !searchtext.IsLiteral(r))
 	})
 	for _, piece := range pieces {
 		if len(piece) > len(n.text) {

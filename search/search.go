@@ -11,6 +11,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -20,12 +21,13 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// Query selects events. Only Text is required.
+// Query selects events. Only Text is required, or Where.
 type Query struct {
 	// Text has words, separated by white space. An event must contain all words, at
 	// any place of its text, also inside longer words. Words in double quotes are one
 	// phrase. All other characters match themselves, and so does an unclosed quote;
-	// see Terms.
+	// see Terms. Without words, the query selects all events with a text for which Where is
+	// true; the stores read all events for it.
 	Text string
 	// Session restricts the search to one session and the events that it shares with
 	// its parents; "" means all sessions.
@@ -73,11 +75,12 @@ type textRange struct{ From, To int }
 // its newest to its oldest. Hits of a fork are its own events. Hits in a shared event
 // come with the parent, unless the query names the fork.
 //
-// Events ignores case (searchtext.Fold); all other differences count. White space of any
+// Events ignores case (searchtext.Fold) and whether characters are composed; all other
+// differences count. White space of any
 // kind and length equals one space, and bytes that are not UTF-8 equal U+FFFD. The text
 // of an event is the result of searchtext.Reader; a redacted event has no text.
 //
-// A query without words is ErrInvalidQuery. A missing session of the query is
+// A query without words and without Where is ErrInvalidQuery. A missing session of the query is
 // eventlog.ErrNotFound. If an error comes with a Hit that names a session, only that
 // session, or one event with a missing body, could not be searched: the caller may
 // continue. Every other error ends the sequence. The iteration uses all processors,
@@ -85,6 +88,9 @@ type textRange struct{ From, To int }
 func Events(ctx context.Context, log *eventlog.Log, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		terms, err := q.Terms()
+		if errors.Is(err, ErrInvalidQuery) && q.Where != nil {
+			err = nil
+		}
 		if err == nil {
 			err = usable(ctx, log, q.Session)
 		}
@@ -93,7 +99,9 @@ func Events(ctx context.Context, log *eventlog.Log, q Query) iter.Seq2[Hit, erro
 			return
 		}
 		s := &search{log: log, query: q, matcher: newMatcher(terms), yield: yield, left: q.Limit}
-		s.index, _ = eventlog.As[eventlog.Searcher](log.Store())
+		if len(terms) > 0 {
+			s.index, _ = eventlog.As[eventlog.Searcher](log.Store())
+		}
 		s.run(ctx)
 	}
 }

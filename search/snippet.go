@@ -18,6 +18,11 @@ func (h *Hit) addSnippet(text, folded []byte, marks []textRange, terms, context 
 		context = defaultContext
 	}
 	marks = unfold(text, folded, marks)
+	if terms == 0 {
+		to := ahead(text, 0, 2*context)
+		h.Snippet, h.After = string(text[:to]), to < len(text)
+		return
+	}
 	first, last := window(text, marks, terms, context)
 	if last < 0 {
 		return

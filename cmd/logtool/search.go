@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,29 +34,32 @@ type searchOptions struct {
 func (a *app) searchCommand() *cobra.Command {
 	var s searchOptions
 	cmd := a.command(&cobra.Command{
-		Use:        "search TEXT [SESSION]",
+		Use:        "search [TEXT] [SESSION]",
 		SuggestFor: []string{"grep", "find"},
-		Short:      "Find text in one session or in all sessions",
+		Short:      "Find text in one session or in all sessions; list events by flags",
 		Long: `Find the events whose text contains all words of TEXT, in any case, also inside
 longer words. A "phrase in double quotes" is one word with spaces. No other
 character is special: C++, store.go, *.txt and 检索 are words.
 
 search reads messages, reasoning, tool calls, results, titles and summaries. Newest
-sessions and hits come first. Of a fork, only its own events are searched, unless
+sessions and hits come first, and texts that programs wrote in the user's name come last.
+Without TEXT, or with an empty one, the flags alone select. Of a fork, only its own events are searched, unless
 SESSION names the fork. Orphaned (rewound) events are marked; --path active leaves them out.
 
 --role selects messages, without the texts that programs wrote in the user's name:
-these have the role context. --tool selects calls of a tool and their results, and
---failed results that are errors.
+these have the role context. --tool selects calls of a tool and their results,
+--failed results that are errors, and --file calls that read or change a file.
 
 ` + whenHelp + `
 
 --everything lists every stored place of TEXT as one phrase, also where no view shows
 it: names of members, base64, metadata, bodies. logtool redact --match erases these places.`,
-		Example: "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d",
-		Args:    between(1, 2),
+		Example: "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d\n  logtool search --file parse.go",
+		Args:    between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.text = args[0]
+			if len(args) > 0 {
+				s.text = args[0]
+			}
 			if len(args) > 1 {
 				s.session = args[1]
 			}
@@ -88,8 +92,8 @@ func (s *searchOptions) check(now time.Time) error {
 		return usagef("--limit and --per-session are not negative")
 	case s.context < 1:
 		return usagef("--context is at least 1")
-	case strings.TrimSpace(s.text) == "":
-		return usagef("nothing to search for: give a word or a phrase")
+	case strings.TrimSpace(s.text) == "" && (s.everything || !s.narrows() && len(s.types) == 0):
+		return usagef("nothing to search for: give a word or a phrase, or a flag, for example --role user")
 	}
 	if err := s.filter.check(now); err != nil {
 		return err
@@ -106,7 +110,7 @@ func (s *searchOptions) narrows() bool { return s.filter.isSet() || s.hitFilter.
 // query asks for more hits of each session than are printed: one more proves that
 // there are more, and half of the hits may be repeats.
 func (s *searchOptions) query() search.Query {
-	q := search.Query{Text: s.text, Session: s.session, Active: s.path == activePath, Context: s.context}
+	q := search.Query{Text: strings.TrimSpace(s.text + " " + s.fileWord()), Session: s.session, Active: s.path == activePath, Context: s.context}
 	for _, t := range s.types {
 		q.Types = append(q.Types, event.Type(t).Name())
 	}
@@ -126,27 +130,34 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 	} else {
 		a.progress.ReadsAll()
 	}
-	query := s.query()
+	where := func(*event.Event) bool { return true }
 	if s.narrows() {
 		catalog := a.catalog(log, anySummary())
 		defer catalog.Flush(ctx)
-		where, err := s.where(ctx, a, log, catalog)
-		if err != nil {
+		var err error
+		if where, err = s.where(ctx, a, log, catalog); err != nil {
 			return err
 		}
-		query.Where = where
 	}
+	query := s.query()
 	out := &hitPrinter{printer: a.printer(), searchOptions: s, log: log, json: a.json, most: query.PerSession}
-	var failed []error
-	for hit, err := range search.Events(ctx, log, query) {
-		if err != nil {
-			failed = append(failed, err)
-			continue
+	var contexts atomic.Bool // some hits are texts of programs
+	query.Where = func(e *event.Event) bool {
+		if s.role == contextRole || !e.IsContext() {
+			return where(e)
 		}
-		more, err := out.hit(ctx, hit)
-		if err != nil || !more {
-			failed = append(failed, err)
-			break
+		if !contexts.Load() && where(e) {
+			contexts.Store(true)
+		}
+		return false
+	}
+	failed, more := out.hits(ctx, query)
+	if more && contexts.Load() {
+		out.end()
+		out.current = ""
+		query.Where = func(e *event.Event) bool { return e.IsContext() && where(e) }
+		if again, _ := out.hits(ctx, query); len(failed) == 0 {
+			failed = again // else they are the same
 		}
 	}
 	out.end()
@@ -154,9 +165,23 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		return err
 	}
 	if out.shown == 0 {
-		return &foundNothingError{text: s.text, types: s.types, narrowed: s.narrows(), stored: !s.narrows() && storedAnywhere(ctx, log, s)}
+		return &foundNothingError{text: s.text, types: s.types, narrowed: s.narrows(), stored: !s.narrows() && strings.TrimSpace(s.text) != "" && storedAnywhere(ctx, log, s)}
 	}
 	return nil
+}
+
+// hits prints the hits of a query; more is false once the limit is reached.
+func (p *hitPrinter) hits(ctx context.Context, query search.Query) (failed []error, more bool) {
+	for hit, err := range search.Events(ctx, p.log, query) {
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if more, err := p.hit(ctx, hit); err != nil || !more {
+			return append(failed, err), false
+		}
+	}
+	return failed, true
 }
 
 // foundNothingError is a search without a hit.
@@ -173,6 +198,9 @@ type foundNothingError struct {
 
 func (e *foundNothingError) Error() string {
 	text := fmt.Sprintf("nothing found for %s", clean(e.text))
+	if strings.TrimSpace(e.text) == "" {
+		text = "nothing found"
+	}
 	if e.narrowed {
 		text += " in the events that the flags select"
 	}

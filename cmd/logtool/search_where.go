@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/runlog/stats"
 )
 
@@ -19,6 +20,7 @@ type hitFilter struct {
 	role   string
 	tool   string
 	failed bool
+	file   string
 }
 
 // contextRole is the --role of texts that programs wrote in the user's name.
@@ -31,6 +33,7 @@ func (h *hitFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.role, "role", "", "only messages of this role: "+strings.Join(roleNames, ", "))
 	completeFlag(cmd, "role", roleNames...)
 	toolFlags(cmd, &h.tool, &h.failed)
+	fileFlag(cmd, &h.file)
 }
 
 // toolFlags adds --tool and --failed.
@@ -40,13 +43,26 @@ func toolFlags(cmd *cobra.Command, tool *string, failed *bool) {
 }
 
 func (h *hitFilter) check() error {
-	if h.role != "" && !slices.Contains(roleNames, h.role) {
+	switch {
+	case h.role != "" && !slices.Contains(roleNames, h.role):
 		return usagef("--role is one of %s, not %q", strings.Join(roleNames, ", "), h.role)
+	case h.file != "" && h.failed:
+		return usagef("--file selects calls, and --failed results: logtool calls --failed lists both")
 	}
 	return nil
 }
 
-func (h *hitFilter) isSet() bool { return h.role != "" || h.tool != "" || h.failed }
+func (h *hitFilter) isSet() bool { return h.role != "" || h.tool != "" || h.failed || h.file != "" }
+
+// fileWord is a word that every call with the file of --file has: the last name of the path. It
+// is empty for a folder: the folder of the session may be below it.
+func (h *hitFilter) fileWord() string {
+	name := h.file[strings.LastIndexAny(h.file, `/\`)+1:]
+	if name == "" || strings.Contains(name, `"`) {
+		return ""
+	}
+	return `"` + name + `"`
+}
 
 // has reports whether the flags select an event.
 func (h *hitFilter) has(e *event.Event) bool {
@@ -101,49 +117,56 @@ func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, ca
 			among[row.ID] = true
 		}
 	}
-	used := modelUse{ctx: ctx, log: log, catalog: catalog, filter: &s.filter, known: map[string]bool{}}
+	known := sessionFacts{ctx: ctx, log: log, catalog: catalog, known: map[string]*stats.Summary{}}
 	return func(e *event.Event) bool {
 		session := e.SessionID
 		if s.session != "" {
 			session = s.session // its ancestors are a part of it
 		}
-		return s.filter.has(e.Timestamp) && (among == nil || among[session]) && s.hitFilter.has(e) && used.in(session)
+		if !s.filter.has(e.Timestamp) || among != nil && !among[session] || !s.hitFilter.has(e) {
+			return false
+		}
+		return (s.model == "" || usesModel(known.of(session), s.hasModel)) && (s.file == "" || s.hasFile(e, known.of(e.SessionID)))
 	}, nil
 }
 
-// modelUse reports which sessions used a model of --model. It loads a summary once.
-type modelUse struct {
+// hasFile reports whether an event calls a tool with the file of --file. about is the session
+// of the event.
+func (h *hitFilter) hasFile(e *event.Event, about *stats.Summary) bool {
+	m, ok, err := event.Decode[event.Message](e)
+	return ok && err == nil && formats.FileTools(about.Source).Names(&m, about.CWD, h.file)
+}
+
+// sessionFacts has the summaries of sessions. It loads a summary once.
+type sessionFacts struct {
 	ctx     context.Context
 	log     *eventlog.Log
 	catalog *stats.Catalog
-	filter  *filter
 
 	mu    sync.Mutex
-	known map[string]bool
+	known map[string]*stats.Summary
 }
 
-// in reports whether a session used the model. An unreadable session did not.
-func (u *modelUse) in(session string) bool {
-	if u.filter.model == "" {
-		return true
+// of is the summary of a session; an empty one if the session is unreadable.
+func (f *sessionFacts) of(session string) *stats.Summary {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known[session] == nil {
+		f.known[session] = f.load(session)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if used, known := u.known[session]; known {
-		return used
-	}
-	used := u.load(session)
-	u.known[session] = used
-	return used
+	return f.known[session]
 }
 
-func (u *modelUse) load(session string) bool {
-	head, err := u.log.Head(u.ctx, session)
+func (f *sessionFacts) load(session string) *stats.Summary {
+	head, err := f.log.Head(f.ctx, session)
 	if err != nil {
-		return false
+		return &stats.Summary{}
 	}
-	all, err := u.catalog.Load(u.ctx, []stats.Listed{{Session: session, Head: head}})
-	return err == nil && all[0].Err == nil && usesModel(&all[0], u.filter.hasModel)
+	all, err := f.catalog.Load(f.ctx, []stats.Listed{{Session: session, Head: head}})
+	if err != nil || all[0].Err != nil {
+		return &stats.Summary{}
+	}
+	return &all[0]
 }
 
 // usesModel reports whether a session used a model.

@@ -41,7 +41,7 @@ var table = map[string]room{
 	"internal/mint":          {modules: given},
 	"internal/mark":          {},
 	"internal/sealed":        {rooms: []string{"internal/line"}},
-	"internal/searchtext":    {rooms: []string{"event", "internal/rawjson"}, modules: given},
+	"internal/searchtext":    {rooms: []string{"event", "internal/rawjson"}, modules: append([]string{"golang.org/x/text"}, given...)},
 	"internal/backward":      {rooms: []string{"event"}},
 	"internal/line":          {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/testsize":      {modules: testModules},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/event"
@@ -103,22 +104,11 @@ func (f *fold) read(e *event.Event) error {
 func (f *fold) part(e *event.Event, m *event.Message, p *event.Part) {
 	switch p.Type {
 	case event.ToolCallPart:
-		tool, ok := f.table[p.Name]
-		if !ok {
-			return
-		}
-		args := ArgumentsOf(p.Arguments)
-		if tool.By != "" {
-			way, _ := args.Text(tool.By)
-			if tool, ok = tool.Each[way]; !ok {
-				return
-			}
-		}
-		c := &call{tool: tool, args: args, Change: Change{
+		c := &call{args: ArgumentsOf(p.Arguments), Change: Change{
 			Session: e.SessionID, Seq: e.Seq, At: e.Timestamp, Tool: p.Name,
 			Orphaned: e.Type.Scope() == event.PathScope && !f.path.Has(e.Seq),
 		}}
-		if c.steps = tool.steps(&c.args, f.folderOf(m)); len(c.steps) > 0 {
+		if c.tool, c.steps = f.table.steps(p, folderOf(m, f.folder)); len(c.steps) > 0 {
 			f.calls[p.CallID] = c
 			f.order = append(f.order, p.CallID)
 		}
@@ -133,14 +123,31 @@ func (f *fold) part(e *event.Event, m *event.Message, p *event.Part) {
 	}
 }
 
-// folderOf is the working folder of a message: programs write it beside the message.
-func (f *fold) folderOf(m *event.Message) string {
-	if v, ok, err := rawjson.Lookup(m.Extra, "cwd"); ok && err == nil {
-		if folder, ok := rawjson.Text(v); ok && folder != "" {
-			return folder
+// steps returns the tool of a call, and what it does.
+func (t Tools) steps(p *event.Part, folder string) (tool Tool, steps []step) {
+	tool, ok := t[p.Name]
+	if !ok {
+		return tool, nil
+	}
+	args := ArgumentsOf(p.Arguments)
+	if tool.By != "" {
+		way, _ := args.Text(tool.By)
+		if tool, ok = tool.Each[way]; !ok {
+			return tool, nil
 		}
 	}
-	return f.folder
+	return tool, tool.steps(&args, folder)
+}
+
+// folderOf is the working folder of a message: programs write it beside the message. Without
+// it, it is the folder of the session.
+func folderOf(m *event.Message, folder string) string {
+	if v, ok, err := rawjson.Lookup(m.Extra, "cwd"); ok && err == nil {
+		if own, ok := rawjson.Text(v); ok && own != "" {
+			return own
+		}
+	}
+	return folder
 }
 
 // result applies the steps of a call.
@@ -325,4 +332,13 @@ func (p printed) seen(out Seen) Seen {
 		return Seen{After: out.After}
 	}
 	return Seen{Lines: text, From: p.From}
+}
+
+// Names reports whether a message calls a tool that reads or changes a file with a name (see
+// Matches). folder is the working folder of the session.
+func (t Tools) Names(m *event.Message, folder, name string) bool {
+	return slices.ContainsFunc(m.ToolCalls(), func(p event.Part) bool {
+		_, steps := t.steps(&p, folderOf(m, folder))
+		return slices.ContainsFunc(steps, func(s step) bool { return Matches(name, s.path) || s.to != "" && Matches(name, s.to) })
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Fold folds case by Unicode's simple case folding: texts that differ only in case
@@ -80,12 +82,23 @@ var lower = func() (table [utf8.RuneSelf]byte) {
 	return table
 }()
 
-// Clean trims white space and makes every run of it one space. Bytes that are
-// not UTF-8 become U+FFFD.
+// Clean trims white space and makes every run of it one space. Characters get their composed
+// form (see normal). Bytes that are not UTF-8 become U+FFFD.
 func Clean(text string) string { return string(appendClean(nil, []byte(text))) }
 
 // appendClean appends a cleaned text, after a space if there is text before it.
 func appendClean(to, text []byte) []byte {
+	before := len(to)
+	to, composed := appendComposed(to, text, false)
+	if !composed {
+		to, _ = appendComposed(to[:before], normal(text), true)
+	}
+	return to
+}
+
+// appendComposed is appendClean for a text whose characters are composed; ok is false if they
+// are not.
+func appendComposed(to, text []byte, composed bool) (_ []byte, ok bool) {
 	to = slices.Grow(to, len(text)+1)
 	gap := len(to) > 0
 	for i := 0; i < len(text); {
@@ -101,6 +114,12 @@ func appendClean(to, text []byte) []byte {
 			continue
 		}
 		r, n := utf8.DecodeRune(text[i:])
+		if r >= firstMark && !composed {
+			if !norm.NFC.IsNormal(text) {
+				return to, false
+			}
+			composed = true
+		}
 		i += n
 		if unicode.IsSpace(r) {
 			gap = len(to) > 0
@@ -112,7 +131,7 @@ func appendClean(to, text []byte) []byte {
 		}
 		to = utf8.AppendRune(to, r)
 	}
-	return to
+	return to, true
 }
 
 // cleanRun is the length of a prefix of text that cleaning does not change: ASCII

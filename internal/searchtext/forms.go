@@ -12,21 +12,23 @@ import (
 )
 
 // Forms are the bytes with which a text may be in a file: plain, with JSON's escapes,
-// also those for ASCII only, and in base64 at each of the three offsets. Forms of fewer
-// than four bytes are left out.
+// also those for ASCII only, and in base64 at each of the three offsets, each with composed and
+// with decomposed characters. Forms of fewer than four bytes are left out.
 func Forms(text string) (forms [][]byte) {
 	add := func(form []byte) {
 		if len(form) >= 4 && !slices.ContainsFunc(forms, func(f []byte) bool { return bytes.Equal(f, form) }) {
 			forms = append(forms, form)
 		}
 	}
-	add([]byte(text))
-	if quoted, err := jsontext.AppendQuote(nil, text); err == nil {
-		add(quoted[1 : len(quoted)-1])
-	}
-	add(asciiOnly(text))
-	for offset := range 3 {
-		add(inBase64At(text, offset))
+	for _, text := range spellings(text) {
+		add([]byte(text))
+		if quoted, err := jsontext.AppendQuote(nil, text); err == nil {
+			add(quoted[1 : len(quoted)-1])
+		}
+		add(asciiOnly(text))
+		for offset := range 3 {
+			add(inBase64At(text, offset))
+		}
 	}
 	return forms
 }

@@ -10,7 +10,7 @@ import (
 // indexRules is the version of the text rules: searchtext.Reader, searchtext.Fold and the
 // grams of this file. Increment it when one of them changes; stores then rebuild the
 // index.
-const indexRules = 1
+const indexRules = 2
 
 // The index stores the grams of an event: all sequences of three bytes inside the
 // words of its folded text. Spaces separate words. A text that contains a term
