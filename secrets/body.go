@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 	"unicode/utf8"
-
-	"github.com/convlog/convlog/internal/mark"
 )
 
 const (
@@ -107,7 +105,7 @@ func (b *bodyReader) examine() {
 			return
 		}
 		if b.mask {
-			b.out = append(append(b.out, b.buf[at:f.Start]...), mark.Mask(f.Rule)...)
+			b.out = append(append(b.out, b.buf[at:f.Start]...), b.scanner.masks[f.Rule]...)
 			at = f.End
 		}
 	}

@@ -57,6 +57,9 @@ func (s *Scanner) screen(session string, e *event.Event) (x screened, err error)
 		if len(value) == 0 || err != nil {
 			return value
 		}
+		if s.everywhere {
+			leave = func(jsontext.Pointer) bool { return false }
+		}
 		masked, failed := s.maskJSON(value, leave, func(f inJSON) {
 			for _, rule := range f.rules {
 				x.found = append(x.found, Located{session, e.Seq, e.Type, name + f.pointer, rule, f.left})

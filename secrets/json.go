@@ -122,7 +122,7 @@ func (w *jsonWalk) found(length int64, text []byte, found []Finding, name bool) 
 	if left {
 		return nil
 	}
-	masked := replace(text, found)
+	masked := w.replace(text, found)
 	if name {
 		masked = w.unique(pointer.Parent(), masked)
 	}

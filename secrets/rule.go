@@ -1,11 +1,14 @@
 package secrets
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/convlog/convlog/internal/mark"
 )
 
 // Rule describes the form of one kind of secret.
@@ -25,6 +28,9 @@ type Rule struct {
 	// Entropy is the least Shannon entropy of a secret, in bits for each byte. 0 accepts
 	// any secret.
 	Entropy float64
+	// Mask is the text in the place of what the rule finds; [secret:NAME] if it is empty. A
+	// rule with a Mask is for views: its findings are masked in structural members, too.
+	Mask string
 	// Allow are regular expressions of secrets that are harmless, for example
 	// placeholders.
 	Allow []string
@@ -43,6 +49,7 @@ const (
 // compiled is a rule that is ready to match.
 type compiled struct {
 	name    string
+	mask    string
 	pattern *regexp.Regexp
 	reach   int
 	entropy float64
@@ -52,7 +59,7 @@ type compiled struct {
 var ruleName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 func (r *Rule) compile() (c compiled, err error) {
-	c = compiled{name: r.Name, reach: r.Reach, entropy: r.Entropy}
+	c = compiled{name: r.Name, mask: cmp.Or(r.Mask, mark.Mask(r.Name)), reach: r.Reach, entropy: r.Entropy}
 	if c.reach == 0 {
 		c.reach = defaultReach
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/convlog/convlog/internal/mark"
 )
 
 // Scanner finds secrets by rules. It takes time in proportion to the text, whatever the
@@ -16,6 +14,9 @@ import (
 type Scanner struct {
 	rules    []compiled
 	keywords *keywords
+	masks    map[string]string // by the name of the rule
+	// everywhere says that structural members have masks, too.
+	everywhere bool
 }
 
 // Finding is a secret in a text: text[Start:End].
@@ -27,13 +28,15 @@ type Finding struct {
 // New returns a scanner for rules, or an error that names the rule that it does not accept. If several
 // rules find one secret, the first of them names it.
 func New(rules ...Rule) (*Scanner, error) {
-	s := &Scanner{}
+	s := &Scanner{masks: map[string]string{}}
 	for i := range rules {
 		c, err := rules[i].compile()
 		if err != nil {
 			return nil, err
 		}
 		s.rules = append(s.rules, c)
+		s.masks[c.name] = c.mask
+		s.everywhere = s.everywhere || rules[i].Mask != ""
 	}
 	s.keywords = newKeywords(rules)
 	return s, nil
@@ -220,21 +223,21 @@ func merge(found []ranked) (merged []Finding) {
 	return merged
 }
 
-// Mask replaces each secret of a text by [secret:RULE]. The findings are places in the
+// Mask replaces each secret of a text by the mask of its rule. The findings are places in the
 // old text. Without findings it returns text itself.
 func (s *Scanner) Mask(text []byte) ([]byte, []Finding) {
 	found := s.Find(text)
 	if len(found) == 0 {
 		return text, nil
 	}
-	return replace(text, found), found
+	return s.replace(text, found), found
 }
 
 // replace returns a copy of text with masks for the findings.
-func replace(text []byte, found []Finding) []byte {
+func (s *Scanner) replace(text []byte, found []Finding) []byte {
 	out, at := make([]byte, 0, len(text)), 0
 	for _, f := range found {
-		out = append(append(out, text[at:f.Start]...), mark.Mask(f.Rule)...)
+		out = append(append(out, text[at:f.Start]...), s.masks[f.Rule]...)
 		at = f.End
 	}
 	return append(out, text[at:]...)

@@ -248,3 +248,25 @@ func TestScan(t *testing.T) {
 		})
 	}
 }
+
+// A rule with a mask of its own masks structural members, too.
+func TestRuleWithAMask(t *testing.T) {
+	scanner, err := secrets.New(secrets.Rule{Name: "home", Mask: "~", Keywords: []string{"/home"}, Pattern: `/home/ada`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memory.New()
+	log := eventlog.Open(store)
+	e := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("/home/ada/1", "ls", []byte(`{"/home/ada":"/home/ada/x"}`))}})
+	if err := e.SetMetadata("origin", map[string]string{"source": "/home/ada/log"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), e); err != nil {
+		t.Fatal(err)
+	}
+	for got, err := range eventlog.Open(secrets.View(store, scanner)).Read(t.Context(), "s", eventlog.All()) {
+		if text := string(got.Data) + string(got.Metadata); err != nil || strings.Contains(text, "ada") || strings.Count(text, "~") != 4 {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+}

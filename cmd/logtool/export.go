@@ -35,6 +35,7 @@ type exportOptions struct {
 	file   string
 	model  string
 	turns  turnRange
+	paths  bool // --mask-paths
 	priceFlag
 }
 
@@ -63,9 +64,6 @@ active it has only the events of active paths, in the form of show --json: other
 programs can read this, and import cannot. Pages leave orphaned events out, or mark
 them with --path all.
 
-The first line of a tree lists its sessions and their last events. So import
-names the session at which a file was cut, and imports those before it.
-
 --turn exports some turns, in every format but the jsonl that import reads. On
 pages, ~ marks list prices of answers without a cost.`,
 		Example: "  logtool export --all --format markdown -o notes/\n  logtool export --below order-42 | logtool --store other import -",
@@ -87,10 +85,20 @@ pages, ~ marks list prices of answers without a cost.`,
 			if a.mask && exportFormats[x.format].write == nil && x.path != activePath {
 				return usagef("--format jsonl has the stored lines, and their hashes cover the secrets: leave out --mask-secrets, or give --path active or another format")
 			}
+			if x.paths && exportFormats[x.format].write == nil && x.path != activePath {
+				return usagef("--format jsonl has the stored lines, and their hashes cover the paths: leave out --mask-paths, or give --path active or another format")
+			}
 			if f := exportFormats[x.format]; a.json && f.write != nil && !f.isList {
 				return usagef("--format %s is no JSON: leave out --json", x.format)
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.export(cmd.Context(), log, args, x) })
+			return a.reading(func(log *eventlog.Log) (err error) {
+				if x.paths {
+					if log, err = maskPaths(cmd.Context(), log); err != nil {
+						return err
+					}
+				}
+				return a.export(cmd.Context(), log, args, x)
+			})
 		},
 	}, traits{section: secMove, verb: "exporting", content: true, args: []argument{sessionArg, more}})
 	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, openai, responses, anthropic, markdown or html")
@@ -102,6 +110,7 @@ pages, ~ marks list prices of answers without a cost.`,
 	completeFlag(cmd, "path", allPaths, activePath)
 	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model of a list of messages")
 	x.turns.flag(cmd)
+	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, "show ~ for home directories, /path/1 for working directories")
 	x.priceFlag.flag(cmd)
 	return cmd
 }
