@@ -18,6 +18,7 @@ import (
 
 func (a *app) verifyCommand() *cobra.Command {
 	var heads []string
+	var file, key string
 	cmd := a.command(&cobra.Command{
 		Use:        "verify [SESSION...]",
 		SuggestFor: []string{"check", "fsck"},
@@ -32,9 +33,11 @@ Notes are no damage: rules that an import broke and marked, effects of lost even
 tails.
 
 A session that was rolled back to an earlier state, or made anew with other events,
-is consistent by itself. --head compares the session with a SEQ:HASH that append
-printed and that you kept elsewhere; a head that is missing is damage.`,
-		Example: "  logtool verify order-42 --json\n  logtool verify order-42 --head 7:$HASH",
+is consistent by itself, and so is a store that lost a session. --heads compares the
+store with a checkpoint that store heads printed and that you kept elsewhere, and --head
+a session with a SEQ:HASH that append printed; a head that is missing is damage. A
+session that rm or store retire removed since is a note.`,
+		Example: "  logtool verify order-42 --json\n  logtool verify --heads heads-2026-11-28.txt",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			known, err := parseHeads(heads)
@@ -44,9 +47,18 @@ printed and that you kept elsewhere; a head that is missing is damage.`,
 			if len(known) > 0 && len(args) != 1 {
 				return usagef("--head is for one session: name it")
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args, known) })
+			if file != "" && len(args) > 0 {
+				return usagef("--heads is for all sessions: name none")
+			}
+			c, err := a.readCheckpoint(file, key)
+			if err != nil {
+				return err
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args, known, c) })
 		},
 	}, traits{section: secMore, verb: "verifying", args: []argument{sessionArg, more}, exits: "0 no damage, 1 damage found or failed, 2 wrong usage."})
+	cmd.Flags().StringVar(&file, "heads", "", "a file that logtool store heads printed; - reads standard input")
+	cmd.Flags().StringVar(&key, "key", "", "check the signature of --heads with this public key, or a file with it")
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a SEQ:HASH that the session once had; repeatable")
 	return cmd
 }
@@ -104,7 +116,7 @@ type verifySum struct {
 	erasing   int64 // interrupted erasures
 }
 
-func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, known []event.Head) error {
+func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, known []event.Head, c *checkpoint) error {
 	v := verifyRun{app: a, log: log, printer: a.printer()}
 	var opts verify.Options
 	var err error
@@ -119,9 +131,19 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, know
 	if len(known) > 0 {
 		opts.Heads = map[string][]event.Head{v.chosen[0]: known}
 	}
+	var since *sinceRow
+	if c != nil {
+		opts.Heads, since = v.expect(c)
+		c = nil // the heads of many sessions
+	}
 	v.verifier = verify.New(log, opts)
 	if err := v.run(ctx); err != nil {
 		return err
+	}
+	if since != nil {
+		if err := v.since(since); err != nil {
+			return err
+		}
 	}
 	if err := v.printer.verdict(v.all, a.json); err != nil {
 		return err
@@ -172,6 +194,25 @@ func (v *verifyRun) everything(ctx context.Context, log *eventlog.Log) error {
 	return ctx.Err()
 }
 
+// expect chooses the sessions of a checkpoint too, and returns their heads and the sessions that
+// the checkpoint does not have.
+func (v *verifyRun) expect(c *checkpoint) (map[string][]event.Head, *sinceRow) {
+	since := &sinceRow{New: []string{}, unchecked: c.unchecked}
+	for _, session := range v.chosen {
+		if _, ok := c.Heads[session]; !ok {
+			since.New = append(since.New, session)
+		}
+	}
+	heads := make(map[string][]event.Head, len(c.Heads))
+	for session, h := range c.Heads {
+		heads[session] = []event.Head{h}
+		v.chosen = append(v.chosen, session)
+	}
+	slices.Sort(v.chosen)
+	v.chosen = slices.Compact(v.chosen)
+	return heads, since
+}
+
 // listed adds a row of the listing. A file without a session id is a defect of the
 // store.
 func (v *verifyRun) listed(info eventlog.SessionInfo) {
@@ -197,7 +238,7 @@ func unreadableDefect(session string, err error) eventlog.Defect {
 // run verifies the sessions in parallel, and prints the results in order.
 func (v *verifyRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	results, wait := v.begin(ctx)
+	results, next, wait := v.begin(ctx)
 	defer wait()
 	defer cancel()
 	if len(v.store) > 0 {
@@ -206,8 +247,9 @@ func (v *verifyRun) run(ctx context.Context) error {
 		}
 	}
 	v.app.progress.Say(v.line)
-	for _, result := range results {
-		one := <-result
+	for i := range v.chosen {
+		one := <-results[i%len(results)]
+		next <- struct{}{}
 		v.done.Add(1)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -231,28 +273,44 @@ func (v *verifyRun) line() string {
 	return text
 }
 
-// begin starts a worker for each processor. wait returns when all workers have ended.
-func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, wait func()) {
-	results = make([]chan verifyRow, len(v.chosen))
+// maxAhead is the number of sessions that are verified before the first of them is printed.
+const maxAhead = 1024
+
+// begin starts a worker for each processor. Result i goes to results[i % len(results)] in the
+// order of the sessions, and the receiver sends to next after each. wait returns when all workers
+// have ended.
+func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, next chan struct{}, wait func()) {
+	results = make([]chan verifyRow, min(len(v.chosen), maxAhead))
+	next = make(chan struct{}, 2*len(results))
 	for i := range results {
 		results[i] = make(chan verifyRow, 1)
+		next <- struct{}{}
 	}
-	var next atomic.Int64
+	var taken atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(results)) {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(results)); i = next.Add(1) - 1 {
-				results[i] <- v.one(ctx, v.chosen[i])
+			for {
+				select {
+				case <-next:
+				case <-ctx.Done():
+					return
+				}
+				i := int(taken.Add(1) - 1)
+				if i >= len(v.chosen) {
+					return
+				}
+				results[i%len(results)] <- v.one(ctx, v.chosen[i])
 			}
 		})
 	}
-	return results, workers.Wait
+	return results, next, workers.Wait
 }
 
 // one verifies a session. An error of listing it that verification did not find, for
 // example a second file, is a defect too.
 func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
-	report, err := v.verifier.Session(ctx, session)
+	report, err := v.verifier.Session(ctx, session) // a session with a known head is never missing
 	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
 		return verifyRow{Session: session, removed: true}
 	}

@@ -59,13 +59,13 @@ func summarize(notes []eventlog.Defect) []string {
 	return kinds
 }
 
-// kindOf is the kind of a note: a torn tail, a snapshot, an effect of lost events, or
+// kindOf is the kind of a note: a torn tail, a snapshot, a removed session, an effect of lost events, or
 // a rule that the source of an import breaks.
 func kindOf(n eventlog.Defect) string {
 	switch {
 	case n.Rule == verify.RuleTorn:
 		return verify.RuleTorn
-	case n.Rule == verify.RuleSnapshot && n.Seq == 0:
+	case n.Seq == 0 && (n.Rule == verify.RuleSnapshot || n.Rule == verify.RuleHistory):
 		return n.Detail
 	case n.Rule == verify.RuleSnapshot:
 		return "a replay contradicts the digest of marks"

@@ -38,7 +38,7 @@ func TestVerifyWhileASessionIsRemoved(t *testing.T) {
 		t.Errorf("verified %+v, not %+v: %s", v.all, want, out.String())
 	}
 	// A named session that is missing is an error.
-	if err := a.verify(t.Context(), log, []string{"a"}, nil); err == nil {
+	if err := a.verify(t.Context(), log, []string{"a"}, nil, nil); err == nil {
 		t.Error("a session that is not there was verified")
 	}
 }

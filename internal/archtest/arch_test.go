@@ -64,7 +64,7 @@ var table = map[string]room{
 		tests: []string{"search", "projection", "fork", "upkeep/..."},
 	},
 	"upkeep/verify": {
-		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/sealed", "upkeep/internal/keptsum"}, modules: given,
+		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/removal", "internal/sealed", "upkeep/internal/keptsum"}, modules: append([]string{"golang.org/x/mod"}, given...),
 		tests: []string{"upkeep/...", "fork", "internal/suite", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
@@ -191,7 +191,7 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
 	},
 
-	"cmd/logtool":               {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
+	"cmd/logtool":               {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/mod", "golang.org/x/sys"}, given...)},
 	"cmd/logtool/internal/term": {rooms: []string{"internal/terminal"}, modules: append([]string{"golang.org/x/sys"}, given...)},
 
 	"examples":     {tests: []string{"..."}},

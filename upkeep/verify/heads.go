@@ -1,9 +1,11 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -36,4 +38,22 @@ func (v *Verifier) missingHead(ctx context.Context, r *Report, known event.Head)
 		}
 	}
 	return fmt.Sprintf("the session has no event of the known head %v", known)
+}
+
+// missingSession reports a session that has known heads and is not in the store.
+func (v *Verifier) missingSession(ctx context.Context, session string) (Report, error) {
+	r := Report{Session: session}
+	marks, err := v.removals(ctx)
+	if err != nil {
+		return r, err
+	}
+	known := slices.MaxFunc(v.heads[session], func(a, b event.Head) int { return cmp.Compare(a.Seq, b.Seq) })
+	d := eventlog.Defect{Session: session, Seq: known.Seq, Offset: -1, Rule: RuleHistory, Detail: fmt.Sprintf("missing: the session once had %v", known)}
+	if marks.Has(session) {
+		d.Seq, d.Detail = 0, "the session was removed on purpose"
+		r.addNote(d)
+		return r, nil
+	}
+	r.addDefect(d)
+	return r, nil
 }

@@ -16,11 +16,13 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/removal"
 )
 
 // Rules of defects that a caller treats in its own way. Defect.Rule of another defect is
@@ -91,7 +93,7 @@ type Options struct {
 	// chain protects the events before a head only if the head is kept
 	// outside the store: a session that was rolled back to an earlier state, or made anew
 	// with other events, is consistent by itself. A head that is not in the session or
-	// its lineage is a defect of RuleHistory.
+	// its lineage is a defect of RuleHistory; that a session was removed on purpose is a note.
 	Heads map[string][]event.Head
 }
 
@@ -104,6 +106,7 @@ type Verifier struct {
 	heads    map[string][]event.Head
 	blobs    blobChecks
 	lineages lineages
+	removals func(context.Context) (*removal.Marks, error)
 	slots    chan struct{} // one for each worker
 	bytes    atomic.Int64
 }
@@ -115,6 +118,13 @@ func New(log *eventlog.Log, opts ...Options) *Verifier {
 	if len(opts) > 0 {
 		v.heads = opts[0].Heads
 	}
+	var once sync.Once
+	var marks *removal.Marks
+	var err error
+	v.removals = func(ctx context.Context) (*removal.Marks, error) {
+		once.Do(func() { marks, err = removal.Load(ctx, log) })
+		return marks, err
+	}
 	return v
 }
 
@@ -122,10 +132,14 @@ func New(log *eventlog.Log, opts ...Options) *Verifier {
 func (v *Verifier) Bytes() int64 { return v.bytes.Load() }
 
 // Session checks the lines of a session (see Lines), the ancestors of a fork, the
-// snapshots against a replay, and the known heads. Damage is in the report. Session returns an error only if
-// the session is missing or the store cannot be read.
+// snapshots against a replay, and the known heads. Damage is in the report, and a missing session that has
+// known heads is damage. Session returns an error only if another session is missing, or the store cannot be
+// read.
 func (v *Verifier) Session(ctx context.Context, session string) (Report, error) {
 	report, err := v.Lines(ctx, session)
+	if errors.Is(err, eventlog.ErrNotFound) && len(v.heads[session]) > 0 {
+		return v.missingSession(ctx, session)
+	}
 	if err != nil {
 		return report, err
 	}
