@@ -66,10 +66,11 @@ type IDs struct {
 	More iter.Seq[string]
 	// Records are hashes of the ids of the file's records, for a program that copies
 	// records into other files. Files that have a record in common are imported one after
-	// the other: first the file with the fewest common records, then the one whose newest
-	// record, at the time Newest, is older. So an original comes before its copies.
-	Records []uint64
-	Newest  time.Time
+	// the other: first the file with the oldest record, then the one with the fewest common
+	// records, then the one whose newest record is older. So an original comes before its
+	// copies. The records are of the times From to To.
+	Records  []uint64
+	From, To time.Time
 }
 
 // Gatherer is a Format that stores one session in many files. One of the files

@@ -20,8 +20,9 @@ type copied struct {
 func (c copies) compare(files []found, a, b int) int {
 	return cmp.Or(
 		cmp.Compare(c[a].group, c[b].group),
+		files[a].ids.From.Compare(files[b].ids.From),
 		cmp.Compare(c[a].common, c[b].common),
-		files[a].ids.Newest.Compare(files[b].ids.Newest),
+		files[a].ids.To.Compare(files[b].ids.To),
 	)
 }
 

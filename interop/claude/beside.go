@@ -31,7 +31,7 @@ func (im *importer) titleFromBeside(path string) error {
 		if s.side || s.New() || s.Erased || s.titles.named {
 			continue
 		}
-		leaf, newest := "", s.titles.leaf
+		leaf, newest := "", max(s.titles.leaf, s.forkedAt)
 		summaries := importrun.Shared(im.ctx, folderKey(filepath.Dir(path)), summariesIn)
 		for uuid := range summaries {
 			if n := s.tree.nodes[uuid]; n != nil && n.seq > newest {

@@ -1,7 +1,9 @@
 package claude_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -321,5 +323,42 @@ func TestRepeatedResponseIDsOfOtherProgramsCount(t *testing.T) {
 	}
 	if got := all.Total; got.Usage.InputTokens != 20 || got.Responses != 2 {
 		t.Errorf("%d input tokens in %d answers, want 20 in 2", got.Usage.InputTokens, got.Responses)
+	}
+}
+
+// A damaged session of the log does not stop the import of another one.
+func TestDamagedOwner(t *testing.T) {
+	h := newHome(t)
+	h.write("orig", exchanges(1, 2))
+	h.load()
+	h.write("copy", exchanges(1, 2, 3))
+	log := eventlog.Open(damaged{h.log.Store()})
+	table, err := interop.Import(t.Context(), log, []interop.Format{claude.Format{}}, []string{filepath.Join(h.dir, "copy.jsonl")})
+	if err != nil {
+		t.Fatalf("%+v, %v", table, err)
+	}
+	h.texts("copy", "Question 1", "Answer 1", "Question 2", "Answer 2", "Question 3", "Answer 3")
+	h.parent("copy", "")
+}
+
+// damaged is a store in which the session orig is damaged after two events.
+type damaged struct{ eventlog.Store }
+
+func (d damaged) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	all := d.Store.Read(ctx, session, r)
+	if session != "orig" {
+		return all
+	}
+	return func(yield func(event.Event, error) bool) {
+		n := 0
+		for e, err := range all {
+			if n++; n == 3 {
+				yield(event.Event{}, &eventlog.CorruptError{Session: session, Seq: 3})
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
 }

@@ -25,7 +25,7 @@ func lineID(session, uuid string) string { return "claude:line/" + session + "/"
 // parent is missing needs that parent, and a file that has the session's root.
 func (Format) Declare(src interop.Source) interop.IDs {
 	d := declaration{src: src, sessions: map[string]*declared{}, known: map[string]*declared{}}
-	var newest []byte
+	var from, to []byte
 	for line, err := range records.Lines(src) {
 		if err != nil {
 			break
@@ -33,12 +33,18 @@ func (Format) Declare(src interop.Source) interop.IDs {
 		d.line(line)
 		d.read++
 		d.addRecords(line)
-		if at, _ := member(line, `"timestamp"`); string(at) > string(newest) {
-			newest = append(newest[:0], at...)
+		if at, ok := member(line, `"timestamp"`); ok && len(at) > 0 {
+			if len(from) == 0 || bytes.Compare(at, from) < 0 {
+				from = append(from[:0], at...)
+			}
+			if bytes.Compare(at, to) > 0 {
+				to = append(to[:0], at...)
+			}
 		}
 	}
 	ids := d.ids()
-	ids.More, ids.Records, ids.Newest = d.lines, d.records, records.Time(string(newest))
+	ids.More, ids.Records = d.lines, d.records
+	ids.From, ids.To = records.Time(string(from)), records.Time(string(to))
 	return ids
 }
 

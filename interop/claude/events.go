@@ -41,7 +41,7 @@ func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time
 	if done, err := im.leavesOut(s, f, at); done || err != nil {
 		return err
 	}
-	if reason := s.conflict(f); reason != "" {
+	if reason := s.conflict(f); reason != "" && !im.isCopy {
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
 	}
@@ -67,7 +67,6 @@ func (im *importer) leavesOut(s *session, f *facts, at time.Time) (bool, error) 
 	if !from.Withheld || err != nil {
 		return false, err
 	}
-	im.result.Touch(s.ID)
 	if s.LeaveOut(from) {
 		im.result.Imported++
 	} else {
@@ -251,10 +250,16 @@ func (f *facts) payload(record jsontext.Value) event.Payload {
 // a model does not replace the title of a user.
 func (s *session) payload(f *facts, record jsontext.Value) event.Payload {
 	switch {
-	case f.Type == "summary" && (s.titles.named || !s.tree.known(f.LeafUUID)), f.Type == "ai-title" && s.titles.custom:
+	case f.Type == "summary" && (s.titles.named || !s.hasLine(f.LeafUUID)), f.Type == "ai-title" && s.titles.custom:
 		return nil
 	}
 	return f.payload(record)
+}
+
+// hasLine reports whether a line is in the session, and not only in the session that it was
+// forked from.
+func (s *session) hasLine(uuid string) bool {
+	return s.tree.known(uuid) && s.tree.nodes[uuid].seq > s.forkedAt
 }
 
 func (f *facts) title() string {

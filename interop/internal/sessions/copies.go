@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -88,46 +89,69 @@ func (s *Session) Fork(ctx context.Context, file iter.Seq[FileRecord], o fork.Op
 		return false, nil
 	}
 	var ids []string
-	var newest *owner // the owner that appeared last
-	seen := map[*owner]bool{}
+	var from []*owner // in the order of appearance
 	for r := range file {
-		from, _, err := s.owners.find(ctx, s.Program, r.Own, r.At, true)
+		next, _, err := s.owners.find(ctx, s.Program, r.Own, r.At, true)
 		if err != nil {
 			return false, err
 		}
-		if from == nil || from.removed || from.id == s.ID {
+		if next == nil || next.removed || next.id == s.ID {
 			break
 		}
-		if ids = append(ids, r.Own); !seen[from] {
-			seen[from], newest = true, from
+		if ids = append(ids, r.Own); !slices.Contains(from, next) {
+			from = append(from, next)
 		}
 	}
-	if newest == nil {
+	parent, best := "", forkPoint{}
+	for _, o := range slices.Backward(from) { // a later one may be a fork of an earlier one
+		p, err := findForkPoint(ctx, s.log, o.id, ids)
+		if err != nil {
+			return false, err
+		}
+		if p.records > best.records {
+			parent, best = o.id, p
+		}
+		if p.records == len(ids) {
+			break
+		}
+	}
+	if parent == "" {
 		return false, nil
 	}
-	point, at, err := forkPoint(ctx, s.log, newest.id, ids)
-	if point == 0 || err != nil {
-		return false, err
-	}
-	o.ID, o.Force, o.EventID, o.Time = s.ID, true, ForkID(s.ID, at), at
-	_, err = fork.At(ctx, s.log, newest.id, fork.AtSeq(point), o)
+	o.ID, o.Force, o.EventID, o.Time = s.ID, true, ForkID(s.ID, best.at), best.at
+	_, err := fork.At(ctx, s.log, parent, fork.AtSeq(best.seq), o)
 	if errors.Is(err, eventlog.ErrExists) {
 		return true, nil // another import has made it
 	}
 	return err == nil, err
 }
 
-// forkPoint finds the newest event of a session up to which a file with the records has all
-// messages that the model saw; 0 if there is none.
-func forkPoint(ctx context.Context, log *eventlog.Log, session string, ids []string) (point int64, at time.Time, err error) {
+// forkPoint is an event of a session up to which a file has all messages that the model saw.
+type forkPoint struct {
+	seq     int64
+	at      time.Time
+	records int // the records that the file begins with and the session has; 0 if there is no such event
+}
+
+// findForkPoint finds the newest event of a session up to which a file with the records has
+// all messages that the model saw.
+func findForkPoint(ctx context.Context, log *eventlog.Log, session string, ids []string) (p forkPoint, err error) {
 	w := walk{{complete: true}}
 	s, err := Open(ctx, log, session, w.add)
-	if err != nil {
-		return 0, at, fmt.Errorf("compare a file with session %q: %w", session, err)
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		return p, nil // nobody can fork it
 	}
-	for _, id := range ids {
-		for _, seq := range s.index.variants(id) {
+	if err != nil {
+		return p, fmt.Errorf("compare a file with session %q: %w", session, err)
+	}
+	records := 0
+	for ; records < len(ids); records++ {
+		seqs := s.index.variants(ids[records])
+		for _, seq := range seqs {
 			w[seq].copied = true
+		}
+		if len(seqs) == 0 {
+			break
 		}
 	}
 	for seq := 1; seq < len(w); seq++ {
@@ -135,10 +159,10 @@ func forkPoint(ctx context.Context, log *eventlog.Log, session string, ids []str
 	}
 	for seq := len(w) - 1; seq > 0; seq-- {
 		if e := &w[seq]; e.copied && w[e.end].complete && w[e.end].talk > 0 {
-			return e.end, e.at, nil
+			return forkPoint{e.end, e.at, records}, nil
 		}
 	}
-	return 0, at, nil
+	return p, nil
 }
 
 // variants are the seqs of the events with an own id.

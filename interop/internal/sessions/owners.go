@@ -29,7 +29,8 @@ type owners struct {
 	all    []*owner
 	byID   map[string]int32
 	byDay  map[int64][]int32 // the sessions that were active on a day
-	places map[uint64]owned
+	places map[uint64]int32  // the owner of the event with an id
+	erased map[uint64]bool   // the redacted events of places
 }
 
 // owner is a session of the log, or one that was removed and that the import leaves out.
@@ -42,12 +43,6 @@ type owner struct {
 	removed  bool
 }
 
-// owned is the event of a record in places.
-type owned struct {
-	owner  int32
-	erased bool
-}
-
 // late bounds how much the times of the records of a file can be out of order.
 const late = 10 * time.Minute
 
@@ -56,7 +51,7 @@ type ownersKey struct{ log *eventlog.Log }
 // ownersOf returns the owners that the files of an import share.
 func ownersOf(ctx context.Context, log *eventlog.Log) *owners {
 	return importrun.Shared(ctx, ownersKey{log}, func(context.Context, ownersKey) *owners {
-		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]owned{}}
+		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]int32{}, erased: map[uint64]bool{}}
 	})
 }
 
@@ -87,8 +82,9 @@ func (x *owners) find(ctx context.Context, format, own string, at time.Time, any
 		if err := x.load(ctx, i); err != nil {
 			return nil, false, err
 		}
-		if has, ok := x.places[ownPlace(o.id, own, 0, 0).short()]; ok && has.owner == i {
-			return o, has.erased, nil
+		at := ownPlace(o.id, own, 0, 0).short()
+		if owner, ok := x.places[at]; ok && owner == i {
+			return o, x.erased[at], nil
 		}
 	}
 	return nil, false, nil
@@ -149,7 +145,8 @@ func (x *owners) active(i int32, from, to time.Time) {
 	}
 }
 
-// load reads the events of a session of the log, unless it has.
+// load reads the events of a session of the log, unless it has. The events of a damaged
+// session are those before the damage.
 func (x *owners) load(ctx context.Context, i int32) error {
 	o := x.all[i]
 	if o.read {
@@ -157,7 +154,7 @@ func (x *owners) load(ctx context.Context, i int32) error {
 	}
 	o.read = true
 	for e, err := range x.log.Read(ctx, o.id, eventlog.All().Own().Bare().Transient()) {
-		if errors.Is(err, eventlog.ErrNotFound) {
+		if errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, eventlog.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
@@ -169,8 +166,13 @@ func (x *owners) load(ctx context.Context, i int32) error {
 }
 
 func (x *owners) add(i int32, e *event.Event) {
-	if !e.Inherited() {
-		x.places[placeOf(e.ID).short()] = owned{owner: i, erased: e.Redacted()}
+	if e.Inherited() {
+		return
+	}
+	at := placeOf(e.ID).short()
+	x.places[at] = i
+	if e.Redacted() {
+		x.erased[at] = true
 	}
 }
 
