@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -13,27 +14,37 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/transcript"
+	"github.com/convlog/convlog/prices"
 )
 
 func (a *app) diffCommand() *cobra.Command {
 	var s showOptions
+	var prices priceFlag
 	cmd := a.command(&cobra.Command{
 		Use:   "diff A B",
-		Short: "Compare two branches: the last common event, the events of each",
+		Short: "Compare two branches, or two attempts at one task",
 		Long: `Compare the paths of two sessions that have a common ancestor: their last common
 event, then the other events of each path, one line per event. SESSION@SEQ is the
 path that ends with that event. Both paths may be in one session, to compare an
-orphaned branch with the active one. --full prints the events in full.`,
-		Example: "  logtool diff order-42@8 order-42",
+orphaned branch with the active one. --full prints the events in full.
+
+Two sessions without a common event are compared as two attempts at one task: turns,
+calls, tokens, cost, the first call that differs, and the files that they changed. The
+folders of the sessions count as equal.`,
+		Example: "  logtool diff order-42@8 order-42\n  logtool diff order-42 order-43",
 		Args:    between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkShow(s); err != nil {
 				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s) })
+			if err := prices.read(); err != nil {
+				return err
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s, prices.table) })
 		},
 	}, traits{section: secRead, verb: "comparing", paged: true, content: true, args: []argument{sessionArg, sessionArg}})
 	s.flags(cmd)
+	prices.flag(cmd)
 	return cmd
 }
 
@@ -56,7 +67,7 @@ func tipNamed(ctx context.Context, log *eventlog.Log, text string) (fork.Tip, er
 	return fork.Tip{Session: session, Seq: seq}, err
 }
 
-func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showOptions) error {
+func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showOptions, table *prices.Table) error {
 	x, err := tipNamed(ctx, log, left)
 	if err != nil {
 		return err
@@ -66,6 +77,9 @@ func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s
 		return err
 	}
 	d, err := fork.Diff(ctx, log, x, y)
+	if errors.Is(err, fork.Error("unrelated")) && x.Seq == 0 && y.Seq == 0 {
+		return a.diffAttempts(ctx, log, x.Session, y.Session, table)
+	}
 	if err != nil {
 		return err
 	}
