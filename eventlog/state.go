@@ -262,6 +262,8 @@ const (
 	minBuffer = 16 << 10
 	// largeBuffer is the largest buffer that a session keeps between appends.
 	largeBuffer = 64 << 10
+	// manyEvents is the most events for which a session keeps room between appends.
+	manyEvents = 128
 )
 
 // largeBuffers are free buffers.
@@ -293,6 +295,9 @@ func (s *stagedEvents) release(shared bool) {
 	}
 	clear(s.events)
 	s.events = s.events[:0]
+	if cap(s.events) > manyEvents {
+		s.events, s.ids = nil, nil
+	}
 	if cap(s.buf) > largeBuffer {
 		s.buf = nil
 	}

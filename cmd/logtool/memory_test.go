@@ -167,6 +167,27 @@ func TestMemoryOfAList(t *testing.T) {
 	g.want(t, 6*bytesEach*messages, 0, "--store store import longer.json")
 }
 
+// An import of many sessions needs memory for one of them, and some kilobytes for each session that
+// the log keeps open.
+func TestMemoryOfManyLists(t *testing.T) {
+	t.Parallel()
+	lists := testsize.Pick(64, 96, 200)
+	g := newGrowing(t, lists/8, lists, func(t *testing.T, dir string, lists int) {
+		var text bytes.Buffer
+		for i := range lists {
+			fmt.Fprintf(&text, `{"id":"conversation-%d","messages":[{"role":"user","content":"0"}`, i)
+			for n := range 1000 {
+				fmt.Fprintf(&text, `,{"role":"assistant","content":"%d"}`, n)
+			}
+			text.WriteString("]}\n")
+		}
+		if err := os.WriteFile(filepath.Join(dir, "many.jsonl"), text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	g.want(t, 100*kibi*lists, 0, "--store s.db import many.jsonl")
+}
+
 // writeMessages writes a list of short messages.
 func writeMessages(t *testing.T, path string, messages int, before, between, after string) {
 	t.Helper()

@@ -205,7 +205,7 @@ func (p *packed) value(f *zip.File) (records.Record, error) {
 	if err != nil {
 		return rec, reject(err)
 	}
-	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+	src := interop.Source{Name: name, Size: int64(len(content)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 	for found, err := range records.Values(src) {
 		var rejected *records.RecordError
 		if errors.As(err, &rejected) {
