@@ -64,7 +64,7 @@ var table = map[string]room{
 		tests: []string{"search", "projection", "fork", "upkeep/..."},
 	},
 	"upkeep/verify": {
-		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/removal", "internal/sealed", "upkeep/internal/keptsum"}, modules: append([]string{"golang.org/x/mod"}, given...),
+		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/regular", "internal/removal", "internal/sealed", "upkeep/internal/keptsum"}, modules: append([]string{"golang.org/x/mod"}, given...),
 		tests: []string{"upkeep/...", "fork", "internal/suite", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {

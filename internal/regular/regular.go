@@ -28,6 +28,8 @@ func (e *Error) Is(target error) bool { return target == Err }
 // Kind is the name of the file's type.
 func (e *Error) Kind() string {
 	switch {
+	case e.Mode.IsRegular():
+		return "regular file"
 	case e.Mode&fs.ModeDir != 0:
 		return "folder"
 	case e.Mode&fs.ModeNamedPipe != 0:

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/regular"
@@ -42,6 +44,9 @@ func (s *Store) checkNames(ctx context.Context, yield func(eventlog.Defect, erro
 		return err
 	}
 	dirs, err := s.names(blobDir, 2)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil // reported with the entries
+	}
 	for i := 0; i < len(dirs) && err == nil; i++ {
 		if err = s.alive(ctx); err == nil {
 			err = s.checkEntries(blobDir+"/"+dirs[i], isBlobName, yield)
@@ -61,12 +66,12 @@ func (s *Store) checkEntries(dir string, isOwn func(name string) bool, yield fun
 		return err
 	}
 	for _, entry := range entries {
-		if entry.Type().IsRegular() || !isOwn(entry.Name()) {
+		if isFolder := dir == "." && entry.Name() == blobDir; isFolder == entry.IsDir() && (isFolder || entry.Type().IsRegular()) || !isOwn(entry.Name()) {
 			continue
 		}
 		special := regular.Error{Path: s.path(path.Join(dir, entry.Name())), Mode: entry.Type()}
 		d := eventlog.Defect{Path: special.Path, Offset: -1, Rule: "file",
-			Detail: fmt.Sprintf("it has the name of a file of the store and is a %s", special.Kind())}
+			Detail: fmt.Sprintf("the store has another kind of file of this name, and this is a %s", special.Kind())}
 		if !yield(d, nil) {
 			return errStop
 		}
@@ -77,7 +82,7 @@ func (s *Store) checkEntries(dir string, isOwn func(name string) bool, yield fun
 // isOwnName reports whether a file in the store's folder has a name that the store
 // uses.
 func isOwnName(name string) bool {
-	return strings.HasSuffix(name, extension) || isLock(name) ||
+	return strings.HasSuffix(name, extension) || isLock(name) || slices.Contains([]string{erasingName, identityName, removalsName, blobDir}, name) ||
 		strings.Contains(name, tornInfix) || strings.Contains(name, damagedInfix) || strings.HasSuffix(name, rewriteSuffix)
 }
 

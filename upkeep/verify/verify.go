@@ -22,6 +22,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/regular"
 	"github.com/convlog/convlog/internal/removal"
 )
 
@@ -243,7 +244,11 @@ func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, er
 		return errorSequence[eventlog.Defect](err)
 	}
 	return func(yield func(eventlog.Defect, error) bool) {
-		if d, err := unfinishedErasure(ctx, log); (d.Rule != "" || err != nil) && !yield(d, err) {
+		d, err := unfinishedErasure(ctx, log)
+		if special := new(regular.Error); errors.As(err, &special) {
+			err = nil // the check of the store reports it
+		}
+		if (d.Rule != "" || err != nil) && !yield(d, err) {
 			return
 		}
 		if checker, ok := eventlog.As[eventlog.Checker](log.Store()); ok {
