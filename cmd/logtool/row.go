@@ -111,20 +111,23 @@ type origin struct {
 
 // listedSession is a sessionRow with --json.
 type listedSession struct {
-	ID      string `json:"session"`
-	origin  `json:",inline"`
-	Title   string    `json:"title,omitzero"`
-	Events  int64     `json:"events"`
-	First   time.Time `json:"first,omitzero"`
-	Last    time.Time `json:"last,omitzero"`
-	Bytes   int64     `json:"bytes"`
+	ID     string `json:"session"`
+	origin `json:",inline"`
+	Title  string    `json:"title,omitzero"`
+	Events int64     `json:"events"`
+	First  time.Time `json:"first,omitzero"`
+	Last   time.Time `json:"last,omitzero"`
+	Bytes  int64     `json:"bytes"`
+	// Seq and Hash are the head, as append and store heads print it.
+	Seq     int64      `json:"seq,omitzero"`
+	Hash    event.Hash `json:"hash,omitzero"`
 	program `json:",inline"`
 	*tally  `json:",inline"`
 	Error   string `json:"error,omitzero"`
 }
 
 func (row *sessionRow) json() listedSession {
-	x := listedSession{ID: row.ID, Events: row.Events, First: row.First(), Last: row.Last(), Bytes: row.Bytes, program: *row.program,
+	x := listedSession{ID: row.ID, Events: row.Events, First: row.First(), Last: row.Last(), Bytes: row.Bytes, Seq: row.Head.Seq, Hash: row.Head.Hash, program: *row.program,
 		origin: origin{row.Kind(), row.Parent, row.At, row.label(), row.Missing, row.Partial, row.Forks, row.Runs, row.Copies}}
 	if row.content != nil {
 		x.Title, x.tally = row.Title, row.tally
