@@ -143,7 +143,9 @@ func TestListingsReadWhatChanged(t *testing.T) {
 				add(fmt.Sprint("s", i), long)
 			}
 			commands := map[string]func() error{
-				"ls --long":   func() error { return a.ls(t.Context(), log, &listing{long: true, sort: "cost", priceFlag: builtinPrices().priceFlag}) },
+				"ls --long": func() error {
+					return a.ls(t.Context(), log, &listing{long: true, sort: "cost", priceFlag: builtinPrices().priceFlag})
+				},
 				"stats":       func() error { return a.stats(t.Context(), log, nil, 0, builtinPrices()) },
 				"cost":        func() error { return a.costs(t.Context(), log, nil, builtinPrices()) },
 				"tree --long": func() error { return a.tree(t.Context(), log, nil, true, "json") },
