@@ -98,7 +98,7 @@ func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) 
 		files[i].src = counted(files[i].src, o.Bytes)
 	}
 	rows := make([]*Row, len(files))
-	importAll(importrun.WithShared(ctx), log, files, o.Again, func(i int, row Row) {
+	importAll(importrun.WithShared(ctx), log, files, o, func(i int, row Row) {
 		rows[i] = &row
 		if o.Progress != nil {
 			o.Progress(row)
@@ -131,7 +131,7 @@ func (f *Found) table(rows []*Row, canceled error) (Table, error) {
 // importAll imports files in their order, several at a time, and calls done with
 // the row of each. A file starts after the files that it waits for. When ctx ends,
 // no other file starts.
-func importAll(ctx context.Context, log *eventlog.Log, files []found, again bool, done func(file int, row Row)) {
+func importAll(ctx context.Context, log *eventlog.Log, files []found, o Options, done func(file int, row Row)) {
 	type result struct {
 		file int
 		row  Row
@@ -142,7 +142,7 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, again bool
 		for running < runtime.GOMAXPROCS(0) && len(q.ready) > 0 && ctx.Err() == nil {
 			i := q.next()
 			running++
-			go func() { results <- result{i, files[i].importInto(ctx, log, again)} }()
+			go func() { results <- result{i, files[i].importInto(ctx, log, o)} }()
 		}
 		if running == 0 {
 			return
@@ -155,9 +155,9 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, again bool
 }
 
 // importInto imports a file.
-func (f *found) importInto(ctx context.Context, log *eventlog.Log, again bool) Row {
+func (f *found) importInto(ctx context.Context, log *eventlog.Log, o Options) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
-	file := &importrun.File{Again: again}
+	file := &importrun.File{Again: o.Again, Growing: o.Growing}
 	row.Result, row.Err = f.format.Import(importrun.WithFile(ctx, file), log, f.src)
 	row.correct(file.Present())
 	row.leaveOut(file.LeftOut())

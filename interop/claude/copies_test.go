@@ -55,7 +55,7 @@ func exchanges(numbers ...int) (all transcript) {
 
 // home is a folder of the program.
 type home struct {
-	t   *testing.T
+	t   importtest.TB
 	dir string
 	log *eventlog.Log
 }

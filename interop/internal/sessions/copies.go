@@ -28,8 +28,9 @@ type Copy struct {
 // Elsewhere finds the owner of a record that Find has not found, if that is another session.
 // at is the time of the record. The caller marks the events of a copy as inherited.
 //
-// Programs copy records when they begin a session. So a session of the log gets a copy only
-// before its first message, or of a time long before its newest message.
+// Programs copy records when they begin a session. So while the files grow, Elsewhere lists
+// the sessions of the log only for a new session, before the first message of its own, and
+// for a time long before its newest message.
 func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy, error) {
 	if s.Program == "" || s.removed {
 		return Copy{}, nil
@@ -37,7 +38,7 @@ func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy
 	if _, isOwn := s.index.places[ownPlace(s.ID, own, 0, 0)]; isOwn {
 		return Copy{}, nil
 	}
-	anywhere := s.isNew || !s.hasOwn || at.Before(s.newest.Add(-late))
+	anywhere := s.file == nil || !s.file.Growing || s.isNew || !s.hasOwn || at.Before(s.newest.Add(-late))
 	o, erased, err := s.owners.find(ctx, s.Program, own, at, anywhere)
 	switch {
 	case err != nil:
