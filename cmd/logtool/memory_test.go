@@ -167,6 +167,25 @@ func TestMemoryOfAList(t *testing.T) {
 	g.want(t, 6*bytesEach*messages, 0, "--store store import longer.json")
 }
 
+// A record of too many members is rejected, and needs memory for its bytes only.
+func TestMemoryOfAWideRecord(t *testing.T) {
+	t.Parallel()
+	members := testsize.Pick(400_000, 400_000, 3_000_000)
+	const bytesEach = 20
+	g := newGrowing(t, members/3, members, func(t *testing.T, dir string, members int) {
+		var text bytes.Buffer
+		text.WriteString(`{"messages":[{"role":"user","content":"hi"}]`)
+		for i := range members {
+			fmt.Fprintf(&text, `,"member-%d":%d`, i, i)
+		}
+		text.WriteString("}")
+		if err := os.WriteFile(filepath.Join(dir, "wide.json"), text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	g.want(t, 4*bytesEach*members, 1, "--store store import --format messages wide.json")
+}
+
 // An import of many sessions needs memory for one of them, and some kilobytes for each session that
 // the log keeps open.
 func TestMemoryOfManyLists(t *testing.T) {

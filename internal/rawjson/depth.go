@@ -25,6 +25,36 @@ func Deeper(value []byte, than int) bool {
 	return false
 }
 
+// Wider reports whether the object at the start of text has more than the given number of
+// members. The text may end within the object.
+func Wider(text []byte, than int) bool {
+	const least = len(`"":0,`)
+	if len(text) <= than*least || text[0] != '{' {
+		return false
+	}
+	depth, commas := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = stringEnd(text, i)
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return false
+			}
+		case ',':
+			if depth == 1 {
+				commas++
+			}
+			if commas >= than {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // stringEnd returns the index of the closing quote of the string at i.
 func stringEnd(value []byte, i int) int {
 	for i++; i < len(value) && value[i] != '"'; i++ {

@@ -16,3 +16,15 @@ func TestDeeper(t *testing.T) {
 		}
 	}
 }
+
+func TestWider(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":1,"b":1,"c":1}`: false, `{"a":1,"b":1,"c":1,"d":1}`: true, `{"a":1,"b":1,"c":1,"d`: true,
+		`{"a":[1,2,3,4,5],"b":{"c":1,"d":1,"e":1}}`: false, `{"a":"1,2,3,4,\",5"}`: false, `[1,2,3,4,5,6,7,8,9]`: false,
+		`{"a":1,"b":1,"c":1}{"d":1,"e":1}`: false, ``: false,
+	} {
+		if got := Wider([]byte(text), 3); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

@@ -53,6 +53,12 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("%d bytes, over the limit of %d bytes", e.Bytes, e.Limit)
 }
 
+// MaxMembers is the most members of a record. Each member needs several times its bytes of
+// memory, and no program writes as many.
+const MaxMembers = 100_000
+
+var errWide = fmt.Errorf("an object with more than %d members", MaxMembers)
+
 var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
 
 // TooDeep reports whether a value is nested in more than MaxDepth levels.
@@ -260,6 +266,9 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 // 0 if the start of the next value is unknown.
 func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
+	if rawjson.Wider(b, MaxMembers) {
+		return rec, 0, rec.Reject(errWide)
+	}
 	value, err := rawjson.First(b, false)
 	if err != nil {
 		if value, repaired := rawjson.First(b, true); repaired == nil {

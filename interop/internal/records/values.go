@@ -106,6 +106,9 @@ func whole(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if rawjson.Wider(b, MaxMembers) {
+		return nil // record rejects it
+	}
 	_, err := rawjson.First(b, true)
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

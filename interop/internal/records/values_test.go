@@ -75,3 +75,27 @@ func TestValuesOfAFileThatCannotBeRead(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// A record of too many members is rejected before it is parsed, on one line or on many. The
+// next line is read.
+func TestTooManyMembers(t *testing.T) {
+	members := func(n int, between string) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, `%s"%d":[{}],`, between, i)
+		}
+		return "{" + text.String() + `"z":{}}`
+	}
+	for _, between := range []string{"", "\n"} {
+		if got := values(t, members(records.MaxMembers, between)); len(got) != 1 || got[0] != "1@0 rejected" {
+			t.Errorf("too many: %.100q", got)
+		}
+		if got := values(t, members(records.MaxMembers-1, between)); len(got) != 1 || strings.HasSuffix(got[0], "rejected") {
+			t.Errorf("just as many: %.100q", got)
+		}
+	}
+	line := members(records.MaxMembers, "")
+	if got := values(t, line+"\n[1]\n"); len(got) != 2 || got[0] != "1@0 rejected" || got[1] != fmt.Sprintf("2@%d [1]", len(line)+1) {
+		t.Errorf("%.100q", got)
+	}
+}
