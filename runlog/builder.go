@@ -65,6 +65,9 @@ func (b *runBuilder) add(e *event.Event) error {
 		b.models.hear(len(b.tools.early) > 0)
 	}
 	err = b.meter.Read(e, b.inherited, func(c projection.Charge) { b.charge(op, c) })
+	if cost, ok := estimate.Reported(e); ok && !b.inherited {
+		b.run.Totals.Reported = cost
+	}
 	if ended {
 		b.turns.finder.End(e.Seq)
 	}

@@ -35,6 +35,8 @@ type Log struct {
 	TreeEstimate  event.Cost  `json:"tree_estimate,omitzero"`
 	TreeEstimated int         `json:"tree_estimated,omitzero"`
 	Usage         event.Usage `json:"usage,omitzero"`
+	// Reported is the cost of the session and its sub-agents as the program computed it.
+	Reported event.Cost `json:"reported,omitzero"`
 }
 
 // LogTurn is a turn of a Log.
@@ -83,7 +85,7 @@ type LogChild struct {
 // Log returns the run as a Log, with orphaned turns and ops if orphaned is set.
 func (r *Run) Log(orphaned bool) *Log {
 	l := &Log{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
-		Turns: []LogTurn{}, Usage: r.Totals.Own.Usage}
+		Turns: []LogTurn{}, Usage: r.Totals.Own.Usage, Reported: r.Totals.Reported}
 	l.TotalCost, l.Unpriced, l.Estimate, l.Estimated = costs(r.Totals.Own)
 	l.TreeCost, l.TreeUnpriced, l.TreeEstimate, l.TreeEstimated = costs(r.Totals.Tree)
 	for _, t := range r.Turns {

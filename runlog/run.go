@@ -45,6 +45,9 @@ type Totals struct {
 	// all child sessions below it, each counted once.
 	Own  projection.Spend `json:"own"`
 	Tree projection.Spend `json:"tree"`
+	// Reported is the cost of the session and its sub-agents as the program computed it; 0
+	// if the log does not have it.
+	Reported event.Cost `json:"reported,omitzero"`
 }
 
 // Turn is a turn of a run.
@@ -70,6 +73,9 @@ type Turn struct {
 	// program do not extend the turn.
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
+	// TookMS is the time of the turn as the program measured it, in milliseconds; 0 if the
+	// log does not have it.
+	TookMS int64 `json:"took_ms,omitzero"`
 	// Input is the messages of the user, or the text of the external input that the turn
 	// answers, if there are none. Context is the messages of other roles and
 	// the messages for which IsContext is true. Output is the last message of the

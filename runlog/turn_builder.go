@@ -72,30 +72,14 @@ func (b *turnBuilder) enter(agent string) {
 	t.ID, t.Index, b.turn = at.ID, at.Index, t
 	if !b.e.Type.Upkeep() && b.e.Type.Scope() != event.TreeScope {
 		t.To = max(t.To, b.e.Seq)
-		if t.Ended.IsZero() || isWork(b.e) {
+		if t.Ended.IsZero() || turns.IsWork(b.e) {
 			t.Ended = b.e.Timestamp
 		}
 	}
+	if took, ok := turns.Recorded(b.e); ok && !b.inherited {
+		t.TookMS += took.Milliseconds()
+	}
 	b.byID[t.ID] = t
-}
-
-// isWork reports whether an event extends the time of its turn: a message, or a part of an
-// operation. Other records do not, because a program may write them the next morning, or
-// before the next prompt: raw records, titles, settings, notes, and context messages.
-func isWork(e *event.Event) bool {
-	if _, child := e.Type.ChildState(); child {
-		return true
-	}
-	switch e.Type.Name() {
-	case event.MessageAdded:
-		return !e.IsContext()
-	case event.TurnStarted, event.TurnCompleted, event.TurnHibernated, event.TurnResumed, event.AbortRequested, event.ExternalInput,
-		event.StepStarted, event.StepCompleted, event.ToolStarted, event.ToolCompleted, event.EffectIntended, event.EffectCompleted,
-		event.ApprovalRequested, event.ApprovalResolved, event.ApprovalCanceled, event.WaitStarted, event.WaitResolved,
-		event.CompactionTriggered:
-		return true
-	}
-	return false
 }
 
 // newTurn returns a turn that begins with the event. Its input is the input of the

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/runlog/internal/turns"
 )
 
 // bounds folds turn_started and turn_completed.
@@ -22,7 +23,9 @@ func (b *turnBuilder) bounds() error {
 	}
 	if t != nil {
 		b.end(t, turnEnd{status: p.Status.Known(), reason: p.StopReason, err: p.Error})
-		t.Ended = b.e.Timestamp
+		if turns.IsWork(b.e) || t.Ended.IsZero() {
+			t.Ended = b.e.Timestamp
+		}
 	}
 	return err
 }

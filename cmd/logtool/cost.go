@@ -91,6 +91,7 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 			p.spends("TURN", turnRows(&report))
 		}
 		p.legend(c.table, tree.Total.Add(report.Path))
+		p.reported(report.Reported)
 	})
 }
 
@@ -241,6 +242,13 @@ func (p *printer) legend(table *prices.Table, s projection.Spend) {
 		newest = max(newest, source.Date)
 	}
 	p.Printf("\n%s\n", p.Paint(term.Dim, p.Fit("~ estimated with list prices up to "+newest)))
+}
+
+// reported prints the costs that the programs computed themselves, if the log has them.
+func (p *printer) reported(cost event.Cost) {
+	if cost > 0 {
+		p.Printf("%s\n", p.Paint(term.Dim, p.Fit(cost.String()+" as the programs computed it")))
+	}
 }
 
 // spends prints a table of costs.

@@ -180,7 +180,11 @@ func turnAbout(t *runlog.Turn) (words []string) {
 	if t.Error != "" {
 		words = append(words, brief(t.Error, 80))
 	}
-	words = append(words, duration(t.Started, t.Ended))
+	if took := time.Duration(t.TookMS) * time.Millisecond; took > 0 {
+		words = append(words, elapsed(took))
+	} else {
+		words = append(words, duration(t.Started, t.Ended))
+	}
 	if t.Spend.Cost > 0 || t.Spend.Estimated > 0 {
 		words = append(words, priced(t.Spend))
 	}
@@ -192,7 +196,11 @@ func duration(started, ended time.Time) string {
 	if started.IsZero() || ended.Before(started) {
 		return "-"
 	}
-	d := ended.Sub(started)
+	return elapsed(ended.Sub(started))
+}
+
+// elapsed writes a duration.
+func elapsed(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
@@ -297,6 +305,7 @@ func (p *printer) runLog(l *runlog.Log) {
 			costOf(projection.Spend{Cost: l.TreeCost, Unpriced: l.TreeUnpriced, Estimate: l.TreeEstimate, Estimated: l.TreeEstimated})
 	}
 	p.Printf("%s\n", line)
+	p.reported(l.Reported)
 }
 
 // costOf writes a cost, its estimate, and the number of answers without both, as a part of

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,6 +69,7 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 	err = a.answer(sum, func(p *printer) {
 		p.stats(&sum, days)
 		p.legend(c.table, sum.Total.Spend)
+		p.reported(sum.Total.Reported)
 	})
 	return cmp.Or(err, leftOut(n.left))
 }
@@ -100,13 +103,13 @@ func sources(s *stats.Stats) (rows []group) {
 }
 
 // tallyHeading are the columns of a tally.
-var tallyHeading = []string{"SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT", "COST"}
+var tallyHeading = []string{"SESSIONS", "EVENTS", "MESSAGES", "CALLS", "TIME", "WAITING", "OUTPUT", "COST"}
 
 // tallyDrop are the columns that a narrow terminal does not get, the first one first.
-var tallyDrop = []string{"", "EVENTS", "CALLS", "OUTPUT", "SESSIONS", "MESSAGES"}
+var tallyDrop = []string{"", "EVENTS", "WAITING", "CALLS", "TIME", "OUTPUT", "SESSIONS", "MESSAGES"}
 
 func (p *printer) tallies(heading string, rows []group) {
-	t := term.Table{Heading: append([]string{heading}, tallyHeading...), Right: []int{1, 2, 3, 4, 5, 6}, Drop: tallyDrop, Whole: []string{treeHeading}}
+	t := term.Table{Heading: append([]string{heading}, tallyHeading...), Right: []int{1, 2, 3, 4, 5, 6, 7, 8}, Drop: tallyDrop, Whole: []string{treeHeading}}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, append([]string{r.Name}, tallyCells(r.Tally)...))
 	}
@@ -126,13 +129,27 @@ func (p *printer) barred(heading string, rows []group, all ...group) {
 	for _, r := range all {
 		cells = append(cells, append(append([]string{r.Name}, tallyCells(r.Tally)...), ""))
 	}
-	p.Print(term.Table{Heading: slices.Concat([]string{heading}, tallyHeading, []string{""}), Rows: cells, Right: []int{1, 2, 3, 4, 5, 6},
+	p.Print(term.Table{Heading: slices.Concat([]string{heading}, tallyHeading, []string{""}), Rows: cells, Right: []int{1, 2, 3, 4, 5, 6, 7, 8},
 		Drop: tallyDrop, Whole: []string{treeHeading}})
 }
 
 func tallyCells(t stats.Tally) []string {
-	return []string{thousands(t.Sessions), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
+	return []string{thousands(t.Sessions), thousands(t.Events), thousands(t.Messages), thousands(t.Calls), spell(t.WorkMS), spell(t.WaitMS),
 		thousands(t.Usage.OutputTokens), priced(t.Spend)}
+}
+
+// spell writes milliseconds in the two largest units.
+func spell(ms int64) string {
+	d := (time.Duration(ms) * time.Millisecond).Round(time.Second)
+	switch {
+	case ms <= 0:
+		return "-"
+	case d < time.Minute:
+		return elapsed(time.Duration(ms) * time.Millisecond)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return thousands(int64(d/time.Hour)) + fmt.Sprintf("h%02dm", d%time.Hour/time.Minute)
 }
 
 func modelRows(s *stats.Stats) (rows []spendRow) {

@@ -15,6 +15,10 @@ const (
 	Repeats = "repeats"
 	// Context marks a message that a program wrote in the user's name.
 	Context = "context"
+	// TurnMS is the time, in milliseconds, that the turn before took, as the program measured it.
+	TurnMS = "turn_ms"
+	// ReportedCost is the cost of the session so far, as the program computed it.
+	ReportedCost = "reported_cost"
 	// Masked lists the rules of the secrets that a mask replaces.
 	Masked = "masked"
 

@@ -32,6 +32,7 @@
 //	system, microcompact_boundary      compaction_triggered, which clears tool results
 //	summary, custom-title, ai-title    session_updated with the title
 //	/clear in a new conversation       a compaction_triggered before it that covers all
+//	last-prompt with another leafUuid  a head_moved before it: the session was rewound and left
 //	any other                          "claude:<type>" or "claude:<type>:<subtype>", the raw record
 //
 // The summary after a compact_boundary becomes a compaction_triggered. If no summary
@@ -41,6 +42,9 @@
 // of its text) is context, and so are a queued notification and the output of a command that the
 // user ran. A result before its call stays where it is; readers pair them by
 // the id of the call.
+//
+// What Claude Code measured is in the metadata of the raw record: turn_ms of a turn_duration,
+// and reported_cost of a cost-state.
 //
 // Some lines add more events. The first line of a session adds session_started. A line
 // that continues from an earlier point adds a head_moved before it; see tree. The

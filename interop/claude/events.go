@@ -117,7 +117,11 @@ func (im *importer) add(s *session, rec *records.Record, f *facts, at time.Time)
 		}
 		return s.Add(sessions.Key{Part: part}, at, e), nil
 	}
-	if to, ok := s.tree.move(p.treeLine); ok {
+	to, ok := s.tree.move(p.treeLine)
+	if f.Type == "last-prompt" {
+		to, ok = s.tree.leaf(f.LeafUUID)
+	}
+	if ok {
 		seq, err := put(movePart, event.HeadMove{To: to, Reason: "another branch of the transcript"})
 		if err != nil {
 			return err
@@ -207,7 +211,13 @@ func (im *importer) plan(s *session, rec *records.Record, f *facts) (plan, error
 		return plan{l, nil, func() (event.Event, error) { return rec.EventOf(p, rec.Whole(ownPart)) }}, nil
 	}
 	im.result.Raw++
-	return plan{l, nil, func() (event.Event, error) { return rec.Raw(f.rawType(), ownPart) }}, nil
+	return plan{l, nil, func() (event.Event, error) {
+		e, err := rec.Raw(f.rawType(), ownPart)
+		if err == nil {
+			err = f.markMeasured(&e)
+		}
+		return e, err
+	}}, nil
 }
 
 // shape returns the shape of a record without an own id; nil if its id alone identifies

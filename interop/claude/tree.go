@@ -106,6 +106,24 @@ func (t *tree) move(l line) (to int64, ok bool) {
 	return t.headAt(s), true
 }
 
+// leaf returns the seq that the head must move to so that the path ends with the line, which a
+// last-prompt names; ok is false if the head stays: the line is missing, or no prompt and no
+// answer follows it on the active path.
+func (t *tree) leaf(uuid string) (to int64, ok bool) {
+	n := t.nodes[uuid]
+	if uuid == "" || n == nil {
+		return 0, false
+	}
+	s := t.newestWith(n.seq)
+	if next := t.markAfter(s, n); next > 0 {
+		return t.headBefore(next), true
+	}
+	if s == len(t.segments)-1 {
+		return 0, false
+	}
+	return t.headAt(s), true
+}
+
 // add indexes l, which was appended at seq.
 func (t *tree) add(l line, seq int64) {
 	t.extend(seq)

@@ -1,6 +1,7 @@
 package cline
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,6 +56,9 @@ func (s *said) payloads(blocks []jsontext.Value) ([]event.Payload, error) {
 func (s *said) add(p event.Part) {
 	switch {
 	case p.Type == event.ToolResultPart:
+		if p.Name == commandTool && len(p.Content) > 0 && isFailure(p.Content[0].Text) {
+			p.IsError = true
+		}
 		s.close(p.CallID)
 		s.results = append(s.results, p)
 		s.inResult = false
@@ -121,7 +125,7 @@ func (s *said) addResult(p event.Part) {
 	if content != "" {
 		result.Content = []event.Part{event.Text(content)}
 	}
-	result.IsError = heading == "" || strings.HasPrefix(content, "The tool execution failed")
+	result.IsError = heading == "" || strings.HasPrefix(content, "The tool execution failed") || call.name == commandTool && isFailure(content)
 	extra, err := parts.Open(p.Extra)
 	if err != nil {
 		extra = parts.Members{}
@@ -150,4 +154,21 @@ func (s *said) take(name string) (call openCall, ok bool) {
 // close closes the call with an id.
 func (s *said) close(id string) {
 	*s.open = slices.DeleteFunc(*s.open, func(c openCall) bool { return c.id == id })
+}
+
+// commandTool is the tool that runs a command.
+const commandTool = "execute_command"
+
+// exitCode matches the exit code of a command in its result.
+var exitCode = regexp.MustCompile(`(?i)\bexit code:? (-?\d+)`)
+
+// isFailure reports whether the result of a command begins with the exit code of a failure,
+// before the output of the command.
+func isFailure(text string) bool {
+	head, _, _ := strings.Cut(text, "\nOutput:")
+	if before, _, ok := strings.Cut(head, "\n\n"); ok {
+		head = before
+	}
+	found := exitCode.FindStringSubmatch(head)
+	return found != nil && found[1] != "0" && strings.HasPrefix(strings.TrimSpace(head), "Command ")
 }

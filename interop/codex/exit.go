@@ -66,3 +66,52 @@ func exitCodeOfObject(text string) int {
 	}
 	return result.Metadata.ExitCode
 }
+
+// failures are the commands that failed, by the item_completed records of a file. A record
+// comes before the output of its call.
+type failures struct {
+	calls map[string]bool // by call id
+	// script says that a command of the script that runs failed. Its record does not name
+	// the call.
+	script bool
+}
+
+// note notes a record.
+func (f *failures) note(l *line) {
+	if l.kind == itemKind && kindOf(l.payload) == "custom_tool_call" {
+		f.script = false
+	}
+	if !l.isEvent("item_completed") {
+		return
+	}
+	var item struct {
+		Type     string `json:"type"`
+		ID       string `json:"id"`
+		Status   string `json:"status"`
+		ExitCode int    `json:"exit_code"`
+	}
+	v := l.members.Peek("item")
+	if v.Kind() != '{' || json.Unmarshal(v, &item) != nil || item.Type != "CommandExecution" || item.Status != "failed" && item.ExitCode == 0 {
+		return
+	}
+	if strings.HasPrefix(item.ID, "exec-") {
+		f.script = true
+		return
+	}
+	if f.calls == nil {
+		f.calls = map[string]bool{}
+	}
+	f.calls[item.ID] = true
+}
+
+// mark marks the results of commands that failed.
+func (f *failures) mark(m *event.Message) {
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Type == event.ToolResultPart && (f.calls[p.CallID] || f.script && p.Name == scriptTool) {
+			p.IsError, f.script = true, false
+		}
+	}
+}
+
+// scriptTool is the tool that runs a script with commands.
+const scriptTool = "exec"

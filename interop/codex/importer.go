@@ -16,9 +16,11 @@ import (
 
 // importer imports one file.
 type importer struct {
-	ctx    context.Context
-	log    *eventlog.Log
-	result records.Tally
+	ctx context.Context
+	// failures are the failed commands of the file so far.
+	failures failures
+	log      *eventlog.Log
+	result   records.Tally
 
 	header header
 	s      *session // nil until the session begins
@@ -206,6 +208,7 @@ func (im *importer) apply(l *line) error {
 	s := im.s
 	im.result.Touch(s.ID)
 	im.advance(l)
+	im.failures.note(l)
 	if s.LacksBeginning && im.inCopies() && l.kind != metaKind {
 		im.leaveOut()
 		return nil

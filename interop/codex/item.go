@@ -27,6 +27,7 @@ func (im *importer) item(l *line, id string) (event.Payload, error) {
 		return nil, err
 	}
 	m.Extra = l.extra(m.Extra)
+	im.failures.mark(&m)
 	if m.Role == event.Assistant {
 		m.Provider, m.Model = s.labels[providerLabel], s.labels[modelLabel]
 		if m.Group = s.group; m.Group == "" {

@@ -199,3 +199,38 @@ func TestMessagesOfAgentsAreContext(t *testing.T) {
 		}
 	}
 }
+
+// The structured record of a command says whether it failed.
+func TestFailedCommands(t *testing.T) {
+	command := func(id, status string, code int) string {
+		return record("event_msg", fmt.Sprintf(`"type":"item_completed","item":{"type":"CommandExecution","id":%q,"status":%q,"exit_code":%d}`, id, status, code))
+	}
+	call := func(id string) string {
+		return record("response_item", fmt.Sprintf(`"type":"function_call","name":"exec_command","arguments":"{}","call_id":%q`, id))
+	}
+	output := func(id string) string {
+		return record("response_item", fmt.Sprintf(`"type":"function_call_output","call_id":%q,"output":"Text"`, id))
+	}
+	script := func(id string) string {
+		return record("response_item", fmt.Sprintf(`"type":"custom_tool_call","name":"exec","input":"run","call_id":%q`, id))
+	}
+	done := func(id string) string {
+		return record("response_item", fmt.Sprintf(`"type":"custom_tool_call_output","call_id":%q,"output":"Text"`, id))
+	}
+	text := opening + record("event_msg", `"type":"user_message","message":"Run."`) + record("response_item", `"type":"message","role":"user","content":[{"type":"input_text","text":"Run."}]`) +
+		call("a") + command("a", "completed", 0) + output("a") + call("b") + call("c") + command("c", "failed", 1) + output("b") + output("c") +
+		script("d") + command("exec-1", "failed", 2) + command("exec-2", "completed", 0) + done("d") + script("e") + command("exec-3", "completed", 0) + done("e")
+	log := importtest.NewLog(t)
+	if _, err := loadText(t, log, text); err != nil {
+		t.Fatal(err)
+	}
+	var failed []string
+	for _, m := range importtest.Messages(t, log, "s") {
+		for _, p := range m.ToolResults() {
+			if p.IsError {
+				failed = append(failed, p.CallID)
+			}
+		}
+	}
+	importtest.Same(t, "failed calls", []string{"c", "d"}, failed)
+}

@@ -19,6 +19,8 @@ type extra struct {
 	cost     event.Cost
 	usage    event.Usage
 	commands []string
+	// code is the exit code of the command, as JSON; nil if the message has none.
+	code jsontext.Value
 }
 
 func extraOf(v jsontext.Value) (x extra) {
@@ -28,6 +30,7 @@ func extraOf(v jsontext.Value) (x extra) {
 		Actions   []struct {
 			Command string `json:"command"`
 		} `json:"actions"`
+		Code     jsontext.Value `json:"returncode"`
 		Response struct {
 			Usage jsontext.Value `json:"usage"`
 		} `json:"response"`
@@ -43,6 +46,7 @@ func extraOf(v jsontext.Value) (x extra) {
 	if len(fields.Response.Usage) > 0 {
 		x.usage, _ = parts.Usage(fields.Response.Usage)
 	}
+	x.code = fields.Code
 	for _, a := range fields.Actions {
 		x.commands = append(x.commands, a.Command)
 	}
@@ -65,4 +69,27 @@ func commandIn(text string, commands []string) (rest, command string, ok bool) {
 		return text, commands[0], true
 	}
 	return "", "", false
+}
+
+// returnCode matches the exit code at the beginning of a result.
+var returnCode = regexp.MustCompile(`^\s*<returncode>(-?\d+)</returncode>`)
+
+// markFailure marks the result of a command that failed.
+func markFailure(m *event.Message, x extra) {
+	if m.Role != event.Tool || len(m.Parts) != 1 || m.Parts[0].Type != event.ToolResultPart {
+		return
+	}
+	p := &m.Parts[0]
+	code := string(x.code)
+	if found := returnCode.FindStringSubmatch(textOf(p.Content)); code == "" && found != nil {
+		code = found[1]
+	}
+	p.IsError = p.IsError || code != "" && code != "0" && code != "null"
+}
+
+func textOf(content []event.Part) string {
+	if len(content) == 0 {
+		return ""
+	}
+	return content[0].Text
 }

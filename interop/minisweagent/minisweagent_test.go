@@ -127,3 +127,16 @@ func TestTruncatedDocument(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.traj.json", blocks, calls) }
+
+// A command with a nonzero exit code is a failed call.
+func TestFailedCommands(t *testing.T) {
+	for code, failed := range map[string]bool{"0": false, "1": true, "-1": true} {
+		log := importtest.NewLog(t)
+		importtest.Load(t, log, format, "f.traj.json", "[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"```bash\\nls\\n```\"},"+
+			`{"role":"user","content":"<returncode>`+code+`</returncode>\n<output>\n<returncode>7</returncode>\n</output>"}]`)
+		all := importtest.Messages(t, log, importtest.Sessions(t, log)[0])
+		if got := all[2].Parts[0].IsError; got != failed {
+			t.Errorf("exit code %s: failed %v", code, got)
+		}
+	}
+}

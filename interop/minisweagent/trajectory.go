@@ -132,6 +132,7 @@ func (t *translator) message(rec *records.Record, o *parts.Members) error {
 	case m.Role == event.User && t.shell.Open():
 		t.shell.Result(&m)
 	}
+	markFailure(&m, x)
 	it.Payload = m
 	t.items = append(t.items, it)
 	return nil

@@ -61,7 +61,13 @@ type step struct {
 	Content     string         `json:"content"`
 	Cause       jsontext.Value `json:"cause"`
 	Success     *bool          `json:"success"`
-	Args        struct {
+	Extras      struct {
+		ExitCode jsontext.Value `json:"exit_code"`
+		Metadata struct {
+			ExitCode jsontext.Value `json:"exit_code"`
+		} `json:"metadata"`
+	} `json:"extras"`
+	Args struct {
 		Content   string   `json:"content"`
 		Thought   string   `json:"thought"`
 		Reasoning string   `json:"reasoning_content"`
@@ -238,6 +244,13 @@ func (b *builder) resultMessage(e *step, value jsontext.Value) (m event.Message,
 		content = []event.Part{event.Text(e.Content)}
 	}
 	p := event.ToolResult(c.id, c.name, content...)
-	p.IsError = e.Observation == "error" || e.Success != nil && !*e.Success
+	p.IsError = e.Observation == "error" || e.Success != nil && !*e.Success ||
+		isFailure(e.Extras.ExitCode) || isFailure(e.Extras.Metadata.ExitCode)
 	return event.Message{Role: event.Tool, Parts: []event.Part{p}}, true
+}
+
+// isFailure reports whether a value is the exit code of a command that failed. -1 says that
+// the command still runs.
+func isFailure(code jsontext.Value) bool {
+	return code.Kind() == '0' && string(code) != "0" && string(code) != "-1"
 }

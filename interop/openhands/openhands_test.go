@@ -113,3 +113,29 @@ func TestTruncatedLine(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.json", output, pairs) }
+
+// A command with a nonzero exit code is a failed call.
+func TestFailedCommands(t *testing.T) {
+	old := importtest.ReadFile(t, pairs)
+	for extras, failed := range map[string]bool{
+		`{"exit_code":0}`: false, `{"exit_code":2}`: true, `{"exit_code":-1}`: false, `{"metadata":{"exit_code":127}}`: true, `{"metadata":{"exit_code":0}}`: false,
+	} {
+		log := importtest.NewLog(t)
+		importtest.Load(t, log, format, "pairs.json", strings.Replace(old, "\"extras\": {\n    \"exit_code\": 0\n   }", `"extras": `+extras, 1))
+		all := importtest.Messages(t, log, importtest.Sessions(t, log)[0])
+		if got := all[2].Parts[0].IsError; got != failed {
+			t.Errorf("%s: failed %v", extras, got)
+		}
+	}
+	for members, failed := range map[string]bool{`"exit_code":0`: false, `"exit_code":3`: true, `"metadata":{"exit_code":1}`: true, `"is_error":true`: true} {
+		log := importtest.NewLog(t)
+		importtest.Load(t, log, format, "f.jsonl", `{"id":"a","timestamp":"2026-04-01T09:00:00","source":"user","kind":"MessageEvent","llm_message":{"role":"user","content":"Go"}}
+{"id":"b","timestamp":"2026-04-01T09:00:01","source":"agent","kind":"ActionEvent","thought":[],"tool_name":"x","tool_call_id":"c","tool_call":{"id":"c","name":"x","arguments":"{}"},"llm_response_id":"r"}
+{"id":"d","timestamp":"2026-04-01T09:00:02","source":"environment","kind":"ObservationEvent","tool_name":"x","tool_call_id":"c","observation":{"output":"done",`+members+`}}
+`)
+		all := importtest.Messages(t, log, importtest.Sessions(t, log)[0])
+		if got := all[2].Parts[0].IsError; got != failed {
+			t.Errorf("%s: failed %v", members, got)
+		}
+	}
+}

@@ -221,7 +221,8 @@ func observationMessage(o *parts.Members) event.Message {
 		o.Failed = true
 		return event.Message{}
 	}
-	p.IsError = seen.Peek("is_error").Kind() == 't'
+	metadata, _ := parts.Open(seen.Peek("metadata")) // empty if it is no object
+	p.IsError = seen.Peek("is_error").Kind() == 't' || isFailure(seen.Peek("exit_code")) || isFailure(metadata.Peek("exit_code"))
 	for _, name := range []string{"content", "output", "result", "message", "error"} {
 		if v := seen.Peek(name); len(p.Content) == 0 && v != nil {
 			if p.Content = content(v); len(p.Content) > 0 {

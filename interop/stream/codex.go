@@ -20,6 +20,7 @@ type codexItem struct {
 	Status    string         `json:"status"`
 	Command   string         `json:"command"`
 	Output    string         `json:"aggregated_output"`
+	ExitCode  int            `json:"exit_code"`
 	Changes   jsontext.Value `json:"changes"`
 	Server    string         `json:"server"`
 	Tool      string         `json:"tool"`
@@ -95,7 +96,7 @@ func (s *session) addItem(rec *records.Record, item *codexItem, raw jsontext.Val
 	}
 	s.message(rec, answer, 0, result.Type != "")
 	if result.Type != "" {
-		result.IsError = item.Status == "failed" || item.Status == "declined"
+		result.IsError = item.Status == "failed" || item.Status == "declined" || item.ExitCode != 0
 		s.message(rec, event.Message{Role: event.Tool, Parts: []event.Part{result}}, 1, true)
 	}
 	return true

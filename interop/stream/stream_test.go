@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,4 +88,14 @@ func TestDetect(t *testing.T) {
 
 func FuzzImport(f *testing.F) {
 	importtest.Fuzz(f, stream.Format{}, "out.jsonl", filepath.Join(transcripts, "exec.jsonl"), filepath.Join(transcripts, "stream-json.jsonl"))
+}
+
+// A command with a nonzero exit code is a failed call, whatever its status.
+func TestFailedCommands(t *testing.T) {
+	log := importtest.NewLog(t)
+	text := importtest.ReadFile(t, filepath.Join(transcripts, "exec.jsonl"))
+	importtest.Load(t, log, stream.Format{}, "out.jsonl", strings.Replace(text, `"exit_code":1,"status":"failed"`, `"exit_code":1,"status":"completed"`, 1))
+	if all := importtest.Path(t, log, seals); !slices.Contains(all, "tool failed result of shell: no such file\n") {
+		t.Errorf("the path: %q", all)
+	}
 }

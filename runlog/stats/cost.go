@@ -36,6 +36,9 @@ type CostReport struct {
 	// Turns split Own by turn, in order. They leave out the spend outside of any
 	// turn.
 	Turns []TurnSpend `json:"turns,omitzero"`
+	// Reported is the cost of the session and its sub-agents as the program computed it; 0
+	// if the log does not have it.
+	Reported event.Cost `json:"reported,omitzero"`
 }
 
 // TurnSpend is the spend of a turn.
@@ -112,6 +115,9 @@ func (c *costs) read(e *event.Event) error {
 	at, err := c.turn(e)
 	if err != nil {
 		return err
+	}
+	if cost, ok := estimate.Reported(e); ok && !inherited {
+		c.report.Reported = cost
 	}
 	err = c.counted.Read(e, inherited, func(x projection.Charge) {
 		c.guess.Add(e, &x)

@@ -44,14 +44,23 @@ type Tally struct {
 	Turns int64 `json:"turns"`
 	// Messages counts messages of users and models. The pieces of a group are one
 	// message. Tool results are no messages.
-	Messages         int64 `json:"messages"`
-	Calls            int64 `json:"calls"`
+	Messages int64 `json:"messages"`
+	Calls    int64 `json:"calls"`
+	// WorkMS is the time of the turns without waits, and WaitMS the time that they waited for
+	// the answer of a person or for another event, in milliseconds.
+	WorkMS int64 `json:"work_ms"`
+	WaitMS int64 `json:"wait_ms"`
+	// Reported is the costs of the sessions as the programs computed them.
+	Reported         event.Cost `json:"reported,omitzero"`
 	projection.Spend `json:",inline"`
 }
 
 // Add returns the sum of t and u.
 func (t Tally) Add(u Tally) Tally {
-	return Tally{t.Sessions + u.Sessions, t.Events + u.Events, t.Turns + u.Turns, t.Messages + u.Messages, t.Calls + u.Calls, t.Spend.Add(u.Spend)}
+	return Tally{
+		t.Sessions + u.Sessions, t.Events + u.Events, t.Turns + u.Turns, t.Messages + u.Messages, t.Calls + u.Calls,
+		t.WorkMS + u.WorkMS, t.WaitMS + u.WaitMS, t.Reported.Add(u.Reported), t.Spend.Add(u.Spend),
+	}
 }
 
 // ToolTally counts the calls of a tool, and the calls whose result is an error.
@@ -135,7 +144,10 @@ type counter struct {
 	groups map[string]bool   // messages that were counted, by group
 	tools  map[string]string // by call id
 	finder turns.Finder
-	turns  map[*turns.Turn]bool // counted turns; true while a turn_started can take the exchange over
+	clock  clock
+	// reported is the newest cost that the program computed.
+	reported event.Cost
+	turns    map[*turns.Turn]bool // counted turns; true while a turn_started can take the exchange over
 }
 
 func newCounter(ctx context.Context, log *eventlog.Log, session string, opts Options) counter {
@@ -160,6 +172,7 @@ func (c *counter) read(e *event.Event) error {
 	if c.beginsTurn() {
 		t.Turns = 1
 	}
+	at := c.finder.Turn()
 	if ended {
 		c.finder.End(e.Seq)
 	}
@@ -176,6 +189,14 @@ func (c *counter) read(e *event.Event) error {
 	})
 	if err != nil || e.Copied() || inherited {
 		return err
+	}
+	work, waited, err := c.clock.next(at, e)
+	if err != nil {
+		return err
+	}
+	t.WorkMS, t.WaitMS = work.Milliseconds(), waited.Milliseconds()
+	if cost, ok := estimate.Reported(e); ok {
+		t.Reported, c.reported = cost-c.reported, cost
 	}
 	switch e.Type.Name() {
 	case event.SessionStarted, event.SessionUpdated: // a fork has updates only
