@@ -92,8 +92,8 @@ var table = map[string]room{
 	"replay/replaytest":        {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
 	"projection":               {rooms: []string{"event", "eventlog", "internal/backward", "internal/engine", "internal/rawjson", "internal/sealed"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
 	"runlog":                   {rooms: []string{"event", "eventlog", "projection", "runlog/internal/estimate", "runlog/internal/turns", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog/stats", "upkeep/...", "internal/garden"}},
-	"runlog/internal/estimate": {rooms: []string{"event", "projection"}},
-	"runlog/internal/turns":    {rooms: []string{"event"}, modules: given},
+	"runlog/internal/estimate": {rooms: []string{"event", "projection", "internal/mark"}, modules: given},
+	"runlog/internal/turns":    {rooms: []string{"event", "internal/mark"}, modules: given},
 	"runlog/stats": {
 		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/internal/estimate", "runlog/internal/turns", "internal/sessiontree"}, modules: given,
 		tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"},

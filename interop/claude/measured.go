@@ -5,7 +5,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/internal/mark"
 )
 
 // markMeasured marks the event of a raw record that has what Claude Code measured: the time of
@@ -15,7 +14,7 @@ func (f *facts) markMeasured(e *event.Event) error {
 	case f.Type == "system" && f.Subtype == "turn_duration":
 		var ms float64
 		if v := f.value("durationMs"); v.Kind() == '0' && json.Unmarshal(v, &ms) == nil && ms >= 1 && ms < 1<<50 {
-			return e.SetMetadata(mark.TurnMS, int64(ms))
+			return e.SetMetadata("turn_ms", int64(ms))
 		}
 	case f.Type == "cost-state":
 		var dollars float64
@@ -24,7 +23,7 @@ func (f *facts) markMeasured(e *event.Event) error {
 			return nil
 		}
 		if cost, err := event.USD(dollars); err == nil {
-			return e.SetMetadata(mark.ReportedCost, cost)
+			return e.SetMetadata("reported_cost", cost)
 		}
 	}
 	return nil
