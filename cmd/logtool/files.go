@@ -95,7 +95,7 @@ func (x *filesOptions) changes(ctx context.Context, log *eventlog.Log, session s
 
 // has reports whether --file selects a change.
 func (x *filesOptions) has(c *files.Change) bool {
-	return x.file == "" || files.Matches(x.file, c.Path) || c.To != "" && files.Matches(x.file, c.To)
+	return x.file == "" || c.Path != "" && files.Matches(x.file, c.Path) || c.To != "" && files.Matches(x.file, c.To)
 }
 
 func (a *app) files(ctx context.Context, log *eventlog.Log, session string, x *filesOptions) error {

@@ -64,6 +64,7 @@ type fileList struct {
 	rows            []*changedFile
 	byPath          map[string]*changedFile
 	commands        map[string]int // shell commands that may change any file, by tool
+	children        []string       // sessions of sub-agents
 	open            int            // calls without a result
 }
 
@@ -79,6 +80,12 @@ func (l *fileList) row(path string, seq int64) *changedFile {
 }
 
 func (l *fileList) add(c *files.Change) {
+	if c.Does == files.Agent {
+		if !slices.Contains(l.children, c.Child) {
+			l.children = append(l.children, c.Child)
+		}
+		return
+	}
 	if c.Does == files.Run {
 		if l.commands == nil {
 			l.commands = map[string]int{}
@@ -141,7 +148,7 @@ func (p *printer) files(l *fileList) {
 		}
 	}
 	if text := l.footer(); text != "" {
-		p.Printf("%s\n", strings.TrimPrefix(text, "; "))
+		p.Printf("%s\n", strings.ReplaceAll(strings.TrimPrefix(text, "; "), "; ", "\n"))
 	}
 }
 
@@ -159,7 +166,7 @@ func (g gap) String() string {
 	if n := len(g.Commands) - len(seqs); n > 0 {
 		seqs = append(seqs, thousands(n)+" more")
 	}
-	return fmt.Sprintf("%s: changed since %s, perhaps by a command: %s", at(g.Seq), at(g.After), strings.Join(seqs, ", "))
+	return fmt.Sprintf("%s: changed since %s, perhaps by a command or a sub-agent: %s", at(g.Seq), at(g.After), strings.Join(seqs, ", "))
 }
 
 // footer says which calls may have changed files.
@@ -167,6 +174,9 @@ func (l *fileList) footer() (text string) {
 	for _, tool := range slices.Sorted(maps.Keys(l.commands)) {
 		n := l.commands[tool]
 		text += fmt.Sprintf("; %s may have changed any file: logtool calls %s --tool %s", count(n, "call"), shellWord(clean(l.session)), shellWord(clean(tool)))
+	}
+	for _, child := range l.children {
+		text += "; sub-agent: logtool files " + shellWord(clean(child))
 	}
 	if l.open > 0 {
 		text += "; " + count(l.open, "call") + " without a result"

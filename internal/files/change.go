@@ -16,7 +16,8 @@ type Change struct {
 	At          time.Time // of the result
 	Tool        string
 	Does        Action
-	Path        string // empty for a Run
+	Path        string // empty for a Run or an Agent
+	Child       string // the session of an Agent
 	To          string // of a Move
 	Command     string // of a shell
 	// Failed says that the result is an error. Orphaned says that the call was rewound.
@@ -42,13 +43,14 @@ type State struct {
 type Gap struct {
 	// After is the seq at which the content was known last.
 	After int64
-	// Commands are the shell commands since then that may have changed any file, by seq.
+	// Commands are the shell commands since then that may have changed any file, and the ends
+	// of sub-agents, by seq.
 	Commands []int64
 }
 
 // Changes reports whether the call changed its file, as far as the log tells.
 func (c *Change) Changes() bool {
-	return !c.Failed && c.Does != Read && c.Does != Run
+	return !c.Failed && c.Does != Read && c.Does != Run && c.Does != Agent
 }
 
 // Hunks are the changed lines. Places are unknown, and lines may be missing, if a state is

@@ -370,3 +370,31 @@ func TestHunksOfUnknownStates(t *testing.T) {
 		}
 	}
 }
+
+// A sub-agent may have changed files until its end.
+func TestSubAgents(t *testing.T) {
+	log := eventlog.Open(memory.New())
+	for _, p := range []event.Payload{
+		event.Session{CWD: "/w", Source: event.SessionSource{Format: "test"}},
+		event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c1", "write", jsontext.Value(`{"path":"a","text":"x"}`))}},
+		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c1", "write", event.Text("ok"))}},
+		event.Child{State: event.ChildStarted, ChildID: "1", ChildSessionID: "s.agent"},
+		event.Child{State: event.ChildCompleted, ChildID: "1", ChildSessionID: "s.agent"},
+		event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c2", "read", jsontext.Value(`{"path":"a"}`))}},
+		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c2", "read", event.Text("y"))}},
+	} {
+		if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.New(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []files.Change
+	for c, err := range files.Of(t.Context(), log, "s", eventlog.All(), func(string) files.Tools { return tools }) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	if len(all) != 3 || all[1].Does != files.Agent || all[1].Child != "s.agent" || all[1].Changes() || all[2].Gap == nil || fmt.Sprint(*all[2].Gap) != "{3 [5]}" {
+		t.Errorf("%+v", all)
+	}
+}

@@ -24,7 +24,7 @@ func Of(ctx context.Context, log *eventlog.Log, session string, events eventlog.
 			yield(Change{}, fmt.Errorf("files of session %q: %w", session, err))
 			return
 		}
-		f := fold{tools: tools, path: path, calls: map[string]*call{}, files: map[string]file{}}
+		f := fold{tools: tools, table: tools(""), path: path, calls: map[string]*call{}, files: map[string]file{}}
 		for e, err := range log.Read(ctx, session, events) {
 			if err == nil {
 				err = f.read(e.Effective())
@@ -58,7 +58,7 @@ type fold struct {
 	calls    map[string]*call // without a result yet, by call id
 	order    []string         // their ids
 	files    map[string]file
-	commands []int64 // shell commands that may have changed files
+	commands []int64 // seqs of shell commands and of ends of sub-agents that may have changed files
 	found    []Change
 }
 
@@ -89,6 +89,8 @@ func (f *fold) read(e *event.Event) error {
 		if s.CWD != "" {
 			f.folder = s.CWD
 		}
+	case event.ChildStarted.Type(), event.ChildCompleted.Type(), event.ChildFailed.Type(), event.ChildCanceled.Type():
+		return f.child(e)
 	case event.MessageAdded:
 		m, ok, err := event.Decode[event.Message](e)
 		if !ok || err != nil {
@@ -97,6 +99,22 @@ func (f *fold) read(e *event.Event) error {
 		for i := range m.Parts {
 			f.part(e, &m, &m.Parts[i])
 		}
+	}
+	return nil
+}
+
+// child adds the run of a sub-agent, which may have changed files until it ends.
+func (f *fold) child(e *event.Event) error {
+	c, ok, err := event.Decode[event.Child](e)
+	if !ok || err != nil {
+		return err
+	}
+	if c.State.Ended() {
+		f.commands = append(f.commands, e.Seq)
+		return nil
+	}
+	if c.ChildSessionID != "" {
+		f.found = append(f.found, Change{Session: e.SessionID, Seq: e.Seq, Result: e.Seq, At: e.Timestamp, Tool: c.Agent, Does: Agent, Child: c.ChildSessionID})
 	}
 	return nil
 }
@@ -267,12 +285,13 @@ func (f *fold) gap(x *Change, s *step, seen *Seen) *Gap {
 	return &Gap{After: at.seq, Commands: f.since(at.seq)}
 }
 
-// since are the shell commands after an event.
-func (f *fold) since(seq int64) (all []int64) {
-	for i := len(f.commands) - 1; i >= 0 && f.commands[i] > seq; i-- {
-		all = append([]int64{f.commands[i]}, all...)
+// since are the commands after an event.
+func (f *fold) since(seq int64) []int64 {
+	i := len(f.commands)
+	for i > 0 && f.commands[i-1] > seq {
+		i--
 	}
-	return all
+	return slices.Clone(f.commands[i:])
 }
 
 // open returns the calls without a result: what they did is unknown.

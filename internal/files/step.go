@@ -18,6 +18,7 @@ const (
 	Delete Action = "delete" //
 	Move   Action = "move"   // and perhaps an edit
 	Run    Action = "run"    // a shell command that may change any file
+	Agent  Action = "agent"  // the run of a sub-agent, in a session of its own
 )
 
 // step is what a call does to one file, by its arguments.
