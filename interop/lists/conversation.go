@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/messages"
 	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/internal/records"
@@ -43,28 +44,30 @@ var (
 	idNames     = []string{"id", "session_id", "conversation_id", "thread_id", "chat_id", "uuid"}
 )
 
-// split returns the conversations in a value; ok is false if there is none.
-func split(rec *records.Record) (all []conversation, ok bool) {
-	if rec.Value.Kind() == '{' {
-		c, ok := fromObject(rec, rec.Value)
-		return []conversation{c}, ok
-	}
-	if rec.Value.Kind() != '[' {
-		return nil, false
-	}
-	if first := firstOf(rec.Value); first == nil || messages.IsMessage(first) {
-		c := conversation{}
-		c.add(rec, rec.Value)
-		return []conversation{c}, true
-	}
-	for v := range rawjson.Each(rec.Value) {
-		c, ok := fromElement(rec, v)
-		if !ok {
-			return nil, false
+// each yields the records of the conversations in a value: the elements of a list of
+// conversations, or the value itself.
+func each(rec *records.Record) iter.Seq[*records.Record] {
+	return func(yield func(*records.Record) bool) {
+		if first := firstOf(rec.Value); first == nil || !isConversation(rec, first) {
+			yield(rec)
+			return
 		}
-		all = append(all, c)
+		var at document.Cursor
+		for v := range rawjson.Each(rec.Value) {
+			one := at.Element(rec, v, v)
+			one.Kept = rec.Kept
+			if !yield(&one) {
+				return
+			}
+		}
 	}
-	return all, true
+}
+
+// isConversation reports whether the first element of a list is a conversation, and no
+// message.
+func isConversation(rec *records.Record, first jsontext.Value) bool {
+	_, ok := fromElement(rec, first)
+	return ok && !messages.IsMessage(first)
 }
 
 // firstOf is the first element of a list; nil if there is none.
@@ -75,7 +78,7 @@ func firstOf(list jsontext.Value) jsontext.Value {
 	return nil
 }
 
-// fromElement makes a conversation of an element of a list.
+// fromElement makes a conversation of a value.
 func fromElement(rec *records.Record, v jsontext.Value) (c conversation, ok bool) {
 	if v.Kind() == '{' {
 		return fromObject(rec, v)

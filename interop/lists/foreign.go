@@ -109,6 +109,10 @@ func isForeign(begin []byte) bool {
 	if v.Kind() != '{' && v.Kind() != '[' {
 		return false
 	}
-	all, _ := split(&records.Record{Value: v})
-	return slices.ContainsFunc(all, func(c conversation) bool { return c.check() != nil })
+	for rec := range each(&records.Record{Value: v}) {
+		if c, ok := fromElement(rec, rec.Value); ok && c.check() != nil {
+			return true
+		}
+	}
+	return false
 }

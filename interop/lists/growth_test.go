@@ -314,6 +314,21 @@ func TestTruncatedResponse(t *testing.T) {
 	}
 }
 
+// An element of a list of conversations that is none is rejected with its place, and the others
+// are imported.
+func TestARefusedElement(t *testing.T) {
+	const hi = `[{"role":"user","content":"hi"}]`
+	log := importtest.NewLog(t)
+	got := load(t, log, "["+hi+",\n{\"text\":\"no list\"},\n7,"+`{"id":"conversation-1","messages":`+hi+"}]")
+	var lines []string
+	for _, r := range got.Rejected {
+		lines = append(lines, fmt.Sprint(r.Line))
+	}
+	if strings.Join(lines, " ") != "2 3" || len(got.Sessions) != 2 || got.Imported != 2 {
+		t.Errorf("refused lines %s of %+v", lines, got)
+	}
+}
+
 // Lines without a conversation are rejected, and the other lines are imported.
 func TestRefused(t *testing.T) {
 	log := importtest.NewLog(t)

@@ -9,7 +9,8 @@
 //	                                "choices", or under "output"
 //	a request and a response        one conversation; the object has "request" or "body"
 //	                                or a list, and "response"
-//	a list of these, or JSON lines  a conversation each
+//	a list of these, or JSON lines  a conversation each; an element that is none is
+//	                                rejected
 //	messages on lines               one conversation
 //
 // The messages under "conversations" may be turns with "from" and "value". An
@@ -81,10 +82,9 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 		if len(rec.Value) == 0 || messages.IsMessage(rec.Value) {
 			continue
 		}
-		conversations, _ := split(&rec)
-		for i := range conversations {
-			if conversations[i].hasUniqueID() {
-				ids.Owns = append(ids.Owns, conversations[i].id)
+		for one := range each(&rec) {
+			if c, ok := fromElement(one, one.Value); ok && c.hasUniqueID() {
+				ids.Owns = append(ids.Owns, c.id)
 			}
 		}
 	}
@@ -120,8 +120,10 @@ func (f *file) records() iter.Seq2[records.Record, error] {
 					return
 				}
 			case !messages.IsMessage(rec.Value):
-				if !yield(rec, nil) {
-					return
+				for one := range each(&rec) {
+					if !yield(*one, nil) {
+						return
+					}
 				}
 			case f.lines == nil:
 				f.first = rec.Clone()
@@ -188,7 +190,7 @@ func (f *file) next() int {
 
 var errNoList = errors.New("neither a message nor a list of messages")
 
-// read returns the sessions of a value.
+// read returns the session of a value.
 func (f *file) read(of *document.File, rec *records.Record) (all []document.Session, err error) {
 	if messages.IsMessage(rec.Value) {
 		if f.foreign != nil {
@@ -199,20 +201,16 @@ func (f *file) read(of *document.File, rec *records.Record) (all []document.Sess
 		}
 		return []document.Session{f.lines.session(of, rec)}, nil
 	}
-	conversations, ok := split(rec)
+	c, ok := fromElement(rec, rec.Value)
 	if !ok {
 		if sign := foreignLine(rec.Value); sign != "" && f.foreign == nil {
 			f.foreign = &foreignError{line: rec.Line, sign: sign}
 		}
 		return nil, errNoList
 	}
-	for i := range conversations {
-		c := &conversations[i]
-		c.number = f.next()
-		if err := c.check(); err != nil {
-			return nil, err
-		}
-		all = append(all, c.session(of, rec))
+	c.number = f.next()
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	return all, nil
+	return []document.Session{c.session(of, rec)}, nil
 }
