@@ -39,12 +39,12 @@ func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy
 		return Copy{}, nil
 	}
 	anywhere := s.file == nil || !s.file.Growing || s.isNew || !s.hasOwn || at.Before(s.newest.Add(-late))
-	o, erased, err := s.owners.find(ctx, s.Program, own, at, anywhere)
+	c, err := s.owners.find(ctx, s.Program, own, at, anywhere)
 	switch {
 	case err != nil:
 		return Copy{}, err
-	case o != nil && o.id != s.ID:
-		return Copy{Session: o.id, Withheld: erased || o.removed, Removed: o.removed}, nil
+	case c.Session != "" && c.Session != s.ID:
+		return c, nil
 	case s.LacksBeginning && s.index.last == 0 && !s.isNew && s.file != nil && !s.file.Again:
 		return Copy{Session: s.ID, Withheld: true, Removed: true}, nil
 	}
@@ -90,27 +90,27 @@ func (s *Session) Fork(ctx context.Context, file iter.Seq[FileRecord], o fork.Op
 		return false, nil
 	}
 	var ids []string
-	var from []*owner // in the order of appearance
+	var from []string // the owners, in the order of appearance
 	for r := range file {
-		next, _, err := s.owners.find(ctx, s.Program, r.Own, r.At, true)
+		c, err := s.owners.find(ctx, s.Program, r.Own, r.At, true)
 		if err != nil {
 			return false, err
 		}
-		if next == nil || next.removed || next.id == s.ID {
+		if c.Session == "" || c.Removed || c.Session == s.ID {
 			break
 		}
-		if ids = append(ids, r.Own); !slices.Contains(from, next) {
-			from = append(from, next)
+		if ids = append(ids, r.Own); !slices.Contains(from, c.Session) {
+			from = append(from, c.Session)
 		}
 	}
 	parent, best := "", forkPoint{}
-	for _, o := range slices.Backward(from) { // a later one may be a fork of an earlier one
-		p, err := findForkPoint(ctx, s.log, o.id, ids)
+	for _, session := range slices.Backward(from) { // a later one may be a fork of an earlier one
+		p, err := findForkPoint(ctx, s.log, session, ids)
 		if err != nil {
 			return false, err
 		}
 		if p.records > best.records {
-			parent, best = o.id, p
+			parent, best = session, p
 		}
 		if p.records == len(ids) {
 			break

@@ -59,19 +59,19 @@ func dayOf(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
 
 func (p place) short() uint64 { return binary.BigEndian.Uint64(p[:]) }
 
-// find finds the session of a format that owns a record; nil if there is none. Events that
-// are marked as inherited have no owner. Without anywhere, find looks at the sessions of
-// this import only.
-func (x *owners) find(ctx context.Context, format, own string, at time.Time, anywhere bool) (found *owner, erased bool, err error) {
+// find finds the session of a format that owns a record, if there is one. Events that are
+// marked as inherited have no owner. Without anywhere, find looks at the sessions of this
+// import only.
+func (x *owners) find(ctx context.Context, format, own string, at time.Time, anywhere bool) (c Copy, err error) {
 	if !Drawn(own) {
-		return nil, false, nil
+		return c, nil
 	}
 	at = stamp(at)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if anywhere {
 		if err := x.list(ctx); err != nil {
-			return nil, false, err
+			return c, err
 		}
 	}
 	for _, i := range x.byDay[dayOf(at)] {
@@ -80,14 +80,14 @@ func (x *owners) find(ctx context.Context, format, own string, at time.Time, any
 			continue
 		}
 		if err := x.load(ctx, i); err != nil {
-			return nil, false, err
+			return c, err
 		}
 		at := ownPlace(o.id, own, 0, 0).short()
 		if owner, ok := x.places[at]; ok && owner == i {
-			return o, x.erased[at], nil
+			return Copy{Session: o.id, Withheld: o.removed || x.erased[at], Removed: o.removed}, nil
 		}
 	}
-	return nil, false, nil
+	return c, nil
 }
 
 // list lists the sessions of the log, unless it has.
