@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -152,12 +153,13 @@ func (x *callsOptions) read(ctx context.Context, log *eventlog.Log, session stri
 			err = r.event(&e)
 		}
 		if errors.Is(err, errEnoughCalls) {
-			break
+			return r.found, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
+	r.withoutCalls()
 	return r.found, nil
 }
 
@@ -171,6 +173,7 @@ type callReader struct {
 
 // callResult is what a row needs of a result.
 type callResult struct {
+	tool                string
 	seq                 int64
 	at                  time.Time
 	failed, interrupted bool
@@ -196,7 +199,7 @@ func (r *callReader) event(e *event.Event) error {
 }
 
 func (r *callReader) result(e *event.Event, p *event.Part) {
-	x := callResult{seq: e.Seq, at: event.Dated(e.Timestamp), failed: p.IsError, interrupted: p.Interrupted}
+	x := callResult{tool: p.Name, seq: e.Seq, at: event.Dated(e.Timestamp), failed: p.IsError, interrupted: p.Interrupted}
 	if p.IsError {
 		var texts []string
 		for i := range p.Content {
@@ -205,6 +208,21 @@ func (r *callReader) result(e *event.Event, p *event.Part) {
 		x.text = strings.Join(texts, "\n")
 	}
 	r.results[p.CallID] = x
+}
+
+// withoutCalls adds the results whose call is not in the session: a fork may have the result
+// of a call of its parent, and an imported file may lack the call.
+func (r *callReader) withoutCalls() {
+	for _, x := range r.results {
+		if r.options.hasTool(x.tool) && (x.failed || !r.options.failed) && r.options.has(x.at) {
+			r.found = append(r.found, callRow{Session: r.session, Seq: x.seq, Result: x.seq, At: x.at, Tool: x.tool,
+				Failed: x.failed, Interrupted: x.interrupted, Error: x.text})
+		}
+	}
+	slices.SortStableFunc(r.found, func(a, b callRow) int { return cmp.Compare(b.Seq, a.Seq) })
+	if n := r.options.limit; n > 0 && len(r.found) > n {
+		r.found = r.found[:n]
+	}
 }
 
 func (r *callReader) call(e *event.Event, p *event.Part) error {
