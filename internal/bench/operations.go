@@ -11,6 +11,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/files"
+	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/runlog/stats"
@@ -77,6 +79,14 @@ var operations = slices.Concat([]operation{
 			err = run.OpTreeFile().Write(io.Discard)
 		}
 		return err
+	}),
+	on("files", func(ctx context.Context, log *eventlog.Log, session string) error {
+		for _, err := range files.Of(ctx, log, session, eventlog.All(), formats.FileTools) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}),
 	on("branches", func(ctx context.Context, log *eventlog.Log, session string) error {
 		_, err := fork.Branches(ctx, log, session, false)
