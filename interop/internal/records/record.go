@@ -102,7 +102,7 @@ func (r *Record) Clone() Record {
 // Records yields the JSON objects of a file of lines, in order. A line may have
 // several objects. Records ignores empty lines, carriage returns and a byte order
 // mark. It yields a *RecordError for a record that cannot be parsed and for a line over
-// interop.MaxRecord, and continues with the next line. Any other error ends the sequence.
+// interop.MaxRecord, and continues with the next record of the line or the next line. Any other error ends the sequence.
 func Records(src interop.Source) iter.Seq2[Record, error] {
 	return split(src, (*lineReader).lines)
 }
@@ -252,6 +252,9 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 		}
 		offset = s.start + int64(len(line)-len(rest))
 		rec, size, err := s.record(rest, offset)
+		if size == 0 {
+			size = s.recordAfter(rest, err)
+		}
 		if !yield(rec, err) {
 			return false
 		}
@@ -287,6 +290,46 @@ func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err e
 	return rec, len(value), nil
 }
 
+// recordAfter returns the offset of the record after a damaged one on the same line: after a run
+// of NULs, or where a truncated record ends and the next one begins. It is 0 if there is none.
+func (s *lineReader) recordAfter(b []byte, damage error) int {
+	at := faultIn(b, damage)
+	if at < 0 || at >= len(b) {
+		return 0
+	}
+	if b[at] == 0 {
+		for at < len(b) && b[at] == 0 {
+			at++
+		}
+		next := bytes.IndexByte(b[at:], '{')
+		if next < 0 {
+			return 0
+		}
+		at += next
+	} else {
+		at = bytes.LastIndexByte(b[:min(at+2, len(b))], '{') // of a text or an escape, it is the end
+	}
+	if at <= 0 {
+		return 0
+	}
+	if value, err := rawjson.First(b[at:], true); err != nil || !s.accepts(value.Kind()) {
+		return 0
+	}
+	return at
+}
+
+// faultIn returns the offset of the byte that makes a record invalid; -1 if it is unknown.
+func faultIn(b []byte, damage error) int {
+	if b[0] == 0 {
+		return 0
+	}
+	var fault *jsontext.SyntacticError
+	if !errors.As(damage, &fault) || errors.Is(damage, io.ErrUnexpectedEOF) {
+		return -1
+	}
+	return int(fault.ByteOffset)
+}
+
 func (s *lineReader) accepts(k jsontext.Kind) bool { return k == '{' || s.arrays && k == '[' }
 
 // repair parses a value whose only fault is invalid Unicode.
@@ -305,6 +348,9 @@ func (s *lineReader) repair(rec Record, value jsontext.Value) (Record, int, erro
 
 // plain is the reason of a rejection.
 func plain(err error, b []byte) error {
+	if n := len(b) - len(bytes.TrimLeft(b, "\x00")); n > 0 {
+		return fmt.Errorf("%d bytes that are zero, as a loss of power leaves them", n)
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("cut off after %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
