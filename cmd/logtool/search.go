@@ -46,14 +46,12 @@ sessions and hits come first, and texts that programs wrote in the user's name c
 Without TEXT, or with an empty one, the flags alone select. Of a fork, only its own events are searched, unless
 SESSION names the fork. Orphaned (rewound) events are marked; --path active leaves them out.
 
---role selects messages, without the texts that programs wrote in the user's name:
-these have the role context. --tool selects calls of a tool and their results,
---failed results that are errors, and --file calls that read or change a file.
+Texts that programs wrote in the user's name have the --role context.
 
 ` + whenHelp + `
 
---everything lists every stored place of TEXT as one phrase, also where no view shows
-it: names of members, base64, metadata, bodies. logtool redact --match erases these places.`,
+--everything lists every stored place of TEXT as one phrase, also in names of
+members, base64, metadata and bodies. logtool redact --match erases these places.`,
 		Example: "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d\n  logtool search --file parse.go",
 		Args:    between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
