@@ -33,7 +33,8 @@ func (a *app) callsCommand() *cobra.Command {
 		Short: "List the tool calls of all sessions: the failed ones, of one tool",
 		Long: `List the calls of tools in all sessions, or in the sessions named, newest first. A call
 that failed has the beginning of its error. TOOK is the time from the call to its
-result. Calls that a fork shares with its parent are listed once.
+result. Calls that a fork shares with its parent are listed once. logtool show SESSION
+--from SEQ --full shows the whole call, and its result after it.
 
 ` + whenHelp,
 		Example: "  logtool calls --failed --since 7d\n  logtool calls order-42 --tool Bash",

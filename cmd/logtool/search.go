@@ -347,6 +347,8 @@ func (p *hitPrinter) marked(hit search.Hit) string {
 func (p *hitPrinter) end() {
 	if p.more && !p.json && p.limit > 0 && p.shown == p.limit {
 		p.Printf("\n%s\n", p.Paint(term.Dim, "there is more: --limit 0 shows all"))
+	} else if p.more && !p.json && p.narrows() {
+		p.Printf("  %s\n", p.Paint(term.Dim, "more in this session: name it after the text, or --per-session 0"))
 	} else if p.more && !p.json {
 		p.Printf("  %s\n", p.Paint(term.Dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
 	}

@@ -370,7 +370,7 @@ func (all *verifySum) advice() string {
 	case all.erasing:
 		return finishHint
 	case all.history:
-		return "another history has replaced the session: restore it from a copy that has the heads"
+		return "the sessions once had other or more events: restore them from a copy that has the heads"
 	}
 	return "restore the damaged sessions from a copy, or salvage the readable events with logtool store repair"
 }

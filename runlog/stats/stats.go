@@ -21,7 +21,7 @@ type Stats struct {
 	Total Tally `json:"total"`
 	// BySource splits Total by the format of imported sessions; the name is empty for
 	// sessions that were not imported. ByDay splits Total by the day of each event, as
-	// 2006-01-02; Undated has the messages and answers without a time.
+	// 2006-01-02; Undated has what counts and has no time.
 	BySource map[string]Tally `json:"by_source,omitzero"`
 	ByDay    map[string]Tally `json:"by_day,omitzero"`
 	// ByHour splits Total by the hour of each event, in UTC, as 2006-01-02T15:00:00Z, if
@@ -252,7 +252,7 @@ func (c *counter) count(at time.Time, t Tally) {
 	if c.Hours {
 		c.stats.ByHour[hour] = add(c.stats.ByHour[hour])
 	}
-	if day != Undated || t.Messages > 0 || t.Responses > 0 { // else nobody asks when
+	if day != Undated || t.Messages > 0 || t.Calls > 0 || t.Responses > 0 || t.Cost != 0 { // else nobody asks when
 		c.stats.ByDay[day] = add(c.stats.ByDay[day])
 	}
 }

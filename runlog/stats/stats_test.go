@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/runlog/stats"
 )
 
-// Messages and answers without a time have a row of their own, so that the days add up to the
+// Messages, answers and costs without a time have a row of their own, so that the days add up to the
 // total.
 func TestUndated(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
@@ -22,14 +22,16 @@ func TestUndated(t *testing.T) {
 		undated.Timestamp = time.Unix(0, 0)
 		dated := event.UserMessage("go")
 		dated.Timestamp = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-		if _, err := log.Append(t.Context(), "s", eventlog.New(), dated, undated); err != nil {
+		paid := event.New(event.Session{Title: "a run", Updated: true}) // a cost of no answer
+		paid.Timestamp, paid.Cost = undated.Timestamp, 500
+		if _, err := log.Append(t.Context(), "s", eventlog.New(), dated, undated, paid); err != nil {
 			t.Fatal(err)
 		}
 		got, err := stats.Load(t.Context(), log, "s", stats.Options{Days: time.UTC})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := got.ByDay[stats.Undated]; n.Messages != 1 || n.Usage.OutputTokens != 4 || n.Sessions != 1 || len(got.ByDay) != 2 {
+		if n := got.ByDay[stats.Undated]; n.Cost != got.Total.Cost || n.Cost != 500 || n.Messages != 1 || n.Usage.OutputTokens != 4 || n.Sessions != 1 || len(got.ByDay) != 2 {
 			t.Errorf("%+v", got.ByDay)
 		}
 	})
