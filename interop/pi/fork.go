@@ -1,6 +1,8 @@
 package pi
 
 import (
+	"errors"
+
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/sessions"
@@ -79,10 +81,15 @@ func (x *search) match(f *facts) sessions.Match {
 func (im *importer) fork(s *session) (*session, error) {
 	x := s.search
 	h := s.header
-	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(x.matches[len(x.matches)-1].event.Seq), fork.Options{
+	options := fork.Options{
 		ID: s.ID, Reason: "a copy by " + formatName, Force: true, Metadata: map[string]any{records.OriginKey: h.rec.Origin(forkPart)},
 		EventID: sessions.ForkID(s.ID, h.facts.at), Time: h.facts.at,
-	})
+	}
+	at := x.matches[len(x.matches)-1].event.Seq
+	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(at), options)
+	if errors.Is(err, fork.Error("inside_append")) { // the tokens of a summary follow it
+		_, err = fork.At(im.ctx, im.log, s.parent, fork.AtSeq(at+1), options)
+	}
 	if err != nil {
 		return nil, err
 	}
