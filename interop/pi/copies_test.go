@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -80,6 +82,45 @@ func TestCopiesOfARemovedSessionStayAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPiSums(t, log, dir, 64000, 3)
+}
+
+// A copy that is read at once equals one that grew: it edits and repeats records that it has from
+// its original, and may begin after a summary, whose tokens stand in the append of the summary. What
+// was erased in the original stays away.
+func TestACopyKnowsTheRecordsOfItsOriginal(t *testing.T) {
+	summary := fmt.Sprintf(`{"type":"compaction","id":"s","parentId":"a2","timestamp":%q,"summary":"Short.","firstKeptEntryId":"u2","usage":{"input":3,"output":1}}`+"\n", piTime(3))
+	edit := fmt.Sprintf(`{"type":"context_edit","id":"e","parentId":"s","timestamp":%q,"targetId":"u2","replacement":null}`+"\n", piTime(61))
+	tail := fmt.Sprintf(`{"type":"compaction","id":"t","parentId":"e","timestamp":%q,"summary":"Shorter.","retainedTail":[{"role":"user","content":"Question 1"},{"role":"user","content":"Question 2"}]}`+"\n", piTime(62))
+	before := original() + summary
+	copied := piHeader("copy", 60, `,"parentSession":"/home/ada/2026_orig.jsonl"`) + strings.TrimPrefix(before, piHeader("orig", 0, "")) + edit + tail
+	lines := slices.Collect(strings.Lines(copied))
+	importtest.Lines{Format: pi.Format{}, Before: before}.Grows(t, lines, []int{len(lines) - 1})
+
+	log := importtest.NewLog(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"2026_orig.jsonl": before, "2026_copy.jsonl": copied} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	importtest.Files(t, log, pi.Format{}, filepath.Join(dir, "2026_orig.jsonl"))
+	if _, err := erase.Redact(t.Context(), log, "orig", []int64{2}); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Files(t, log, pi.Format{}, filepath.Join(dir, "2026_copy.jsonl"))
+	kinds := map[event.Type]int{}
+	for e, err := range log.Read(t.Context(), "copy", eventlog.All()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[e.Type]++
+		if strings.Contains(string(e.Data), "Question 1") {
+			t.Errorf("event %d has the erased text: %s", e.Seq, e.Data)
+		}
+	}
+	if kinds[event.SessionForked] != 1 || kinds[event.CompactionTriggered] != 2 { // the last one has the erased text, and is withheld
+		t.Errorf("%v", kinds)
+	}
 }
 
 func piFiles(t *testing.T) (dir string) {

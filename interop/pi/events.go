@@ -27,12 +27,7 @@ func (im *importer) apply(s *session, rec records.Record, f *facts) error {
 	if m.Seq > 0 {
 		im.result.Found(m.Withheld)
 		s.matched = true
-		s.indexRecord(f, m.Seq)
-		if m.Withheld {
-			s.erase(&f.message)
-		} else {
-			s.note(f, m.Seq)
-		}
+		s.remember(f, m)
 		return nil
 	}
 	if s.repeatsErased(f) {

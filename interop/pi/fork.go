@@ -11,14 +11,8 @@ import (
 // search finds the longest common prefix of a copy and its parent.
 type search struct {
 	parent  *session
-	matches []match
-	inBoth  map[int64]bool // seqs in the parent of the matches
-}
-
-// match is a record that the parent has too.
-type match struct {
-	id    string
-	event sessions.Match
+	matches []sessions.Match // of the records that the parent has too
+	inBoth  map[int64]bool   // seqs in the parent of the matches
 }
 
 // startSearch begins the comparison with the parent, if the log has it.
@@ -66,14 +60,14 @@ func (s *session) copied(f *facts) sessions.Match {
 // is not, if the file lacks a message that precedes it in the parent.
 func (x *search) match(f *facts) sessions.Match {
 	m := x.parent.find(f)
-	if n := len(x.matches); m.Seq == 0 || n > 0 && m.Seq <= x.matches[n-1].event.Seq {
+	if n := len(x.matches); m.Seq == 0 || n > 0 && m.Seq <= x.matches[n-1].Seq {
 		return sessions.Match{}
 	}
 	if before := x.parent.trail.TalkBefore(m.Seq); before > 0 && !x.inBoth[before] {
 		return sessions.Match{}
 	}
 	x.inBoth[m.Seq] = true
-	x.matches = append(x.matches, match{f.id, m})
+	x.matches = append(x.matches, m)
 	return m
 }
 
@@ -85,7 +79,7 @@ func (im *importer) fork(s *session) (*session, error) {
 		ID: s.ID, Reason: "a copy by " + formatName, Force: true, Metadata: map[string]any{records.OriginKey: h.rec.Origin(forkPart)},
 		EventID: sessions.ForkID(s.ID, h.facts.at), Time: h.facts.at,
 	}
-	at := x.matches[len(x.matches)-1].event.Seq
+	at := x.matches[len(x.matches)-1].Seq
 	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(at), options)
 	if errors.Is(err, fork.Error("inside_append")) { // the tokens of a summary follow it
 		_, err = fork.At(im.ctx, im.log, s.parent, fork.AtSeq(at+1), options)
@@ -107,9 +101,9 @@ func (s *session) continueFrom(before *session) {
 	s.header, s.parent, s.createdAt = before.header, before.parent, before.createdAt
 	s.hasCopies, s.name, s.seqs = before.hasCopies, before.name, before.seqs
 	s.prompt, s.isPromptCopied = before.prompt, before.isPromptCopied
+	s.nodes, s.lastSeq, s.editable, s.edits, s.erased = before.nodes, before.lastSeq, before.editable, before.edits, before.erased
 	for _, m := range before.search.matches {
-		s.indexRecord(&facts{id: m.id}, m.event.Seq)
-		s.Skip(m.event.Seq)
+		s.Skip(m.Seq)
 	}
 	s.SkipInherited(s.firstOwn)
 	s.matched = true

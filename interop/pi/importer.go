@@ -94,6 +94,7 @@ func (im *importer) entry(s *session, rec records.Record, f *facts) error {
 	if s.search != nil {
 		if m := s.search.match(f); m.Seq > 0 {
 			s.observe(f, m.Withheld)
+			s.remember(f, m)
 			return nil
 		}
 		var err error
@@ -139,7 +140,7 @@ func (im *importer) endSearch(s *session) (*session, error) {
 		return nil, err
 	}
 	for _, m := range s.search.matches {
-		im.result.Found(m.event.Withheld)
+		im.result.Found(m.Withheld)
 	}
 	im.sessions[s.ID], im.current = forked, forked
 	return forked, nil

@@ -165,6 +165,16 @@ func (s *session) indexRecord(f *facts, seq int64) {
 	s.seqs, s.lastSeq = append(s.seqs, seq), seq
 }
 
+// remember indexes a record that the log has.
+func (s *session) remember(f *facts, m sessions.Match) {
+	s.indexRecord(f, m.Seq)
+	if m.Withheld {
+		s.erase(&f.message)
+	} else {
+		s.note(f, m.Seq)
+	}
+}
+
 // parentSeq is the seq that the record follows. If its parent is missing, the record
 // follows the previous record.
 func (s *session) parentSeq(f *facts) int64 {
