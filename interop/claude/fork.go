@@ -34,7 +34,7 @@ func (im *importer) fork(s *session, rec *records.Record, f *facts) (*session, e
 	if err != nil {
 		return nil, err
 	}
-	forked.side = s.side
+	forked.side, forked.Beside = s.side, im.has
 	im.sessions[s.ID] = forked
 	for i := range im.order {
 		if im.order[i] == s {

@@ -195,6 +195,9 @@ func (im *importer) applyHeld(s *session, unnamed bool) error {
 	return nil
 }
 
+// has reports whether the file has lines of a session.
+func (im *importer) has(session string) bool { return im.sessions[session] != nil }
+
 // open returns the session from this file, from the log, or a new one.
 func (im *importer) open(id string, f *facts) (*session, error) {
 	if s := im.sessions[id]; s != nil {
@@ -204,7 +207,7 @@ func (im *importer) open(id string, f *facts) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.side = id != f.SessionID
+	s.side, s.Beside = id != f.SessionID, im.has
 	im.sessions[id] = s
 	im.order = append(im.order, s)
 	return s, nil

@@ -43,13 +43,17 @@ func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy
 	switch {
 	case err != nil:
 		return Copy{}, err
-	case c.Session != "" && c.Session != s.ID:
+	case c.Session != "" && c.Session != s.ID && !s.isBeside(c):
 		return c, nil
 	case s.LacksBeginning && s.index.last == 0 && !s.isNew && s.file != nil && !s.file.Again:
 		return Copy{Session: s.ID, Withheld: true, Removed: true}, nil
 	}
 	return Copy{}, nil
 }
+
+// isBeside reports whether the owner of a record is another session of the same file. What a
+// program writes into one file twice is no copy, unless the first one must stay away.
+func (s *Session) isBeside(c Copy) bool { return !c.Withheld && s.Beside != nil && s.Beside(c.Session) }
 
 // LeaveOut notes that the import stores nothing of a record, because its owner's event is
 // redacted, or its owner was removed. It reports whether the owner was removed; then the
@@ -96,7 +100,7 @@ func (s *Session) Fork(ctx context.Context, file iter.Seq[FileRecord], o fork.Op
 		if err != nil {
 			return false, err
 		}
-		if c.Session == "" || c.Removed || c.Session == s.ID {
+		if c.Session == "" || c.Removed || c.Session == s.ID || s.isBeside(c) {
 			break
 		}
 		if ids = append(ids, r.Own); !slices.Contains(from, c.Session) {
