@@ -127,7 +127,7 @@ func (w *recordWriter) addPieces(pieces []piece) error {
 		if m := w.find(p); m.Seq > 0 {
 			same := w.withheld || w.s.says(m.Seq, p)
 			if same || !w.isWrittenAgain(p, m.Seq) {
-				changed = changed || !same
+				changed = changed || !same && !w.s.says(w.s.FindOwn(p.name, 0).Seq, p) // the first version may come again
 				w.newest = max(w.newest, m.Seq)
 				continue
 			}

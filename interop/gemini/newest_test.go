@@ -123,3 +123,14 @@ func TestAMessageWrittenAgainIsOneAnswer(t *testing.T) {
 		t.Errorf("stats: %+v, %v", got, err)
 	}
 }
+
+// A message that was written again, and then comes in its first version after a rewind, adds
+// nothing, wherever the file was cut between two imports.
+func TestTheFirstVersionComesAgain(t *testing.T) {
+	rewind := `{"$rewindTo":"m0"}` + "\n"
+	first, again := user("m0", "Count")+"\n", answer("m0", `"content":""`)+"\n"
+	lines := []string{`{"sessionId":"s","projectHash":"p"}` + "\n", rewind, first, again, rewind, first, rewind}
+	for cut := range lines {
+		importtest.Lines{Format: gemini.Format{}}.Grows(t, lines, []int{cut})
+	}
+}
