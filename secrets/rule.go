@@ -28,8 +28,8 @@ type Rule struct {
 	// Entropy is the least Shannon entropy of a secret, in bits for each byte. 0 accepts
 	// any secret.
 	Entropy float64
-	// Mask is the text in the place of what the rule finds; [secret:NAME] if it is empty. A
-	// rule with a Mask is for views: its findings are masked in structural members, too.
+	// Mask replaces a secret; the empty Mask is [secret:NAME]. A rule with a Mask is for
+	// views: it masks structural members too.
 	Mask string
 	// Allow are regular expressions of secrets that are harmless, for example
 	// placeholders.

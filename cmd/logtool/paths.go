@@ -25,8 +25,8 @@ const (
 	homeFolder    = `(?i:home|users|documents and settings)`
 )
 
-// homeRules find home directories: those of all users in the usual folders, and the one of
-// this process.
+// homeRules find the home directories in the usual folders, and the home directory of this
+// process.
 func homeRules() []secrets.Rule {
 	const drive = `(?:[A-Za-z]:|` + pathSeparator + `mnt` + pathSeparator + `[a-z]|` + pathSeparator + `(?:var|export|usr|net|private|data|[a-z]))?`
 	rules := []secrets.Rule{
@@ -92,9 +92,9 @@ func keywordOf(path string) string {
 
 var words = regexp.MustCompile(`[A-Za-z0-9]+`)
 
-// maskPaths returns a log whose events have ~ for home directories, and /path/N for the working
-// directories of sessions. The number is the place of the directory among those of the store,
-// so it is the same in each export while the store has the same directories.
+// maskPaths returns a view of a log. It shows ~ for a home directory, and /path/N for the working
+// directory of a session. N is the same in each export until a session with another working
+// directory comes.
 func maskPaths(ctx context.Context, log *eventlog.Log) (*eventlog.Log, error) {
 	folders := map[string]bool{}
 	shared := programs{}
