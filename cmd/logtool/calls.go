@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func (a *app) callsCommand() *cobra.Command {
 		Long: `List the calls of tools in all sessions, or in the sessions named, newest first. A call
 that failed has the beginning of its error. TOOK is the time from the call to its
 result. Calls that a fork shares with its parent are listed once. logtool show SESSION
---from SEQ --full shows the whole call, and its result after it.
+--from SEQ --to SEQ --full shows a call and its result in full.
 
 ` + whenHelp,
 		Example: "  logtool calls --failed --since 7d\n  logtool calls order-42 --tool Bash",
@@ -202,11 +203,7 @@ func (r *callReader) event(e *event.Event) error {
 func (r *callReader) result(e *event.Event, p *event.Part) {
 	x := callResult{tool: p.Name, seq: e.Seq, at: event.Dated(e.Timestamp), failed: p.IsError, interrupted: p.Interrupted}
 	if p.IsError {
-		var texts []string
-		for i := range p.Content {
-			texts = append(texts, p.Content[i].Text)
-		}
-		x.text = strings.Join(texts, "\n")
+		x.text = transcript.ErrorText(p)
 	}
 	r.results[p.CallID] = x
 }
@@ -256,7 +253,8 @@ type callPrinter struct {
 	waiting []callRow // newest first
 	table   term.Table
 	printed int
-	more    bool // some calls were left out
+	more    bool   // some calls were left out
+	whole   string // the command that shows the first call
 }
 
 func (p *callPrinter) full() bool { return p.most > 0 && p.printed >= p.most }
@@ -303,6 +301,9 @@ func (p *callPrinter) row(row *callRow) error {
 	case row.Failed:
 		about += " ← " + brief(row.Error, callColumns)
 	}
+	if p.whole == "" {
+		p.whole = fmt.Sprintf("logtool show %s --from %d --to %d --full", shellWord(id), row.Seq, row.Seq)
+	}
 	p.table.Add([]string{p.when(row.At), id, at(row.Seq), brief(row.Tool, 40), p.state(row), took, about})
 	return nil
 }
@@ -320,15 +321,6 @@ func (p *callPrinter) state(row *callRow) string {
 	return "done"
 }
 
-// oneLineArguments are the texts of arguments.
-func oneLineArguments(v jsontext.Value) string {
-	var texts []string
-	for _, a := range transcript.Arguments(v) {
-		texts = append(texts, a.Text)
-	}
-	return strings.Join(texts, " · ")
-}
-
 // end prints the other calls, and the table.
 func (p *callPrinter) end() error {
 	for i := range p.waiting {
@@ -344,6 +336,7 @@ func (p *callPrinter) end() error {
 		p.table.Right, p.table.Keep, p.table.Whole = []int{5}, "CALL", []string{"TIME", "SESSION"}
 		p.table.Drop = []string{"TOOK", "RESULT"}
 		p.Print(p.table)
+		p.Printf("%s\n", p.Paint(term.Dim, "a call and its result in full: "+p.whole))
 		if p.more || p.full() {
 			p.Printf("%s\n", p.Paint(term.Dim, "there may be more: --limit 0 lists all"))
 		}

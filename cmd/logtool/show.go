@@ -57,8 +57,8 @@ func (a *app) showCommand() *cobra.Command {
 		SuggestFor: []string{"open", "cat", "view", "less", "more"},
 		Short:      "Show a session: messages, and tool calls with their results",
 		Long: `Show the events of a session in order. A fork is shown with the events that it
-shares with its parents. Results are shown under their calls. Long output is
-folded, with a count of the hidden lines. Orphaned (rewound) events are marked;
+shares with its parents. Results are shown under their calls, also the results after
+--to. Long output is folded, with a count of the hidden lines. Orphaned (rewound) events are marked;
 --path active leaves them out. With --json each event is an object with its data
 and its bodies.`,
 		Example: "  logtool show order-42 --turn 2-4 --full",
@@ -137,7 +137,7 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, session string, sel s
 		}
 		empty = false
 	}
-	if err := out.unfinished(); err != nil {
+	if err := cmp.Or(out.lateResults(ctx, log, session, sel), out.unfinished()); err != nil {
 		return out.stop(err)
 	}
 	if err := out.stop(ctx.Err()); err != nil || !empty {
@@ -280,6 +280,33 @@ func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 		return nil
 	}
 	return p.transcript.Add(x)
+}
+
+// lateResults adds the results after --to of the calls before it.
+func (p *eventPrinter) lateResults(ctx context.Context, log *eventlog.Log, session string, sel selection) error {
+	if sel.to == 0 || p.raw || p.json {
+		return nil
+	}
+	rest := eventlog.From(sel.to + 1)
+	if sel.path == activePath {
+		rest = rest.OnPath()
+	}
+	read := 0
+	for e, err := range log.Read(ctx, session, rest) {
+		if err != nil {
+			return err
+		}
+		if !p.transcript.Open() || read == transcript.Window {
+			break
+		}
+		read++
+		orphaned, err := p.marker.orphaned(ctx, &e)
+		if err != nil {
+			p.marker, p.markError = nil, err
+		}
+		p.transcript.AddResults(transcript.NewEntry(&e, orphaned))
+	}
+	return nil
 }
 
 // unfinished prints the effects without a result that no other event shows.

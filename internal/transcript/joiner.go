@@ -188,5 +188,15 @@ func (j *Joiner) forget(x *Entry) {
 	}
 }
 
+// Open reports whether a call of a buffered entry has no result yet.
+func (j *Joiner) Open() bool { return len(j.openCalls) > 0 }
+
+// AddResults gives the results in x to the calls of buffered entries. x itself is not shown.
+func (j *Joiner) AddResults(x *Entry) {
+	if x.IsMessage {
+		j.moveResults(x)
+	}
+}
+
 // Flush shows all buffered entries.
 func (j *Joiner) Flush() error { return j.release(0) }

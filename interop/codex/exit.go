@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // exitCode is the exit code of the command in a result; 0 if the result tells none. Codex
@@ -22,33 +23,16 @@ func exitCode(p *event.Part) int {
 	if strings.HasPrefix(text, "{") {
 		return exitCodeOfObject(text)
 	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "Output:" {
-			break
-		}
+	header, _ := transcript.CutHeader(text)
+	for line := range strings.Lines(header) {
 		for _, mark := range []string{"Process exited with code ", "Exit code: "} {
-			if code, ok := strings.CutPrefix(line, mark); ok && isHeader(text) {
+			if code, ok := strings.CutPrefix(strings.TrimSpace(line), mark); ok {
 				n, _ := strconv.Atoi(code) // a text that is no number is no exit code
 				return n
 			}
 		}
 	}
 	return 0
-}
-
-// isHeader reports whether a result begins with the header of Codex, and not with the
-// output of a command.
-func isHeader(text string) bool {
-	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Command: ") && strings.HasPrefix(rest, "Chunk ID: ") {
-		text = rest // of early versions of exec_command
-	}
-	for _, mark := range []string{"Chunk ID: ", "Wall time: ", "Exit code: ", "Process exited with code "} {
-		if strings.HasPrefix(text, mark) {
-			return strings.Contains(text, "\nOutput:")
-		}
-	}
-	return false
 }
 
 func exitCodeOfObject(text string) int {

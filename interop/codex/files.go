@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/convlog/convlog/internal/files"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // FileTools are the tools that read or change files.
@@ -39,8 +40,8 @@ func seesOutput(r *files.Result) (s files.Seen) {
 			return s
 		}
 		text = result.Output
-	} else if isHeader(text) {
-		_, text, _ = strings.Cut(text, "\nOutput:\n")
+	} else {
+		_, text = transcript.CutHeader(text)
 	}
 	if text != "" && !cutOutput.MatchString(text) {
 		s.After = &text
