@@ -26,7 +26,7 @@ var tools = files.Tools{
 	"delete": {Does: files.Deletes, Path: "path"},
 	"run":    {Does: files.Runs, Text: "cmd", Folder: "folder", Sees: output},
 	"python": {Does: files.Acts, Text: "code"},
-	"editor": files.TextEditor(nil),
+	"editor": files.TextEditor(),
 }
 
 // sees reads a result "from N\n" and lines, or "was\n" and the text before, or a whole text.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -148,11 +149,12 @@ func (t Tools) steps(p *event.Part, folder string) (tool Tool, steps []step) {
 		return tool, nil
 	}
 	args := ArgumentsOf(p.Arguments)
-	if tool.By != "" {
-		way, _ := args.Text(tool.By)
-		if tool, ok = tool.Each[way]; !ok {
+	for tool.Pick != nil {
+		name, own := tool.Pick(&args)
+		if tool, ok = tool.Each[name]; !ok {
 			return tool, nil
 		}
+		args = own
 	}
 	return tool, tool.steps(&args, folder)
 }
@@ -171,12 +173,18 @@ func folderOf(m *event.Message, folder string) string {
 // result applies the steps of a call.
 func (f *fold) result(c *call, r *Result) {
 	var seen Seen
-	if c.tool.Sees != nil && !r.IsError {
+	if c.tool.Sees != nil {
 		seen = c.tool.Sees(r)
-		c.Failed = seen.Failed
+		if c.Failed = c.Failed || seen.Failed; r.IsError {
+			seen = Seen{Path: seen.Path, Folder: seen.Folder}
+		}
 	}
+	f.folder = cmp.Or(seen.Folder, f.folder)
 	for i := range c.steps {
 		s := &c.steps[i]
+		if !s.locate(resolve(f.folder, seen.Path)) {
+			continue
+		}
 		x := c.Change
 		x.Does, x.Path, x.To, x.Command = s.does, s.path, s.to, s.command
 		if s.does == Run {
@@ -304,6 +312,9 @@ func (f *fold) open() (all []Change) {
 		delete(f.calls, id)
 		for i := range c.steps {
 			s := &c.steps[i]
+			if !s.locate("") {
+				continue
+			}
 			x := c.Change
 			x.Does, x.Path, x.To, x.Command = s.does, s.path, s.to, s.command
 			x.Before, x.given = f.files[s.path].State, s.hunks()

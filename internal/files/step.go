@@ -30,13 +30,30 @@ type step struct {
 	adds  *string       // a text at the end
 	edits []replacement // of the content, in turn
 	patch []chunk
-	// line is the number of the line after which insert is added.
-	line   int
-	insert *string
+	// line is the number of the line after which insert is added; if end is not 0, insert
+	// replaces the lines from line+1 to end.
+	line, end int
+	insert    *string
 	// unplaced says that the edits are texts without a place.
 	unplaced bool
 	prints   printed // the lines of the file that a shell command prints
 	command  string  // the shell command
+}
+
+// locate gives a step without a path the path of the file that the call worked on. If it is
+// unknown, a read tells nothing, and a change may be of any file.
+func (s *step) locate(path string) (ok bool) {
+	if s.path != "" || s.does == Run {
+		return true
+	}
+	s.path = path
+	if path == "" && s.does == Read {
+		return false
+	}
+	if path == "" {
+		s.does = Run
+	}
+	return true
 }
 
 // changes reports whether the step changes its file.
@@ -101,7 +118,7 @@ func (s *step) after(before State) (text string, known bool) {
 	case s.text != nil:
 		return *s.text, true
 	case s.insert != nil:
-		return insertLines(before.Text, *s.insert, s.line), before.Known
+		return s.inserted(before.Text), before.Known
 	case s.adds != nil:
 		return before.Text + *s.adds, before.Known
 	case s.unplaced, len(s.edits) == 0 && len(s.patch) == 0:
@@ -121,17 +138,33 @@ func (s *step) after(before State) (text string, known bool) {
 	return text, true
 }
 
-// insertLines inserts lines after the line with a number.
-func insertLines(text, lines string, after int) string {
+// inserted returns the text with the lines of insert.
+func (s *step) inserted(text string) string {
+	before, rest, ok := cutLines(text, s.line)
+	if !ok {
+		return text + "\n" + *s.insert
+	}
+	if s.end > s.line {
+		if _, after, ok := cutLines(rest, s.end-s.line); ok {
+			rest = after
+		} else {
+			rest = ""
+		}
+	}
+	return before + strings.TrimSuffix(*s.insert, "\n") + "\n" + rest
+}
+
+// cutLines cuts a text after the first n lines; ok is false if it has fewer.
+func cutLines(text string, n int) (before, after string, ok bool) {
 	at := 0
-	for range after {
+	for range n {
 		i := strings.IndexByte(text[at:], '\n')
 		if i < 0 {
-			return text + "\n" + lines
+			return text, "", false
 		}
 		at += i + 1
 	}
-	return text[:at] + strings.TrimSuffix(lines, "\n") + "\n" + text[at:]
+	return text[:at], text[at:], true
 }
 
 // hunks are the changes that the arguments list, at unknown places.
@@ -165,6 +198,12 @@ func (t *Tool) steps(args *Arguments, folder string) (all []step) {
 	case Patches:
 		return patchSteps(t.wholeText(args), folder)
 	}
+	if t.Path == "" {
+		if s, ok := t.step(args); ok {
+			all = append(all, s)
+		}
+		return all
+	}
 	for _, name := range args.Texts(t.Path) {
 		if name == "" {
 			continue
@@ -191,6 +230,8 @@ func (t *Tool) step(args *Arguments) (s step, ok bool) {
 		return step{does: Edit, edits: blocksOf(text)}, true
 	case Inserts:
 		return step{does: Edit, insert: &text, line: args.Number(t.Line)}, hasText
+	case Replaces:
+		return step{does: Edit, insert: &text, line: max(0, args.Number(t.Line)-1), end: args.Number(t.End)}, hasText
 	case Changes:
 		if hasText {
 			return step{does: Edit, edits: []replacement{{new: text}}, unplaced: true}, true

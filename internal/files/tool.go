@@ -18,7 +18,8 @@ type Tools map[string]Tool
 // several names of one argument, from versions of the program, are separated by a space.
 type Tool struct {
 	Does Doing
-	// Path is the argument with the path of the file, or of files.
+	// Path is the argument with the path of the file, or of files. Without it the tool works on
+	// the file that Sees names.
 	Path string
 	// Text is the argument with the new text, the patch or the command. A patch may be
 	// the whole arguments.
@@ -26,13 +27,15 @@ type Tool struct {
 	// Old is the argument with the text that Text replaces, and All the flag that replaces
 	// every place. Edits is an argument with a list of such arguments.
 	Old, All, Edits string
-	// Line is the argument with the number of the line after which Text is inserted.
-	Line string
+	// Line is the argument with the number of the line after which Text is inserted. Of the
+	// lines that Text replaces, Line is the first and End the last.
+	Line, End string
 	// Folder is the argument with the working folder; without it, the folder of the message
 	// or of the session counts.
 	Folder string
-	// By is an argument whose value chooses one of Each. The tool itself does nothing then.
-	By   string
+	// Pick names one of Each for the arguments, and returns the arguments of that tool. The tool
+	// itself does nothing then.
+	Pick func(args *Arguments) (name string, own Arguments)
 	Each Tools
 	// Sees reads a result; nil if results tell nothing about the content of files.
 	Sees func(r *Result) Seen
@@ -43,16 +46,17 @@ type Doing int8
 
 // The doings of tools.
 const (
-	Reads   Doing = iota + 1 // the file at Path
-	Writes                   // Text is the whole new content of the file
-	Edits                    // replaces Old by Text, or each of Edits in turn
-	Blocks                   // Text has blocks of the form SEARCH … REPLACE
-	Patches                  // Text is a patch in the form of apply_patch
-	Inserts                  // inserts Text after Line
-	Changes                  // changes the file; the arguments do not give the text
-	Deletes                  // the file at Path
-	Runs                     // Text is a shell command
-	Acts                     // may change any file; Text says how
+	Reads    Doing = iota + 1 // the file at Path
+	Writes                    // Text is the whole new content of the file
+	Edits                     // replaces Old by Text, or each of Edits in turn
+	Blocks                    // Text has blocks of the form SEARCH … REPLACE
+	Patches                   // Text is a patch in the form of apply_patch
+	Inserts                   // inserts Text after Line
+	Replaces                  // replaces the lines from Line to End by Text
+	Changes                   // changes the file; the arguments do not give the text
+	Deletes                   // the file at Path
+	Runs                      // Text is a shell command
+	Acts                      // may change any file; Text says how
 )
 
 // Result is the result of a call, with the parts of its record that the log keeps beside it.
@@ -87,18 +91,10 @@ type Seen struct {
 	From  int
 	// Places are the numbers of the first changed lines, one for each run of changed lines.
 	Places []int
-}
-
-// TextEditor is the tool of Anthropic's text editor, which other programs have too. sees reads
-// its results.
-func TextEditor(sees func(r *Result) Seen) Tool {
-	return Tool{By: "command", Each: Tools{
-		"view":        {Does: Reads, Path: "path", Sees: sees},
-		"create":      {Does: Writes, Path: "path", Text: "file_text", Sees: sees},
-		"str_replace": {Does: Edits, Path: "path", Old: "old_str", Text: "new_str", Sees: sees},
-		"insert":      {Does: Inserts, Path: "path", Line: "insert_line", Text: "new_str insert_text", Sees: sees},
-		"undo_edit":   {Does: Changes, Path: "path", Sees: sees},
-	}}
+	// Path is the file that the call worked on, if its arguments do not name it.
+	Path string
+	// Folder is the working folder after the call.
+	Folder string
 }
 
 // Numbered reads lines with their numbers, as "     3\ttext", "3: text", "3| text" and "3:text":

@@ -129,8 +129,52 @@ edit /a "x\ny\n" -> "x\nz\n"
 read /a "x\nz\n"
 write /b ? -> "1\n"
 `},
-		{"swe-agent", []fileCall{{"open", `{"path":"a.py"}`, "", "", ""}, {"edit", `{"search":"x","replace":"y"}`, "", "", ""}, {"bash", `{"command":"rm a.py"}`, "", "", ""}},
-			"\nread /w/a.py ?\nrun\ndelete /w/a.py ? -> absent\n"},
+		{"swe-agent", []fileCall{
+			{"create", `{"filename":"a.py"}`, "[File: a.py (1 lines total)]\r\n1:\n(Open file: /w/a.py)\n(Current directory: /w)\nbash-$", "", ""},
+			{"insert", `{"text":"x\ny"}`, "[File: /w/a.py (3 lines total)]\r\n1:\r\n2:x\r\n3:y\n(Open file: /w/a.py)\n(Current directory: /w)\nbash-$", "", ""},
+			{"insert", `{"text":"w","line":1}`, "Inserted.\n(Open file: /w/a.py)\n(Current directory: /w)\nbash-$", "", ""},
+			{"edit", `{"search":"y","replace":"z"}`, "Your proposed edit has introduced new syntax error(s).\n[File: /w/a.py (1 lines total)]\n1:z\n(Open file: /w/a.py)\n", "", ""},
+			{"edit", `{"search":"y","replace":"z"}`, "Text replaced.\n[File: /w/a.py (4 lines total)]\n(3 more lines above)\n4:z\n(Open file: /w/a.py)\n(Current directory: /w/sub)\nbash-$", "", ""},
+			{"edit", `{"replacement_text":"1\n2","start_line":1,"end_line":2}`, "File updated.\n(Open file: /w/a.py)\n(Current directory: /w/sub)\nbash-$", "", ""},
+			{"edit", `{"search":"z"}`, "Your edit was not applied (file not modified): Text 'z' not found\n(Open file: /w/a.py)\n", "", ""},
+			{"open", `{"path":"b.py"}`, "[File: /w/sub/b.py (1 lines total)]\n1:b\n(Open file: /w/sub/b.py)\n", "", ""},
+			{"scroll_down", `{}`, "[File: /w/sub/b.py (2 lines total)]\n(1 more lines above)\n2:c\n(Open file: /w/sub/b.py)\n", "", ""},
+			{"scroll_down", `{}`, "", "", ""},
+			{"edit", `{"search":"x","replace":"y"}`, "", "", ""},
+			{"bash", `{"command":"rm b.py"}`, "(Open file: n/a)\n(Current directory: /w/sub)\nbash-$", "", ""},
+		}, `
+edit /w/a.py ? -> "\n"
+edit /w/a.py "\n" -> "\nx\ny\n"
+edit /w/a.py "\nx\ny\n" -> "\nw\nx\ny\n"
+edit /w/a.py "\nw\nx\ny\n" failed
+edit /w/a.py "\nw\nx\ny\n" -> "\nw\nx\nz\n"
+edit /w/a.py "\nw\nx\nz\n" -> "1\n2\nx\nz\n"
+edit /w/a.py "1\n2\nx\nz\n" failed
+read /w/sub/b.py "b\n"
+read /w/sub/b.py ? gap
+run
+delete /w/sub/b.py ? -> absent
+`},
+		// Agents that write text call the tools as commands.
+		{"swe-agent", []fileCall{
+			{"bash", `{"command":"create a.py\n"}`, "[File: /w/a.py (1 lines total)]\n<<<<< START CURSOR >>>>>\n1:\n<<<<< END CURSOR >>>>>\n(Open file: /w/a.py)\n", "", ""},
+			{"bash", `{"command":"edit\nx\ny\nend_of_edit\n"}`, "[File: /w/a.py (2 lines total)]\n<<<<< START CURSOR >>>>>\n1:x\n<<<<< END CURSOR >>>>>\n2:y\n(Open file: /w/a.py)\n", "", ""},
+			{"bash", `{"command":"edit 2:2\nend_of_edit"}`, "(Open file: /w/a.py)\n(Current directory: /w)\nbash-$", "", ""},
+			{"bash", `{"command":"open \"a.py\" 1"}`, "[File: /w/a.py (2 lines total)]\n1:x\n2:\n(Open file: /w/a.py)\n", "", ""},
+			{"bash", `{"command":"edit 1:1\nz\nend_of_edit"}`, "Your proposed edit has introduced new syntax error(s).\n(Open file: /w/a.py)\n", "", ""},
+			{"bash", `{"command":"echo q > a.py"}`, "", "", ""},
+			{"str_replace_editor", `{"command":"str_replace","path":"/w/a.py","old_str":"n","new_str":"m"}`, "OBSERVATION:\nNo replacement was performed, old_str did not appear", "", ""},
+			{"str_replace_based_edit_tool", `{"command":"str_replace","path":"/w/a.py","old_str":"q","new_str":"m"}`, "The file /w/a.py has been edited.", "", ""},
+		}, `
+edit /w/a.py ? -> "\n"
+edit /w/a.py "\n" -> "x\ny\n"
+edit /w/a.py "x\ny\n" -> "x\n\n"
+read /w/a.py "x\n\n"
+edit /w/a.py "x\n\n" failed
+write /w/a.py "x\n\n" -> "q\n"
+edit /w/a.py "q\n" failed
+edit /w/a.py "q\n" -> "m\n"
+`},
 		{"mini-swe-agent", []fileCall{{"bash", `{"command":"cat <<'EOF' > a.py\nx\nEOF"}`, "", "", ""}}, "\nwrite /w/a.py ? -> \"x\\n\"\n"},
 		{"inspect", []fileCall{{"text_editor", `{"command":"create","path":"/a","file_text":"x"}`, "", "", ""}, {"bash", `{"cmd":"cat /a"}`, "x", "", ""}, {"python", `{"code":"1"}`, "", "", ""}},
 			"\nwrite /a ? -> \"x\"\nread /a \"x\"\nrun\n"},

@@ -6,8 +6,9 @@ import "github.com/convlog/convlog/internal/files"
 func (Format) FileTools() files.Tools { return fileTools }
 
 var fileTools = files.Tools{
-	"text_editor":  files.TextEditor(nil),
-	"bash":         {Does: files.Runs, Text: "cmd command"},
-	"bash_session": {Does: files.Acts, Text: "input"},
-	"python":       {Does: files.Acts, Text: "code"},
+	"text_editor":                 files.TextEditor(),
+	"str_replace_based_edit_tool": files.TextEditor(),
+	"bash":                        {Does: files.Runs, Text: "cmd command"},
+	"bash_session":                {Does: files.Acts, Text: "input"},
+	"python":                      {Does: files.Acts, Text: "code"},
 }

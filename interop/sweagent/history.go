@@ -88,6 +88,7 @@ func (t *translator) message(rec *records.Record) error {
 		return nil
 	}
 	t.recent = append(t.recent, m.Text())
+	markRefused(&m, t.calls)
 	for _, r := range m.ToolResults() {
 		t.calls = slices.DeleteFunc(t.calls, func(c event.Part) bool { return c.CallID == r.CallID })
 		t.recent = append(t.recent, event.Message{Parts: r.Content}.Text())
@@ -101,6 +102,7 @@ func (t *translator) message(rec *records.Record) error {
 	case event.User:
 		if t.shell.Open() {
 			t.shell.Result(&m)
+			markRefused(&m, t.calls)
 		}
 	}
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "message"})
@@ -230,6 +232,7 @@ func (t *translator) step(rec *records.Record) {
 	if strings.TrimSpace(action) != "" {
 		t.shell.Call(&m, thought, action)
 	}
+	t.calls = m.ToolCalls()
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 1, Partial: true})
 	if t.shell.Open() {
 		t.observe(rec)
@@ -248,6 +251,7 @@ func (t *translator) observe(rec *records.Record) {
 		t.recent = append(t.recent, text)
 	}
 	t.shell.Result(&m)
+	markRefused(&m, t.calls)
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2, Partial: true})
 }
 
@@ -263,5 +267,6 @@ func (t *translator) observeCall(rec *records.Record, call event.Part) {
 		t.recent = append(t.recent, text)
 	}
 	m := event.Message{Role: event.Tool, Parts: []event.Part{result}}
+	markRefused(&m, []event.Part{call})
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2, Partial: true})
 }

@@ -14,7 +14,8 @@
 // Members of a step that the history lacks are stored raw as "swe-agent:step", after
 // the messages of the step. The info is stored raw as "swe-agent:info", at the end.
 // Tokens and cost, which cover the whole run, become a step_completed. The extra of
-// session_started holds all other members.
+// session_started holds all other members. The folder of the session is the first current
+// directory that the agent sees. The result of an edit that SWE-agent refused is an error.
 //
 // # Attempts
 //

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -155,5 +156,54 @@ func TestTheLastStep(t *testing.T) {
 		got := importtest.Load(t, log, format, "lamp.traj", text)
 		importtest.Again(t, log, format, "lamp.traj", text)
 		importtest.Same(t, "path", want, importtest.Path(t, log, got.Sessions[0]))
+	}
+}
+
+// An edit that SWE-agent refuses is a failed call, in each form of the document. The folder of
+// the session is the first one that the agent sees.
+func TestRefusedEditsAreFailures(t *testing.T) {
+	const state = `\n(Open file: /w/a.py)\n(Current directory: /w)\nbash-$`
+	refusal := `Your proposed edit has introduced new syntax error(s).` + state
+	plainEdit := func(observation string) string {
+		return `{"history":[{"role":"user","content":"A demo.\n(Current directory: /demo)\n","agent":"main","is_demo":true},{"role":"user","content":"Go.` + state + `","agent":"main"},` +
+			`{"role":"assistant","content":"I edit.","thought":"I edit.","action":"edit 1:1\nx\nend_of_edit","agent":"main"},{"role":"user","content":"` + observation + `","agent":"main"}],"trajectory":[]}`
+	}
+	toolEdit := func(tool, arguments, observation string) string {
+		return `{"history":[{"role":"user","content":"Go.` + state + `","agent":"main"},` +
+			`{"role":"assistant","content":"I edit.","thought":"I edit.","action":"edit","agent":"main","tool_calls":[{"id":"c","type":"function","function":{"name":"` + tool + `","arguments":"` + arguments + `"}}]},` +
+			`{"role":"tool","content":"` + observation + `","agent":"main","tool_call_ids":["c"]}],"trajectory":[]}`
+	}
+	for name, c := range map[string]struct {
+		document string
+		failed   bool
+	}{
+		"text":            {plainEdit(refusal), true},
+		"text, applied":   {plainEdit(`[File: /w/a.py (1 lines total)]\n1:x` + state), false},
+		"call":            {toolEdit("edit", "{}", refusal), true},
+		"not found":       {toolEdit("edit", "{}", `Your edit was not applied (file not modified): Text 'x' not found`+state), true},
+		"applied":         {toolEdit("edit", "{}", "Text replaced."+state), false},
+		"editor":          {toolEdit("str_replace_editor", "{}", "OBSERVATION:\\nNo replacement was performed, old_str did not appear"), true},
+		"editor, applied": {toolEdit("str_replace_editor", "{}", "OBSERVATION:\\nThe file /w/a.py has been edited."), false},
+		"a printed text":  {toolEdit("bash", `{\"command\":\"cat log\"}`, refusal), false},
+		"steps only":      {`{"trajectory":[{"action":"ls","observation":"a.py` + state + `","response":"I look."},{"action":"edit 1:1\nx\nend_of_edit","observation":"` + refusal + `","response":"I edit."}]}`, true},
+	} {
+		log, id, _ := load(t, "a.traj", c.document)
+		failed := false
+		for e, err := range log.Read(t.Context(), id, eventlog.All()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, ok, _ := event.Decode[event.Message](&e); ok {
+				for _, r := range m.ToolResults() {
+					failed = failed || r.IsError
+				}
+			}
+			if s, ok, _ := event.Decode[event.Session](&e); ok && s.CWD != "/w" {
+				t.Errorf("%s: folder %q", name, s.CWD)
+			}
+		}
+		if failed != c.failed {
+			t.Errorf("%s: failed %v", name, failed)
+		}
 	}
 }

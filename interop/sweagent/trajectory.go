@@ -43,6 +43,7 @@ func read(f *document.File, rec *records.Record) ([]document.Session, error) {
 		return nil, err
 	}
 	s.About.Title = cmp.Or(s.About.Title, issue(s.Items))
+	s.About.CWD = folder(s.Items)
 	if len(s.Items) > 0 && info != nil {
 		last := document.Raw(document.Subrecord(rec, info), "info")
 		last.Anywhere = true
@@ -129,6 +130,27 @@ func issue(items []document.Item) string {
 			return titles.Of(text)
 		}
 		return ""
+	}
+	return ""
+}
+
+// folder is the working folder at the start: the first one that a message to the agent tells.
+func folder(items []document.Item) string {
+	for i := range items {
+		m, ok := items[i].Payload.(event.Message)
+		if !ok || m.Role != event.User && m.Role != event.Tool {
+			continue
+		}
+		if demo, ok, _ := rawjson.Lookup(m.Extra, "is_demo"); ok && demo.Kind() == 't' {
+			continue
+		}
+		text := m.Text()
+		for _, r := range m.ToolResults() {
+			text += event.Message{Parts: r.Content}.Text()
+		}
+		if name := stateOf(text, "Current directory"); strings.HasPrefix(name, "/") {
+			return name
+		}
 	}
 	return ""
 }
