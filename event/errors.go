@@ -18,7 +18,7 @@ var (
 	ErrRedacted = errors.New("event is redacted")
 	// ErrForeign: a JSON line that no log wrote; it has neither crc nor hash.
 	ErrForeign = line.ErrForeign
-	// ErrVersion: written by a newer version. See VersionError.
+	// ErrVersion: written by a version that this program does not read. See VersionError.
 	ErrVersion = errors.New("unsupported version")
 )
 
@@ -106,8 +106,8 @@ func invalidPayload(err error) error {
 	return fmt.Errorf("%w: %w", ErrInvalidPayload, err)
 }
 
-// VersionError reports a version that is newer than this program reads. It
-// matches ErrVersion.
+// VersionError reports a version that this program does not read: a newer one, or that of
+// a store from before the first release. It matches ErrVersion.
 type VersionError struct {
 	// What has the version: "envelope", "sqlite schema", or an event type.
 	What     string
@@ -115,6 +115,9 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
+	if e.Got < e.Max {
+		return fmt.Sprintf("%s version %d is older than %d, the lowest this program reads: convert the store to a folder with the logtool that wrote it", e.What, e.Got, e.Max)
+	}
 	return fmt.Sprintf("%s version %d is newer than %d, the highest this program reads", e.What, e.Got, e.Max)
 }
 

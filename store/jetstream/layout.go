@@ -24,12 +24,12 @@ const (
 	formatVersion = 1
 	// streamsVersion is the version of streams that this program creates, and the newest it
 	// opens.
-	streamsVersion = 1
+	streamsVersion = 3
 )
 
 // Keys of a stream's metadata.
 const (
-	versionKey = "convlog.format"
+	versionKey = "convlog.version"
 	shardsKey  = "convlog.shards"
 )
 
@@ -216,7 +216,7 @@ func (s *Store) check(c *client, info *nats.StreamInfo) (*layout, error) {
 	switch {
 	case err != nil || err2 != nil || shards < 1 || shards > maxShards:
 		return nil, fmt.Errorf("%w: stream %s belongs to another program: choose another prefix", ErrForeign, info.Config.Name)
-	case version > streamsVersion:
+	case version != streamsVersion:
 		return nil, &event.VersionError{What: "jetstream format", Got: version, Max: streamsVersion}
 	case s.options.Shards != 0 && s.options.Shards != shards:
 		return nil, fmt.Errorf("%w: the log has shards=%d, not %d: leave out the option shards", ErrForeign, shards, s.options.Shards)

@@ -327,9 +327,8 @@ func TestMarksOfSessionsThatBeginAgain(t *testing.T) {
 	wantRelated(t, store, "p", "s0", "s1")
 }
 
-// The streams of builds before version 1 have no marks, or differ in other ways, and another
-// key of their version. They are refused, and nothing is written: gc would remove blobs in
-// use.
+// The streams of earlier builds have no marks, or differ in other ways. They are refused, and
+// nothing is written: gc would remove blobs in use.
 func TestStreamsOfEarlierBuilds(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Shared(t, false)
@@ -342,13 +341,13 @@ func TestStreamsOfEarlierBuilds(t *testing.T) {
 		"metadata": map[string]string{"convlog.version": "2", "convlog.shards": "1"}})
 	log := openLog(t, options)
 	_, err := suite.Collect(log.Store().Sessions(t.Context()))
-	wantError(t, "list", jetstream.ErrForeign, err)
+	wantError(t, "list", event.ErrVersion, err)
 	_, err = log.PutBlob(t.Context(), strings.NewReader("body"))
-	wantError(t, "put a blob", jetstream.ErrForeign, err)
+	wantError(t, "put a blob", event.ErrVersion, err)
 	_, err = log.Append(t.Context(), "other", eventlog.New(), suite.Note(1))
-	wantError(t, "append", jetstream.ErrForeign, err)
+	wantError(t, "append", event.ErrVersion, err)
 	_, err = erase.Collect(t.Context(), log, erase.CollectOptions{Grace: -1})
-	wantError(t, "gc", jetstream.ErrForeign, err)
+	wantError(t, "gc", event.ErrVersion, err)
 }
 
 // A mark that another program has written does not let a blob be removed.

@@ -101,7 +101,7 @@ func TestForeignStreams(t *testing.T) {
 	request(t, servers, "STREAM.CREATE.other_control", foreign)
 	wantCause(t, "a stream of another program", jetstream.ErrForeign, add(t, with(func(o *jetstream.Options) { o.Prefix = "other" })), "another program")
 	newer := map[string]any{"name": "newer_control", "subjects": []string{"newer.control.>"}, "storage": "file",
-		"metadata": map[string]string{"convlog.format": "99", "convlog.shards": "1"}}
+		"metadata": map[string]string{"convlog.version": "99", "convlog.shards": "1"}}
 	request(t, servers, "STREAM.CREATE.newer_control", newer)
 	var version *event.VersionError
 	if err := add(t, with(func(o *jetstream.Options) { o.Prefix = "newer" })); !errors.As(err, &version) || version.Got != 99 {

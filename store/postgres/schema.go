@@ -12,9 +12,9 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// schemaVersion is the version that this program writes and the newest it reads. Table
-// convlog has it.
-const schemaVersion = 1
+// schemaVersion is the version that this program writes, and the only one it reads. Table
+// convlog has it. Programs before the first release wrote version 1.
+const schemaVersion = 2
 
 // ErrNoLog reports that the schema of the DSN has no log.
 var ErrNoLog = errors.New("no log")
@@ -176,10 +176,10 @@ func (s *Store) inspect(ctx context.Context, q querier, database string) (found 
 	if found, err = s.scan(q.QueryRow(ctx, readSchemaVersion), []any{&version}); err != nil {
 		return false, fmt.Errorf("read the version of the schema: %w", err)
 	}
-	if !found || version < schemaVersion {
+	if !found || version < 1 {
 		return false, fmt.Errorf("%w: table convlog of schema %q has no version", ErrForeign, s.schema)
 	}
-	if version > schemaVersion {
+	if version != schemaVersion {
 		return false, &event.VersionError{What: "postgres schema", Got: version, Max: schemaVersion}
 	}
 	return true, nil

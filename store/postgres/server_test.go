@@ -71,9 +71,13 @@ func TestForeignSchemas(t *testing.T) {
 		t.Errorf("an empty schema: %v", err)
 	}
 	sql(t, dsn, `UPDATE %s.convlog SET version = 99`)
-	var newer *event.VersionError
-	if err := add(t, dsn); !errors.As(err, &newer) || newer.Got != 99 {
+	var other *event.VersionError
+	if err := add(t, dsn); !errors.As(err, &other) || other.Got != 99 {
 		t.Errorf("a newer schema: %v", err)
+	}
+	sql(t, dsn, `UPDATE %s.convlog SET version = 1`)
+	if err := add(t, dsn); !errors.As(err, &other) || other.Got != 1 || !strings.Contains(err.Error(), "convert") {
+		t.Errorf("the schema of an earlier build: %v", err)
 	}
 	if err := add(t, with(t, pgtest.DSN(t), "assume_synced", "false")); !errors.Is(err, postgres.ErrForeign) || !strings.Contains(err.Error(), "fsync=off") {
 		t.Errorf("a server that does not sync: %v", err)

@@ -88,7 +88,7 @@ func TestHeader(t *testing.T) {
 func TestSchemaVersions(t *testing.T) {
 	p := newFixture(t)
 	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
-		schemaVersion + 1: event.ErrVersion, 1<<31 - 1: event.ErrVersion} {
+		1: event.ErrVersion, schemaVersion - 1: event.ErrVersion, schemaVersion + 1: event.ErrVersion, 1<<31 - 1: event.ErrVersion} {
 		p.put(p.file)
 		p.sql(func(c *conn) error { return c.run(fmt.Sprintf("PRAGMA user_version = %d", version)) })
 		for _, readOnly := range []bool{false, true} {

@@ -11,9 +11,9 @@ import (
 // applicationID marks the file as a log: "cvlg" in ASCII, at byte 68.
 const applicationID = 0x63766c67
 
-// schemaVersion is the version that this program writes and the newest it reads. The
-// file has it as PRAGMA user_version.
-const schemaVersion = 1
+// schemaVersion is the version that this program writes, and the only one it reads. The
+// file has it as PRAGMA user_version. Programs before the first release wrote versions 1 to 4.
+const schemaVersion = 5
 
 // schema creates the tables.
 //
@@ -140,23 +140,23 @@ func inspect(c *conn) (k fileKind, err error) {
 	return k, wrap("read the schema", err)
 }
 
-// check returns an error for a file of another program or of a newer version.
+// check returns an error for a file of another program or of another version.
 func (k fileKind) check() error {
 	switch {
 	case k == fileKind{}: // an empty file
 		return nil
 	case k.application != applicationID:
 		return notDatabase{fmt.Sprintf("a database of another program (application id %#x)", uint32(k.application))}
-	case k.version < schemaVersion:
+	case k.version < 1:
 		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version)}
-	case k.version > schemaVersion:
-		return newerSchema(k.version)
+	case k.version != schemaVersion:
+		return otherSchema(k.version)
 	default:
 		return nil
 	}
 }
 
-func newerSchema(version int64) error {
+func otherSchema(version int64) error {
 	return &event.VersionError{What: "sqlite schema", Got: int(version), Max: schemaVersion}
 }
 

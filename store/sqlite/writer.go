@@ -147,7 +147,7 @@ func (w *writer) checkVersion() error {
 		return err
 	}
 	if version, _ := row[0].(int64); version > schemaVersion {
-		return newerSchema(version)
+		return otherSchema(version)
 	}
 	return nil
 }
