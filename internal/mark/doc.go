@@ -28,6 +28,8 @@ const (
 	CopyOf = "copy_of"
 	// Inherited marks a copied event; its cost and usage count in the original only.
 	Inherited = "inherited"
+	// NoHeader marks the first event of a session whose file has no readable header.
+	NoHeader = "no_header"
 )
 
 // InvalidUnicode is a repair: bytes that are not UTF-8 became U+FFFD.

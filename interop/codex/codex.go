@@ -14,7 +14,8 @@
 // # Sessions
 //
 // The first session_meta of a file names the session. Further session_meta lines belong
-// to ancestors of a fork. They stay raw. A session begins with its first prompt or with
+// to ancestors of a fork. They stay raw. If the first line is damaged, the name of the file
+// gives the session its id, and a later version of the file adds the header. A session begins with its first prompt or with
 // the first item of the model. Earlier lines are held until then. The first prompt is
 // the title.
 //
@@ -66,6 +67,7 @@
 //	codex.go                   Format: detection and order of files
 //	importer.go                lines to the session; held lines and copies
 //	events.go                  a line to its events
+//	noheader.go                files without a header
 //	line.go, header.go, shape.go   parsed lines, session_meta, possible types of events
 //	item.go, turn.go, compaction.go, children.go   conversions
 //	session.go, path.go        state of the session, from its events
@@ -73,6 +75,7 @@
 package codex
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -106,14 +109,22 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	if err != nil {
 		return ids
 	}
+	named := idInName(src.Name)
+	first, _, _ := bytes.Cut(begin, []byte{'\n'})
+	if named != "" && headerIn(head.Trim(first)).id == "" { // its header is damaged or missing
+		ids.Owns = []string{named}
+	}
 	for line := range head.Lines(begin) {
 		h := headerIn(line)
-		if h.id == "" {
+		switch {
+		case h.id == "":
 			continue
+		case ids.Owns == nil || h.id == named:
+			ids.Owns = []string{h.id}
+			h.id = h.parent()
 		}
-		ids.Owns = []string{h.id}
-		if parent := h.parent(); parent != "" {
-			ids.Needs = []string{parent}
+		if h.id != "" {
+			ids.Needs = []string{h.id}
 		}
 		break
 	}
@@ -162,7 +173,7 @@ func isRecord(h head.Head) bool {
 // Import appends the records that the log does not have yet. After an error, the
 // appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	im := &importer{ctx: ctx, log: log}
+	im := &importer{ctx: ctx, log: log, named: idInName(src.Name)}
 	err := im.result.Take(records.Records(src), im.record)
 	err = errors.Join(err, im.flush())
 	im.finish()

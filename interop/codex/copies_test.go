@@ -87,11 +87,16 @@ func newCopies(t *testing.T, base bool) *copies {
 	parent.at = fork.at.Add(time.Minute)
 	parent.exchange(4) // it goes on after the fork
 	for name, r := range map[string]*rollout{parentSession: &parent, forkSession: &fork} {
-		if err := os.WriteFile(c.path(name), []byte(strings.Join(r.lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		c.write(name, strings.Join(r.lines, "\n")+"\n")
 	}
 	return c
+}
+
+func (c *copies) write(session, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(c.path(session), []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func (c *copies) path(session string) string {

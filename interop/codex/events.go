@@ -67,6 +67,9 @@ func (im *importer) event(l *line, p event.Payload) (e event.Event, converted bo
 	if err == nil && e.Type.Name() == event.SessionStarted {
 		err = im.s.MarkStart(&e)
 	}
+	if err == nil && im.isReplacement(l) {
+		err = e.SetMetadata(mark.NoHeader, true)
+	}
 	return e, converted, err
 }
 
@@ -227,6 +230,9 @@ func (im *importer) metaPayload(l *line) event.Payload {
 		if h.hasCopies() {
 			p.Title = "" // the prompt is a copy from the parent
 		}
+	}
+	if im.isReplacement(l) {
+		p.Extra = nil
 	}
 	return p
 }

@@ -23,7 +23,11 @@ type importer struct {
 	result   records.Tally
 
 	header header
-	s      *session // nil until the session begins
+	// named is the id in the name of the file; empty if there is none. hasNoHeader says that
+	// the file has no readable header, so that the session has this id.
+	named       string
+	hasNoHeader bool
+	s           *session // nil until the session begins
 	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
 	// isParentRemoved says that the parent was removed from the log.
@@ -64,6 +68,9 @@ func (im *importer) record(rec records.Record) error {
 // findHeader holds a record before the header. The header names the session, and moves
 // to the front of the held records.
 func (im *importer) findHeader(l *line) error {
+	if im.lacksHeader(l) {
+		return im.replaceHeader(l)
+	}
 	im.hold(l.rec)
 	if l.kind != metaKind {
 		return nil
@@ -75,6 +82,12 @@ func (im *importer) findHeader(l *line) error {
 	}
 	last := len(im.held) - 1
 	im.held = append([]records.Record{im.held[last]}, im.held[:last]...)
+	return im.start(h, last > 0)
+}
+
+// start opens the session of a header. The session begins now if the log has it, or if records
+// come before the header.
+func (im *importer) start(h header, isLate bool) error {
 	im.header = h
 	s, err := im.openSession()
 	if err != nil {
@@ -90,7 +103,7 @@ func (im *importer) findHeader(l *line) error {
 			return err
 		}
 	}
-	if !s.existed && last == 0 {
+	if !s.existed && !isLate {
 		return nil
 	}
 	if s.existed {
@@ -192,7 +205,11 @@ func (im *importer) begin() error {
 	im.held = nil
 	for i := range held {
 		l, err := readLine(&held[i])
-		if err == nil {
+		switch {
+		case err != nil:
+		case im.isReplacement(l):
+			err = im.applyReplacement(l)
+		default:
 			err = im.apply(l)
 		}
 		if err != nil {
@@ -222,6 +239,9 @@ func (im *importer) apply(l *line) error {
 		s.lastRead = max(s.lastRead, m.Seq)
 		s.ancestry.diverged = s.ancestry.diverged || l.kind != metaKind
 		return nil
+	}
+	if s.lacksHeader && im.isHeader(l) {
+		return im.addLateHeader(l)
 	}
 	if reason := s.conflict(); reason != "" {
 		s.Drop()

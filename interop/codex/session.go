@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/sessions"
@@ -31,10 +32,11 @@ type session struct {
 	ancestry ancestry
 	first    int64 // seq of the first event of its own
 
-	hasSource bool // an event has its source
-	hasTitle  bool
-	cwd       string
-	labels    map[string]string
+	hasSource   bool // an event has its source
+	lacksHeader bool // its first file had no readable header
+	hasTitle    bool
+	cwd         string
+	labels      map[string]string
 
 	path     path
 	calls    map[string]string // names of tools, by call id
@@ -87,6 +89,9 @@ func (s *session) restore(id string, e *event.Event) error {
 	}
 	if e.Type.Name() == event.SessionForked {
 		s.resetForFork()
+	}
+	if _, ok := e.MetadataValue(mark.NoHeader); ok && e.SessionID == id {
+		s.lacksHeader = true
 	}
 	p, err := payloadOf(e)
 	if err != nil || p == nil {

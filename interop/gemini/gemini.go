@@ -12,7 +12,9 @@
 //
 // # Sessions
 //
-// The sessionId of the header names the session. The session begins with its first
+// The sessionId of the header names the session. If the header of a file of lines is damaged, a
+// later line names the session, or the name of the file does, which has the first digits of the
+// id. The session begins with its first
 // message of the user or the model. Earlier records are held until then. A second file of a
 // session of the log adds nothing before its first message.
 //
@@ -46,6 +48,7 @@
 //
 //	gemini.go                  Format: detection
 //	importer.go                documents and lines to records; held records
+//	noheader.go                files without a header
 //	events.go                  a record to its events
 //	change.go, told.go         $set with messages, compared with the conversation so far
 //	record.go                  parsed records
@@ -56,6 +59,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 
@@ -86,7 +90,7 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	if err != nil {
 		return ids
 	}
-	last := head.Object(begin).Text("sessionId")
+	last := cmp.Or(head.Object(begin).Text("sessionId"), idInName(src.Name))
 	ids.Owns = append(ids.Owns, last)
 	for line, err := range records.Lines(src) {
 		if err != nil {
@@ -102,16 +106,26 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	return ids
 }
 
-// Detect reports whether the file begins with the header of a session. The head may end
-// anywhere.
-func (Format) Detect(_ string, first []byte) bool {
-	h := head.Object(first)
-	return h.Text("sessionId") != "" && h.Text("projectHash") != ""
+// Detect reports whether the file begins with the header of a session, or has the name of a
+// session and a record. The head may end anywhere.
+func (Format) Detect(path string, first []byte) bool {
+	if h := head.Object(first); h.Text("sessionId") != "" && h.Text("projectHash") != "" {
+		return true
+	}
+	if idInName(path) == "" {
+		return false
+	}
+	for line := range head.Lines(first) {
+		if isEntry(head.Object(line)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Import appends the records that the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	im := &importer{ctx: ctx, log: log}
+	im := &importer{ctx: ctx, log: log, source: src, named: idInName(src.Name)}
 	err := im.run(src)
 	im.finish()
 	return im.result.Result, err

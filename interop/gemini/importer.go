@@ -9,7 +9,10 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/titles"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/sessions"
 )
@@ -19,6 +22,11 @@ type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
 	result records.Tally
+
+	// source is the file. named is the session id, or its first digits, in the name of the file;
+	// empty if there is none.
+	source interop.Source
+	named  string
 
 	s *session // nil before the header
 	// at is the newest timestamp in the file so far.
@@ -87,6 +95,11 @@ func (im *importer) dispatch(r *record) error {
 	switch {
 	case r.isHeader() && (im.s == nil || im.s.ID != r.text("sessionId")):
 		return im.startSession(r)
+	case im.s == nil && im.named != "" && (r.isMessage() || r.change() != nil):
+		if err := im.replaceHeader(r); err != nil {
+			return err
+		}
+		return im.dispatch(r)
 	case im.s == nil:
 		im.result.Skipped++
 		return nil
@@ -111,10 +124,22 @@ func (im *importer) startSession(r *record) error {
 		return err
 	}
 	s, err := openSession(im.ctx, im.log, id)
+	if err == nil && s.New() {
+		s, err = im.openShort(s)
+	}
 	if err != nil {
 		return err
 	}
 	im.s = s
+	if r.isReplacement() {
+		if s.New() {
+			s.header = r
+		}
+		return nil
+	}
+	if done, err := im.addLateHeader(s, r); done || err != nil {
+		return err
+	}
 	if m := s.FindOwn(s.ID, ownPart); m.Seq > 0 {
 		im.result.Found(m.Withheld)
 		return im.addSummary(s, r)
@@ -138,15 +163,24 @@ func (im *importer) beginSession(r *record) error {
 		start.Title = titles.Of(question)
 	}
 	s.titles[start.Title] = true
-	if s.header.text("kind") == "subagent" {
+	if s.header.text("kind") == "subagent" || s.header.isReplacement() && head.IsUUID(im.named) {
 		start.Parent.SessionID = filepath.Base(filepath.Dir(start.Source.Path))
 	}
+	isReplacement := s.header.isReplacement()
+	if isReplacement {
+		start.Extra = nil
+	}
 	e, err := s.header.Event(ownPart, start)
+	if err == nil && isReplacement {
+		err = e.SetMetadata(mark.NoHeader, true)
+	}
 	if err != nil {
 		return s.header.Located(err)
 	}
 	s.trail.Grow(s.Add(sessions.Key{Own: s.ID, Part: ownPart}, s.header.at, e), e.Type)
-	im.result.Imported++
+	if !isReplacement {
+		im.result.Imported++
+	}
 	held := s.held
 	s.header, s.held = nil, nil
 	for _, h := range held {
@@ -188,7 +222,7 @@ func (im *importer) addCounts() {
 	}
 	im.result.Events += im.s.Written()
 	im.result.Skipped += len(im.s.held)
-	if im.s.header != nil {
+	if im.s.header != nil && !im.s.header.isReplacement() {
 		im.result.Skipped++
 	}
 }

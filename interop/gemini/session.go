@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/internal/sessions"
@@ -31,6 +32,9 @@ type session struct {
 	// before the session begins.
 	header *record
 	held   []*record
+
+	// lacksHeader says that the first file of the session had no readable header.
+	lacksHeader bool
 
 	titles map[string]bool // all titles that the session had
 
@@ -79,6 +83,9 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 func (s *session) restore(e *event.Event) error {
 	if err := s.trail.Remember(e); err != nil {
 		return err
+	}
+	if _, ok := e.MetadataValue(mark.NoHeader); ok {
+		s.lacksHeader = true
 	}
 	if e.Redacted() {
 		return nil

@@ -16,6 +16,7 @@ const (
 	forkPart          // session_forked, from the header
 	headerPart        // session_started or session_updated, from the header
 	usagePart         // step_completed, from the usage of a summary
+	latePart          // session_updated, from a header that an earlier version of the file lacked
 )
 
 // apply adds a record to its session, unless the session has it already.
@@ -67,6 +68,9 @@ func (im *importer) addHeader(s *session) error {
 	if s.New() {
 		payload.Updated = false
 	}
+	if h.facts.isReplacement() {
+		payload.Extra, payload.Source.Version = nil, ""
+	}
 	if s.New() && !s.hasCopies {
 		payload.Parent.SessionID = s.parent
 	}
@@ -77,12 +81,17 @@ func (im *importer) addHeader(s *session) error {
 	if err == nil && s.New() {
 		err = s.MarkStart(&e)
 	}
+	if err == nil && h.facts.isReplacement() {
+		err = e.SetMetadata(mark.NoHeader, true)
+	}
 	if err != nil {
 		return err
 	}
 	s.trail.Grow(s.Add(sessions.Key{Own: s.ID, Part: headerPart}, h.facts.at, e), e.Type)
 	s.header = nil
-	im.result.Imported++
+	if !h.facts.isReplacement() {
+		im.result.Imported++
+	}
 	return nil
 }
 

@@ -19,6 +19,8 @@ type importer struct {
 
 	sessions map[string]*session
 	order    []string
+	// named is the session id in the name of the file; empty if there is none.
+	named string
 	// current is the session of the newest header; nil before the first header.
 	current *session
 	// at is the newest timestamp in the file so far.
@@ -39,6 +41,10 @@ func (im *importer) record(rec records.Record) error {
 	switch {
 	case f.kind == "session" && f.id != "" && (im.current == nil || im.current.ID != f.id):
 		return im.header(rec, &f)
+	case im.current == nil && im.named != "" && f.kind != "session":
+		if err := im.replaceHeader(&rec, &f); err != nil {
+			return err
+		}
 	case im.current == nil:
 		im.result.Skipped++
 		return nil
@@ -60,6 +66,9 @@ func (im *importer) header(rec records.Record, f *facts) error {
 		return err
 	}
 	s.setHeader(rec, f)
+	if err := im.addLateHeader(s, &rec, f); err != nil {
+		return err
+	}
 	if s.parent != "" && s.parent != s.ID {
 		if s.isParentRemoved, err = s.Removed(im.ctx, s.parent); err != nil {
 			return err
@@ -75,9 +84,6 @@ func (im *importer) header(rec records.Record, f *facts) error {
 		if err := im.startCopies(s); err != nil {
 			return err
 		}
-	}
-	if s.header == nil {
-		im.result.Present++
 	}
 	im.result.Touch(s.ID)
 	im.sessions[s.ID], im.current = s, s
@@ -181,7 +187,7 @@ func (im *importer) finish() {
 // nothing else.
 func (s *session) heldCount() int {
 	n := len(s.held)
-	if s.header != nil {
+	if s.header != nil && !s.header.facts.isReplacement() {
 		n++
 	}
 	if s.search != nil {

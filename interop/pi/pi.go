@@ -11,7 +11,8 @@
 //
 // # Sessions
 //
-// The header names the session. The session begins with its first message. Earlier lines
+// The header names the session. If it is damaged, the name of the file does, and a later version
+// of the file adds the header. The session begins with its first message. Earlier lines
 // are held until then. So a file gives the same events, whether it is imported whole or
 // while it grows.
 //
@@ -52,6 +53,7 @@
 //
 //	pi.go                      Format: detection and order of files
 //	importer.go                lines to sessions; held lines
+//	noheader.go                files without a header
 //	events.go                  a line to its events
 //	edit.go                    edits of messages, and messages in a compaction
 //	facts.go, message.go       parsed lines; conversion of messages
@@ -104,12 +106,27 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 			ids.Needs = append(ids.Needs, parent)
 		}
 	}
+	if named := idInName(src.Name); len(ids.Owns) == 0 && named != "" {
+		ids.Owns = []string{named}
+	}
 	return ids
 }
 
-// Detect reports whether the first line is the header of a session.
-func (Format) Detect(_ string, first []byte) bool {
-	return isHeader(firstLine(first))
+// Detect reports whether the first line is the header of a session, or the file has the name
+// of a session and a record.
+func (Format) Detect(path string, first []byte) bool {
+	if isHeader(firstLine(first)) {
+		return true
+	}
+	if idInName(path) == "" {
+		return false
+	}
+	for line := range head.Lines(first) {
+		if isEntry(head.Object(line)) {
+			return true
+		}
+	}
+	return false
 }
 
 // firstLine returns the first line that is not empty.
@@ -123,7 +140,7 @@ func firstLine(first []byte) []byte {
 // Import appends the records that the log does not have yet. After an error, the
 // appended events stay, and a second import appends the missing ones.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	im := &importer{ctx: ctx, log: log, sessions: map[string]*session{}}
+	im := &importer{ctx: ctx, log: log, sessions: map[string]*session{}, named: idInName(src.Name)}
 	err := im.result.Take(records.Records(src), im.record)
 	err = errors.Join(err, im.flush())
 	im.finish()

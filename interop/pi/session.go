@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/internal/titles"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/sessions"
@@ -37,6 +38,8 @@ type session struct {
 	parent    string
 	createdAt time.Time
 	hasCopies bool
+	// lacksHeader says that the first file of the session had no readable header.
+	lacksHeader bool
 	// held are the records before the session begins.
 	held []*heldRecord
 	// search compares the records with the parent; nil if there is nothing left to
@@ -95,6 +98,9 @@ func (s *session) restore(e *event.Event, id string) error {
 		if s.ownEvents++; s.ownEvents == 1 && e.Type.Name() == event.SessionForked {
 			s.firstOwn = e.Seq
 		}
+		if _, ok := e.MetadataValue(mark.NoHeader); ok {
+			s.lacksHeader = true
+		}
 	}
 	return s.trail.Remember(e)
 }
@@ -125,7 +131,11 @@ func parentOf(header *facts) string {
 		name = header.text("branchedFrom")
 	}
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	name = strings.TrimSuffix(name, ".jsonl")
+	return idIn(strings.TrimSuffix(name, ".jsonl"))
+}
+
+// idIn is the session id in the name of a file without its extension; empty if there is none.
+func idIn(name string) string {
 	name = name[strings.LastIndexByte(name, '_')+1:]
 	if event.CheckSessionID(name) != nil {
 		return ""

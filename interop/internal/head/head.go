@@ -5,6 +5,7 @@ package head
 import (
 	"bytes"
 	"iter"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -93,4 +94,18 @@ func (h Head) Text(name string) string {
 func IsArray(head []byte) bool {
 	head = Trim(head)
 	return len(head) > 0 && head[0] == '['
+}
+
+// IsUUID reports whether a text is a UUID in its usual form.
+func IsUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		isDash := i == 8 || i == 13 || i == 18 || i == 23
+		if isDash != (s[i] == '-') || !isDash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(s[i])) {
+			return false
+		}
+	}
+	return true
 }

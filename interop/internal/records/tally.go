@@ -76,3 +76,15 @@ func Refuse(src interop.Source, cause error) interop.Result {
 	t.Reject(rec.Reject(cause))
 	return t.Result
 }
+
+// NoHeader says in the result that the file has no readable header, so that the session has
+// its id from the name of the file.
+func (r *Tally) NoHeader() {
+	const reason = "the header of the session is missing: the name of the file gives the session its id"
+	if len(r.Rejected) > 0 && r.Rejected[0].Line == 1 {
+		r.Rejected[0].Reason += "; " + reason
+		return
+	}
+	r.Records++
+	r.Rejected = slices.Insert(r.Rejected, 0, interop.Rejection{Line: 1, Reason: reason})
+}
