@@ -11,6 +11,11 @@ var ErrHistory = errors.New("another history under the same session id")
 // not have. The import refuses the session: its history would lack them.
 var ErrUnread = errors.New("not understood")
 
+// ErrErased reports that a record may be one that was erased from the log: the file has
+// changed before it or beside it, or is a copy. The import stored neither this record nor a
+// later record of the file in the session; Options.EvenErased stores them.
+var ErrErased = errors.New("the record may be one that was erased from the log")
+
 // FormatError reports that a named file is no transcript of a known format.
 type FormatError struct {
 	Path string

@@ -21,6 +21,8 @@ type Options struct {
 	// Again also imports sessions that were removed from the log (erase.Remove). Without
 	// it they are left out, see Result.LeftOut.
 	Again bool
+	// EvenErased stores records that may be erased ones (ErrErased).
+	EvenErased bool
 	// Forced reads a named file in the first of the formats if Detect of no format
 	// accepts it.
 	Forced bool
@@ -84,7 +86,7 @@ func usable(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// Import imports the files that Find found. It uses the options Progress, Bytes and Again.
+// Import imports the files that Find found. It uses the options Progress, Bytes, Again and EvenErased.
 func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) (Table, error) {
 	if err := usable(ctx, log); err != nil {
 		return Table{}, err
@@ -157,7 +159,7 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, o Options,
 // importInto imports a file.
 func (f *found) importInto(ctx context.Context, log *eventlog.Log, o Options) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
-	file := &importrun.File{Again: o.Again, Growing: o.Growing}
+	file := &importrun.File{Again: o.Again, EvenErased: o.EvenErased, Growing: o.Growing}
 	row.Result, row.Err = f.format.Import(importrun.WithFile(ctx, file), log, f.src)
 	row.correct(file.Present())
 	row.leaveOut(file.LeftOut())

@@ -166,6 +166,7 @@ var hints = []errorHint{
 	{jetstream.ErrNoLog, "name another prefix with ?prefix=NAME, or make a log there with logtool import"},
 	{eventlog.ErrLocked, "let the other process finish and run this again, or wait longer, as with --wait 10m"},
 	{interop.ErrHistory, "import it into another store"},
+	{interop.ErrErased, "nothing of the record was imported; import the file with --even-erased to store it"},
 	{interop.ErrUnread, "nothing of the record was imported; a newer logtool may know this version of the format"},
 	{flow.ErrAnswered, openHint},
 	{flow.ErrNotOpen, openHint},

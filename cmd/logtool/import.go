@@ -40,6 +40,8 @@ has not begun) and rejected.
 
 A session that rm or store retire removed from the log stays away, also when its file
 has grown, and so do new sub-agents of it. --again brings them back.
+A record that redact may have erased stops the import of its session: the file has
+changed before or beside it, or is a copy. --even-erased stores such records.
 
 --secrets looks for secrets in the records: warn stores and lists them, mask stores
 [secret:RULE] in their place, refuse stops the import of the file. An export of
@@ -57,6 +59,7 @@ logtool keeps its lines, and is not screened.`,
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the files to import, and import nothing")
 	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events that an export has redacted")
 	cmd.Flags().BoolVar(&x.own.Again, "again", false, "import sessions that were removed, too")
+	cmd.Flags().BoolVar(&x.evenErased, "even-erased", false, "store records that may be ones that were erased, too")
 	cmd.Flags().BoolVarP(&x.follow, "follow", "f", false, "import what programs write, until interrupted")
 	x.screen.flag(cmd)
 	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
@@ -75,15 +78,16 @@ func formatNames() []string {
 
 // importRun is one run of import.
 type importRun struct {
-	app     *app
-	args    []string
-	format  string
-	known   bool
-	dry     bool
-	verbose bool
-	follow  bool
-	own     transfer.ImportOptions
-	screen  screening
+	app        *app
+	args       []string
+	format     string
+	known      bool
+	dry        bool
+	verbose    bool
+	follow     bool
+	evenErased bool
+	own        transfer.ImportOptions
+	screen     screening
 }
 
 func (x *importRun) run(ctx context.Context) error {
@@ -179,7 +183,7 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	}
 	if ctx.Err() == nil {
 		bar := newImportBar(x.app, found)
-		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes, Again: x.own.Again})
+		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes, Again: x.own.Again, EvenErased: x.evenErased})
 		t.Rows = append(table.Rows, t.Rows...)
 		table = t
 		failed = append(failed, err)
@@ -208,6 +212,8 @@ func importError(table *interop.Table, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
+	case stopped > 1 && errors.Is(err, interop.ErrErased):
+		return fmt.Errorf("the import of %s stopped, as listed; repair the files or leave them out, and import again; --even-erased stores what may be erased", count(stopped, "file"))
 	case stopped > 1:
 		return fmt.Errorf("the import of %s stopped, as listed; repair the files or leave them out, and import again", count(stopped, "file"))
 	case err != nil:

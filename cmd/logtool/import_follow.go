@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -58,7 +59,7 @@ func (x *importRun) watch(in *inputs, formats []interop.Format) (*watch, error) 
 		return nil, usagef("--follow is for transcripts in files and folders, not for exports of logtool or streams")
 	}
 	in.opts.Growing = true
-	w := &watch{run: x, formats: formats, opts: interop.Options{Growing: true, Again: x.own.Again}, rows: map[string]interop.Row{}}
+	w := &watch{run: x, formats: formats, opts: interop.Options{Growing: true, Again: x.own.Again, EvenErased: x.evenErased}, rows: map[string]interop.Row{}}
 	for _, arg := range x.args {
 		w.paths = append(w.paths, x.app.fromHome(arg))
 	}
@@ -127,12 +128,15 @@ func (w *watch) print(rows []interop.Row) error {
 }
 
 // report prints the error that stopped the import of a file, unless it did so before. The
-// next look reads the file again.
+// next look reads the file again, except a file with records that may be erased ones: it is
+// read when it changes.
 func (w *watch) report(row *interop.Row) {
 	if row.Err == nil {
 		return
 	}
-	delete(w.seen, row.Path)
+	if !errors.Is(row.Err, interop.ErrErased) {
+		delete(w.seen, row.Path)
+	}
 	if before := w.rows[row.Path].Err; before == nil || before.Error() != row.Err.Error() {
 		w.run.app.complain(fmt.Errorf("import %s: %w", row.Path, row.Err))
 	}

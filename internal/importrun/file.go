@@ -12,6 +12,8 @@ import (
 type File struct {
 	// Again imports sessions that were removed from the log.
 	Again bool
+	// EvenErased stores records that may be erased ones.
+	EvenErased bool
 	// Growing says that the import is one of many, each after a program has written.
 	Growing bool
 

@@ -1,9 +1,11 @@
-// Package removal keeps marks of removed sessions in a store, so that an import leaves out
-// a session that was removed. A mark is a salt, a dot, and 32 hex digits of a hash of the
+// Package removal keeps marks of sessions in a store, for imports: of removed sessions, which
+// an import leaves out, and of sessions with erased events, whose copies an import looks for.
+// A mark is a salt, a dot, and 32 hex digits of a hash of the
 // salt and the id: the ids of removed sessions are not stored. The marks of a store have one salt,
 // and marks that a copy brought have the salt of their store.
 //
-// A mark says nothing about a session that exists: a session may be created again.
+// The mark of a removed session says nothing about a session that exists: a session may be
+// created again. The hash of a session with erased events is made of "erased", a NUL, and the id.
 package removal
 
 import (
@@ -69,6 +71,9 @@ func (m *Marks) add(mark string) bool {
 	return !had
 }
 
+// IsEmpty reports whether there are no marks.
+func (m *Marks) IsEmpty() bool { return len(m.hashes) == 0 }
+
 // Has reports whether a session has a mark.
 func (m *Marks) Has(session string) bool {
 	for salt, hashes := range m.hashes {
@@ -86,9 +91,39 @@ func hashOf(salt, session string) (h hash) {
 	return h
 }
 
-// Note stores a mark for each of the sessions that exist. The caller holds the exclusive
-// store lock, under ctx.
+// Erased reports whether a session has the mark of a session with erased events.
+func (m *Marks) Erased(session string) bool { return m.Has(erasedName(session)) }
+
+// erasedName is hashed for a session with erased events. No id has a NUL.
+func erasedName(session string) string { return "erased\x00" + session }
+
+// NoteErased stores a mark for each of the sessions, which have erased events. The caller holds the
+// exclusive store lock, under ctx.
+func NoteErased(ctx context.Context, log *eventlog.Log, sessions ...string) error {
+	names := make([]string, len(sessions))
+	for i, session := range sessions {
+		names[i] = erasedName(session)
+	}
+	return note(ctx, log, names)
+}
+
+// Note stores a mark for each of the sessions that exist, before they are removed. The caller
+// holds the exclusive store lock, under ctx.
 func Note(ctx context.Context, log *eventlog.Log, sessions []string) error {
+	var all []string
+	for _, session := range sessions {
+		if _, err := log.Head(ctx, session); !errors.Is(err, eventlog.ErrNotFound) {
+			all = append(all, session)
+		}
+	}
+	return note(ctx, log, all)
+}
+
+// note stores the marks of names.
+func note(ctx context.Context, log *eventlog.Log, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
 	m, err := Load(ctx, log)
 	if err != nil {
 		return err
@@ -97,11 +132,8 @@ func Note(ctx context.Context, log *eventlog.Log, sessions []string) error {
 		m.own = rand.Text()
 	}
 	var marks []string
-	for _, session := range sessions {
-		if _, err := log.Head(ctx, session); errors.Is(err, eventlog.ErrNotFound) {
-			continue
-		}
-		h := hashOf(m.own, session)
+	for _, name := range names {
+		h := hashOf(m.own, name)
 		if mark := m.own + "." + hex.EncodeToString(h[:]); m.add(mark) {
 			marks = append(marks, mark)
 		}

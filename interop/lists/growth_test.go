@@ -206,6 +206,51 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	}
 }
 
+// A list with another message before an erased one, or a copy of the list under another name,
+// stops the import of its session, and no other session of the file.
+func TestListsThatMayHoldErasedText(t *testing.T) {
+	const list = `{"role":"user","content":"hello"},{"role":"assistant","content":"hi"},{"role":"user","content":"PIN 4711x"}`
+	const next = `,{"role":"assistant","content":"noted"},{"role":"user","content":"thanks"},{"role":"assistant","content":"bye"}`
+	for name, test := range map[string]struct {
+		first, id, later string
+		stops            bool
+	}{
+		"another name":                           {list, "conversation-9", list, true},
+		"another name, grown":                    {list, "conversation-9", list + next, true},
+		"another name, a message before":         {list, "conversation-9", `{"role":"system","content":"be nice"},` + list, true},
+		"another name, its first message edited": {list + next, "conversation-9", strings.Replace(list+next, "hello", "hallo", 1), true},
+		"another name, all of it before":         {list, "conversation-9", `{"role":"user","content":"hello"},{"role":"assistant","content":"hi"}`, false},
+		"another conversation":                   {list, "conversation-9", `{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"PIN?"}`, false},
+		"a message before":                       {list, "conversation-1", `{"role":"system","content":"be nice"},` + list, true},
+		"a message right before":                 {list + next, "conversation-1", strings.Replace(list+next, `{"role":"user","content":"PIN`, `{"role":"user","content":"so"},{"role":"user","content":"PIN`, 1), true},
+		"grown":                                  {list, "conversation-1", list + next, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := importtest.NewLog(t)
+			load(t, log, `{"id":"conversation-1","messages":[`+test.first+`]}`)
+			if _, err := erase.Redact(t.Context(), log, "conversation-1", []int64{4}); err != nil {
+				t.Fatal(err)
+			}
+			content := `{"id":"` + test.id + `","messages":[` + test.later + `]}` + "\n" + `{"id":"conversation-2","messages":[{"role":"user","content":"other"}]}`
+			_, err := lists.Format{}.Import(t.Context(), log, importtest.Source("talk.jsonl", content))
+			if errors.Is(err, interop.ErrErased) != test.stops || err != nil && !test.stops {
+				t.Errorf("the import: %v", err)
+			}
+			if other := draw(t, log, "conversation-2"); len(other) != 2 {
+				t.Errorf("the other session: %q", other)
+			}
+			if all := importtest.Remains(t, log); importtest.Says(all, "4711x") {
+				t.Error("the erased text is back")
+			}
+			table, err := interop.Import(t.Context(), log, []interop.Format{lists.Format{}}, nil,
+				interop.Options{EvenErased: true, Sources: []interop.Source{importtest.Source("talk.jsonl", content)}})
+			if all := importtest.Remains(t, log); err != nil || importtest.Says(all, "4711x") != test.stops {
+				t.Errorf("even erased: %+v, %v", table.Total(), err)
+			}
+		})
+	}
+}
+
 // An import does not bring redacted settings of a session_updated back.
 func TestRedactedSettingsStayRedacted(t *testing.T) {
 	log := importtest.NewLog(t)

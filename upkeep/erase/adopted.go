@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/removal"
 )
 
 // Adopted redacts events because another copy of their session has them redacted.
@@ -32,6 +33,9 @@ func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (fin
 		return nil, err
 	}
 	if err := a.record(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := removal.NoteErased(ctx, a.Log, r.plan.order...); err != nil {
 		return nil, err
 	}
 	for _, holder := range slices.Concat(r.plan.order, r.plan.informed()) {

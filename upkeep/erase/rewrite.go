@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/internal/removal"
 	"github.com/convlog/convlog/upkeep/internal/keptsum"
 )
 
@@ -23,6 +24,9 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 	if err := r.record(ctx); err != nil {
+		return err
+	}
+	if err := removal.NoteErased(ctx, r.log, r.plan.order...); err != nil {
 		return err
 	}
 	// The session itself comes last: as long as its events are not redacted, an

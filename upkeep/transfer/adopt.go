@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/removal"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
@@ -57,8 +58,14 @@ type source func(ctx context.Context, yield func(event.Event, error) bool)
 // session is adopted later. Its errors do not name the session.
 func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adopt.Options, follows func(session string) bool, events source) (Result, error) {
 	var adopted adopt.Result
+	erased := false // the stream has redacted events
 	try := func(ctx context.Context) (err error) {
-		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) { events(ctx, yield) }, opts)
+		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) {
+			events(ctx, func(e event.Event, err error) bool {
+				erased = erased || err == nil && e.Redacted()
+				return yield(e, err)
+			})
+		}, opts)
 		return err
 	}
 	err := log.Hold(ctx, try)
@@ -67,7 +74,19 @@ func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adop
 		opts.Redact = erase.Adopted{Log: log, Follows: follows}
 		err = engine.Of(log).Locked(ctx, true, try)
 	}
+	if err == nil && erased {
+		err = noteErased(ctx, log, session)
+	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
+}
+
+// noteErased marks a session with redacted events, for imports.
+func noteErased(ctx context.Context, log *eventlog.Log, session string) error {
+	marks, err := removal.Load(ctx, log)
+	if err != nil || marks.Erased(session) {
+		return err
+	}
+	return engine.Of(log).Locked(ctx, true, func(ctx context.Context) error { return removal.NoteErased(ctx, log, session) })
 }
 
 // ofSession names the session in err, unless err names it already.

@@ -120,7 +120,11 @@ func (a *adding) item(i int, it *Item) error {
 // find finds the event of the i-th item.
 func (a *adding) find(i int, it *Item) sessions.Match {
 	if sessions.Drawn(it.Name) {
-		return a.s.FindOwn(it.Name, 0)
+		m := a.s.FindOwn(it.Name, 0)
+		if m.Seq > 0 {
+			a.s.Skip(m.Seq)
+		}
+		return m
 	}
 	at := a.s.tree.at(a.walk)
 	is := a.keys[i]
@@ -137,6 +141,7 @@ func (a *adding) find(i int, it *Item) sessions.Match {
 		return sessions.Match{}
 	}
 	n.take(is)
+	a.s.Skip(n.seq)
 	return sessions.Match{Seq: n.seq, Withheld: n.redacted}
 }
 

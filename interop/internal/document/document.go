@@ -146,7 +146,7 @@ type Read func(f *File, rec *records.Record) ([]Session, error)
 
 // Import appends the events of a source that are missing in the log, for the
 // format with the name. An invalid or truncated value is rejected. A session that
-// fails with interop.ErrHistory or interop.ErrUnread does not stop the others.
+// fails with interop.ErrHistory, ErrUnread or ErrErased does not stop the others.
 func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format string, read Read) (interop.Result, error) {
 	return ImportRecords(ctx, log, src, format, records.Values(src), read)
 }

@@ -2,6 +2,7 @@ package document_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -282,6 +283,35 @@ func TestNothingOfAnyDocumentComesBack(t *testing.T) {
 	})
 }
 
+// A new item that may be a redacted one stops the import of its session: the document has
+// changed before the redacted item, beside it, or right after it.
+func TestItemsThatMayBeRedactedOnes(t *testing.T) {
+	a, b, c, d := note{Text: "a"}, note{Text: "b"}, note{Text: "c"}, note{Text: "d"}
+	for name, after := range map[string][]note{
+		"added before all":       {d, a, b, c},
+		"added right before":     {a, d, b, c},
+		"two added right before": {a, d, {Text: "e"}, b, c},
+		"edited before":          {d, b, c},
+		"moved after":            {a, c, b},
+		"edited after":           {a, b, d},
+		"without it":             {a, c, d},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := importtest.NewLog(t)
+			importtest.Load(t, log, notes{}, "f", write(t, []note{a, b, c}))
+			if _, err := erase.Redact(t.Context(), log, "s", []int64{3}); err != nil {
+				t.Fatal(err)
+			}
+			before := importtest.Remains(t, log)
+			_, err := notes{}.Import(t.Context(), log, importtest.Source("f", write(t, after)))
+			if !errors.Is(err, interop.ErrErased) {
+				t.Errorf("the import: %v", err)
+			}
+			importtest.Same(t, "after the import", before, importtest.Remains(t, log))
+		})
+	}
+}
+
 // Equal items around a redacted one, and items that the document dropped, are told apart
 // by the items after them.
 func TestRedactedItemsAmongEqualOnes(t *testing.T) {
@@ -299,7 +329,7 @@ func TestRedactedItemsAmongEqualOnes(t *testing.T) {
 		"dropped":                   {[]note{a, b, c, d}, []int64{3}, []note{a, c, d}, 0},
 		"two dropped":               {[]note{a, b, c, d, a}, []int64{3, 4}, []note{a, d, a}, 0},
 		"grown":                     {[]note{a, b}, []int64{2, 3}, []note{a, b, c}, 1},
-		"another branch":            {[]note{a, b, c}, []int64{3}, []note{a, b, d}, 2},
+		"another branch":            {[]note{a, b, c, d}, []int64{3}, []note{a, b, c, a}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)

@@ -112,7 +112,7 @@ func (im *importer) flush() error {
 func (im *importer) sessions(all []Session) error {
 	for i := range all {
 		err := im.session(&all[i])
-		if errors.Is(err, interop.ErrHistory) || errors.Is(err, interop.ErrUnread) {
+		if errors.Is(err, interop.ErrHistory) || errors.Is(err, interop.ErrUnread) || errors.Is(err, interop.ErrErased) {
 			im.conflicts = append(im.conflicts, err)
 		} else if err != nil {
 			return errors.Join(append(im.conflicts, err)...)

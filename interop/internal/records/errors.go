@@ -56,5 +56,26 @@ func (e *UnreadError) Error() string {
 		e.Source, e.Line, e.Offset, e.Session, interop.ErrUnread, e.Reason)
 }
 
+// ErasedError reports that a new record may be an erased event of the log. The import stored
+// neither this record nor a later record of the file in the session. It matches
+// interop.ErrErased.
+type ErasedError struct {
+	Session string
+	// Event is the erased event, in the session In.
+	In     string
+	Event  int64
+	Source string
+	Line   int64
+	Offset int64
+}
+
+func (e *ErasedError) Error() string {
+	return fmt.Sprintf("%s:%d: record at byte %d: session %q: %v: event %d of session %q",
+		e.Source, e.Line, e.Offset, e.Session, interop.ErrErased, e.Event, e.In)
+}
+
+// Is matches interop.ErrErased.
+func (e *ErasedError) Is(target error) bool { return target == interop.ErrErased }
+
 // Is matches interop.ErrUnread.
 func (e *UnreadError) Is(target error) bool { return target == interop.ErrUnread }

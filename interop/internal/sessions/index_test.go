@@ -76,7 +76,6 @@ func TestFind(t *testing.T) {
 		"another own id":                        {[]entry{own, b}, []int64{1}, []entry{other, b}, []int64{0, 2}},
 		"place":                                 {[]entry{a, b, c}, []int64{2}, []entry{a, b, c}, []int64{1, -2, 3}},
 		"place, all redacted":                   {[]entry{a, answer, c}, []int64{1, 2, 3}, []entry{a, answer, c, b}, []int64{-1, -2, -3, 0}},
-		"another role at the place":             {[]entry{a, b}, []int64{2}, []entry{a, answer}, []int64{1, 0}},
 		"equal records, the first is redacted":  {[]entry{a, b, a}, []int64{1}, []entry{a, b, a}, []int64{-1, 2, 3}},
 		"equal records, the middle is redacted": {[]entry{a, b, a, c, a}, []int64{3}, []entry{a, b, a, c, a}, []int64{1, 2, -3, 4, 5}},
 		"equal records, the last is redacted":   {[]entry{a, b, a}, []int64{3}, []entry{a, b, a}, []int64{1, 2, -3}},

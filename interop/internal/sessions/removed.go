@@ -27,14 +27,20 @@ func (s *Session) isRemoved(ctx context.Context, id string) (bool, error) {
 	if s.file == nil || s.file.Again {
 		return false, nil
 	}
-	marks := importrun.Shared(ctx, removals{s.log}, func(ctx context.Context, key removals) marksOf {
+	marks, err := removalsOf(ctx, s.log)
+	if err != nil {
+		return false, err
+	}
+	return marks.Has(id), nil
+}
+
+// removalsOf returns the marks of a log's store, which the files of an import share.
+func removalsOf(ctx context.Context, log *eventlog.Log) (*removal.Marks, error) {
+	marks := importrun.Shared(ctx, removals{log}, func(ctx context.Context, key removals) marksOf {
 		m, err := removal.Load(ctx, key.log)
 		return marksOf{m, err}
 	})
-	if marks.err != nil {
-		return false, marks.err
-	}
-	return marks.Has(id), nil
+	return marks.Marks, marks.err
 }
 
 // Removed reports whether another session was removed from the log, and the import must leave

@@ -56,19 +56,20 @@ type Session struct {
 	// Beside reports whether the file has records of another session too; nil is no.
 	Beside func(session string) bool
 
-	log     *eventlog.Log
-	head    event.Head
-	reading reading
-	index   index
-	pending [][]event.Event // appends, each with the events of one record
-	count   int             // of pending events
-	bytes   int             // of their data
-	written int
-	file    *importrun.File
-	removed bool // from the log: what is added is left out
-	isNew   bool // the log did not have the session
-	line    bool // see OpenLine
-	owners  *owners
+	log      *eventlog.Log
+	head     event.Head
+	reading  reading
+	index    index
+	erasures erasures
+	pending  [][]event.Event // appends, each with the events of one record
+	count    int             // of pending events
+	bytes    int             // of their data
+	written  int
+	file     *importrun.File
+	removed  bool // from the log: what is added is left out
+	isNew    bool // the log did not have the session
+	line     bool // see OpenLine
+	owners   *owners
 	// hasOwn says that the newest message of the session in the log is its own, and not
 	// copied from another session. newest is the time of the newest message.
 	hasOwn  bool
@@ -104,6 +105,7 @@ func OpenLine(ctx context.Context, log *eventlog.Log, id string, each func(*even
 
 func open(ctx context.Context, log *eventlog.Log, id string, line bool, each func(*event.Event) error) (*Session, error) {
 	s := &Session{line: line, ID: id, log: log, index: newIndex(), reading: newReading(), file: importrun.FileOf(ctx), owners: ownersOf(ctx, log)}
+	s.erasures.allowed = s.file != nil && s.file.EvenErased
 	var from, to time.Time
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
@@ -122,6 +124,12 @@ func open(ctx context.Context, log *eventlog.Log, id string, line bool, each fun
 	if s.isNew = s.head.IsZero(); s.isNew {
 		var err error
 		if s.removed, err = s.isRemoved(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	if s.isNew && !s.erasures.allowed {
+		var err error
+		if s.erasures.twins, err = s.twinsOf(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -239,8 +247,13 @@ func (s *Session) NextID(k Key, at time.Time) ulid.ULID {
 // timestamp. The caller adds all events of a record before it calls Flush.
 func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = s.NextID(k, at), stamp(at)
+	s.index.diverges(&k)
+	if s.Program != "" {
+		s.erasures.twins = nil // Elsewhere and Fork find the copies
+	}
 	s.queue(e)
 	s.note(&e)
+	s.erasures.note(s.ID, &k, &e)
 	return s.added(k, e.ID)
 }
 
@@ -336,7 +349,7 @@ func (s *Session) FlushAsync(ctx context.Context) error {
 	err := errors.Join(s.failed, s.wait())
 	s.failed = nil
 	if err == nil && len(s.pending) > 0 {
-		if err = s.reading.check(s.ID); err != nil {
+		if err = errors.Join(s.reading.check(s.ID), s.checkErased()); err != nil {
 			s.Drop()
 		}
 	}
