@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,6 +17,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/files"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/runlog/stats"
 )
@@ -27,6 +30,7 @@ type attempt struct {
 	Failed      int64    `json:"failed"` // calls
 	Seconds     float64  `json:"seconds,omitzero"`
 	Models      []string `json:"models,omitzero"`
+	Reward      *float64 `json:"reward,omitzero"` // that a benchmark recorded
 
 	summary stats.Summary
 	files   *fileList
@@ -62,7 +66,7 @@ type comparedFile struct {
 	Path string       `json:"path"`
 	A    *changedFile `json:"a,omitzero"` // nil: the session did not change it
 	B    *changedFile `json:"b,omitzero"`
-	// Text is same, different or unknown: the texts at the end.
+	// Text compares the texts at the end.
 	Text string `json:"text"`
 }
 
@@ -70,6 +74,8 @@ type comparedFile struct {
 const (
 	textSame      = "same"
 	textDifferent = "different"
+	textOnlyA     = "only in A"
+	textOnlyB     = "only in B"
 )
 
 // diffAttempts compares two sessions without a common event: their counts, calls and files.
@@ -117,6 +123,9 @@ func (a *app) attempt(ctx context.Context, log *eventlog.Log, session string, ta
 	if !event.Dated(s.First).IsZero() {
 		x.Seconds = s.Last.Sub(s.First).Seconds()
 	}
+	if x.Reward, err = rewardOf(ctx, log, session); err != nil {
+		return x, err
+	}
 	x.files = &fileList{session: session, folder: s.CWD, byPath: map[string]*changedFile{}}
 	for c, err := range (&filesOptions{path: activePath}).changes(ctx, log, session) {
 		if err != nil {
@@ -125,6 +134,28 @@ func (a *app) attempt(ctx context.Context, log *eventlog.Log, session string, ta
 		x.files.add(&c)
 	}
 	return x, nil
+}
+
+// rewardOf is the reward of a run of a benchmark, which its importer keeps in the first event;
+// nil if there is none.
+func rewardOf(ctx context.Context, log *eventlog.Log, session string) (*float64, error) {
+	e, err := log.Event(ctx, session, 1)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := event.Decode[event.Session](&e)
+	if err != nil {
+		return nil, err
+	}
+	v, ok, _ := rawjson.Lookup(s.Extra, "reward") // the extra of a stored event is valid
+	if !ok || v.Kind() != '0' {
+		return nil, nil
+	}
+	reward, err := strconv.ParseFloat(string(v), 64)
+	if err != nil {
+		return nil, nil
+	}
+	return &reward, nil
 }
 
 // firstDifference finds the first call that differs. The folders of the sessions count as equal.
@@ -213,8 +244,10 @@ func (c *attempts) compareFiles() {
 	for i := range c.Files {
 		f := &c.Files[i]
 		switch {
-		case f.A == nil || f.B == nil:
-			f.Text = textDifferent
+		case f.B == nil:
+			f.Text = textOnlyA
+		case f.A == nil:
+			f.Text = textOnlyB
 		case !f.A.state.Known || !f.B.state.Known:
 			f.Text = textUnknown
 		case f.A.state == f.B.state:
@@ -232,19 +265,33 @@ func (p *printer) attempts(c *attempts, table *prices.Table) {
 	row := func(name string, of func(x *attempt) string) {
 		t.Rows = append(t.Rows, []string{name, of(&c.A), of(&c.B)})
 	}
-	row("session", func(x *attempt) string { return brief(x.Session, 36) })
-	row("title", func(x *attempt) string { return cmp.Or(brief(x.Title, 36), "-") })
-	row("models", func(x *attempt) string { return cmp.Or(brief(strings.Join(x.Models, ", "), 36), "-") })
+	short := func(text, other string) string {
+		if !p.Terminal {
+			return clean(text)
+		}
+		return distinct(text, other, attemptColumns)
+	}
+	t.Rows = append(t.Rows, []string{"session", short(c.A.Session, c.B.Session), short(c.B.Session, c.A.Session)})
+	row("title", func(x *attempt) string { return cmp.Or(brief(x.Title, attemptColumns), "-") })
+	row("models", func(x *attempt) string { return cmp.Or(short(strings.Join(x.Models, ", "), ""), "-") })
+	if c.A.Reward != nil || c.B.Reward != nil {
+		row("reward", (*attempt).reward)
+	}
 	row("turns", func(x *attempt) string { return thousands(x.Turns) })
 	row("calls", func(x *attempt) string { return thousands(x.Calls) })
 	row("failed calls", func(x *attempt) string { return thousands(x.Failed) })
 	row("input tokens", func(x *attempt) string {
 		u := x.Usage
-		return thousands(u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens)
+		return x.tokens(u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens)
 	})
-	row("output tokens", func(x *attempt) string { return thousands(x.Usage.OutputTokens) })
+	row("output tokens", func(x *attempt) string { return x.tokens(x.Usage.OutputTokens) })
 	row("cost", func(x *attempt) string { return priced(x.Spend) })
-	row("time", func(x *attempt) string { return duration(x.summary.First, x.summary.Last) })
+	row("time", func(x *attempt) string {
+		if x.Seconds == 0 {
+			return "-" // without times
+		}
+		return duration(x.summary.First, x.summary.Last)
+	})
 	p.Print(t)
 	p.Printf("\n%s\n", c.First.heading())
 	if c.First != nil {
@@ -264,6 +311,36 @@ func (p *printer) attempts(c *attempts, table *prices.Table) {
 		p.Print(t)
 	}
 	p.legend(table, c.A.Spend.Add(c.B.Spend))
+}
+
+// attemptColumns is the most columns of a text about an attempt on a terminal.
+const attemptColumns = 36
+
+// distinct shortens a text to n columns. It shows where the text differs from another one.
+func distinct(text, other string, n int) string {
+	if columns(text) <= n || common(text, other) < n-1 {
+		return brief(text, n)
+	}
+	begin := max(0, common(text, other)-8)
+	for !utf8.RuneStart(text[begin]) {
+		begin--
+	}
+	return "…" + brief(text[begin:], n-1)
+}
+
+// tokens is a number of tokens; "-" if the session tells none.
+func (x *attempt) tokens(n int64) string {
+	if x.Usage.IsZero() {
+		return "-"
+	}
+	return thousands(n)
+}
+
+func (x *attempt) reward() string {
+	if x.Reward == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*x.Reward, 'g', -1, 64)
 }
 
 func (d *differentCall) heading() string {
