@@ -20,6 +20,10 @@ type Rule struct {
 	// Pattern is a regular expression in the syntax of package regexp. If it has a
 	// group, the first group is the secret, otherwise the whole match is.
 	Pattern string
+	// Match, in the place of Pattern, returns text[start:end] as the secret around a keyword
+	// that begins at an offset; start and end are equal if there is none. Its keywords may be
+	// of any script. It sees 16 KiB around the keyword in a body.
+	Match func(text []byte, at int) (start, end int)
 	// Keywords are short lower-case ASCII texts. Every match contains one of them, in
 	// any case, within its first 64 bytes. Text without a keyword is not matched.
 	Keywords []string
@@ -50,6 +54,7 @@ const (
 type compiled struct {
 	name    string
 	mask    string
+	match   func(text []byte, at int) (start, end int) // in the place of pattern
 	pattern *regexp.Regexp
 	reach   int
 	entropy float64
@@ -59,7 +64,7 @@ type compiled struct {
 var ruleName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 func (r *Rule) compile() (c compiled, err error) {
-	c = compiled{name: r.Name, mask: cmp.Or(r.Mask, mark.Mask(r.Name)), reach: r.Reach, entropy: r.Entropy}
+	c = compiled{name: r.Name, mask: cmp.Or(r.Mask, mark.Mask(r.Name)), match: r.Match, reach: r.Reach, entropy: r.Entropy}
 	if c.reach == 0 {
 		c.reach = defaultReach
 	}
@@ -72,7 +77,9 @@ func (r *Rule) compile() (c compiled, err error) {
 		return c, fmt.Errorf("%w %q: reach %d, at most %d", errInvalidRule, r.Name, r.Reach, maxReach)
 	}
 	for _, k := range r.Keywords {
-		if k == "" || k != strings.ToLower(k) || strings.ContainsFunc(k, func(c rune) bool { return c <= 0x20 || c >= 0x7f || c == '"' || c == '\\' }) {
+		if k == "" || k != strings.ToLower(k) || strings.ContainsFunc(k, func(c rune) bool {
+			return c <= 0x20 || c == 0x7f || c > 0x7f && r.Match == nil || c == '"' || c == '\\'
+		}) {
 			return c, fmt.Errorf("%w %q: keyword %q", errInvalidRule, r.Name, k)
 		}
 	}

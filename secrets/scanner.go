@@ -137,7 +137,8 @@ func blankEscapes(text []byte) (blank []byte) {
 
 // all returns the matches of all rules.
 func (s *Scanner) all(text []byte) (found []ranked) {
-	for _, r := range s.regions(text) {
+	regions, found := s.regions(text)
+	for _, r := range regions {
 		rule := &s.rules[r.rule]
 		for _, m := range rule.matches(text, r) {
 			from, to := m[0], m[1]
@@ -171,11 +172,18 @@ const longest = 64 << 10
 // region is a part of a text in which a rule may match.
 type region struct{ rule, from, to int }
 
-// regions are the surroundings of the keywords in text. The regions of one rule do not
-// overlap, so that each rule reads each byte once.
-func (s *Scanner) regions(text []byte) (all []region) {
+// regions are the surroundings of the keywords of patterns in text. The regions of one rule
+// do not overlap, so that each rule reads each byte once. found are the secrets of the rules
+// with Match.
+func (s *Scanner) regions(text []byte) (all []region, found []ranked) {
 	var last map[int]int // the newest region of each rule
 	s.keywords.each(text, func(rule, at int) {
+		if c := &s.rules[rule]; c.match != nil {
+			if start, end := c.match(text, at); start < end && c.accepts(text[start:end]) {
+				found = append(found, ranked{Finding{c.name, start, end}, rule})
+			}
+			return
+		}
 		r := region{rule, runeStart(text, max(0, at-before)), runeStart(text, min(len(text), at+s.rules[rule].reach))}
 		if i, ok := last[rule]; ok && r.from <= all[i].to {
 			all[i].to = max(all[i].to, r.to)
@@ -187,7 +195,7 @@ func (s *Scanner) regions(text []byte) (all []region) {
 		last[rule] = len(all)
 		all = append(all, r)
 	})
-	return all
+	return all, found
 }
 
 // runeStart is the first offset from i on where a character begins.

@@ -91,11 +91,9 @@ pages, ~ marks list prices of answers without a cost.`,
 			if f := exportFormats[x.format]; a.json && f.write != nil && !f.isList {
 				return usagef("--format %s is no JSON: leave out --json", x.format)
 			}
-			return a.reading(func(log *eventlog.Log) (err error) {
+			return a.reading(func(log *eventlog.Log) error {
 				if x.paths {
-					if log, err = maskPaths(cmd.Context(), log); err != nil {
-						return err
-					}
+					return a.exportMasked(cmd.Context(), log, args, x)
 				}
 				return a.export(cmd.Context(), log, args, x)
 			})
@@ -110,7 +108,7 @@ pages, ~ marks list prices of answers without a cost.`,
 	completeFlag(cmd, "path", allPaths, activePath)
 	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model of a list of messages")
 	x.turns.flag(cmd)
-	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, "show ~ for home directories, /path/1 for working directories")
+	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, "mask folders, names of users and authors, and e-mail addresses")
 	x.priceFlag.flag(cmd)
 	return cmd
 }
@@ -193,6 +191,23 @@ func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session str
 		_, err = io.WriteString(w, "\n")
 	}
 	return err
+}
+
+// exportMasked exports sessions without the names of people and of places.
+func (a *app) exportMasked(ctx context.Context, log *eventlog.Log, args []string, x exportOptions) error {
+	sessions, err := a.sessions(ctx, log, args, x.all)
+	if err != nil {
+		return err
+	}
+	m, err := maskPaths(ctx, log, sessions)
+	if err != nil {
+		return err
+	}
+	if err := a.export(ctx, m.log, args, x); err != nil {
+		return err
+	}
+	a.masked(&m)
+	return nil
 }
 
 func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x exportOptions) error {

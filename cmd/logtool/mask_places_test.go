@@ -1,10 +1,14 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/convlog/convlog/secrets"
+)
 
 // Paths are found in each form in which texts have them, and similar paths are not.
 func TestPathScanner(t *testing.T) {
-	scanner, err := pathScanner([]string{"/home/ada-l/my work", "/home/ada-l/my work/sub", "/srv/a.b", "/проекты/склад", `D:\src\Shop`, "/w"})
+	scanner, err := secrets.New(placeRules([]string{"/home/ada-l/my work", "/home/ada-l/my work/sub", "/srv/a.b", "/проекты/склад", `D:\src\Shop`, "/w"})...)
 	if err != nil {
 		t.Fatal(err)
 	}

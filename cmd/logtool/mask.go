@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/secrets"
+)
+
+// placeMask is a view of a log without the names of people and of places.
+type placeMask struct {
+	log     *eventlog.Log
+	folders map[string]bool // working directories, and folders of imported files
+	names   *names
+}
+
+// maskPaths returns a view of a log for an export of sessions. It shows ~ for a home directory,
+// and /path/N for the working directory of a session and for the folder of an imported file. N is
+// the same in each export until the store gets a session with another folder. The names of the users and
+// the authors that the exported sessions name are masked in them.
+func maskPaths(ctx context.Context, log *eventlog.Log, sessions []string) (m placeMask, err error) {
+	m = placeMask{folders: map[string]bool{}}
+	if m.names, err = newNames(); err != nil {
+		return m, err
+	}
+	shared := programs{}
+	for info, err := range log.Sessions(ctx) {
+		if err != nil {
+			return m, err
+		}
+		m.add(newSessionRow(info, shared).began.CWD)
+		m.addSource(&info.First)
+	}
+	all := slices.Sorted(maps.Keys(m.folders))
+	for _, id := range sessions {
+		if err := m.read(ctx, log, id); err != nil {
+			return m, err
+		}
+	}
+	// The folders of later records come after the others, whose numbers stay.
+	for _, folder := range slices.Sorted(maps.Keys(m.folders)) {
+		if !slices.Contains(all, folder) {
+			all = append(all, folder)
+		}
+	}
+	scanner, err := secrets.New(append(placeRules(all), m.names.rules()...)...)
+	if err != nil {
+		return m, err
+	}
+	m.log = eventlog.Open(secrets.View(log.Store(), scanner))
+	return m, nil
+}
+
+// add adds a folder that is no home directory.
+func (m *placeMask) add(folder string) {
+	if folder = strings.TrimRight(folder, `/\`); folder != "" && folder != "." && !usualHome.MatchString(folder) {
+		m.folders[folder] = true
+	}
+}
+
+// addSource adds the folder of the file that an event was imported from.
+func (m *placeMask) addSource(e *event.Event) {
+	var metadata struct {
+		Origin struct {
+			Source string `json:"source"`
+		} `json:"origin"`
+	}
+	if len(e.Metadata) == 0 || json.Unmarshal(e.Metadata, &metadata) != nil {
+		return
+	}
+	file := strings.ReplaceAll(metadata.Origin.Source, `\`, "/")
+	if folder := path.Dir(file); file != "" && (strings.HasPrefix(file, "/") || strings.Contains(file, ":/")) && !belowHome(folder) {
+		m.add(metadata.Origin.Source[:len(folder)])
+	}
+}
+
+// read collects the names and the folders of a session.
+func (m *placeMask) read(ctx context.Context, log *eventlog.Log, session string) error {
+	for e, err := range log.Read(ctx, session, eventlog.All()) {
+		if err != nil {
+			return err
+		}
+		m.addSource(&e)
+		for _, v := range []jsontext.Value{e.Data, e.Metadata, e.Extras()} {
+			m.names.collect(v)
+		}
+	}
+	return nil
+}
+
+// masked says what the mask covers, and what it may leave.
+func (a *app) masked(m *placeMask) {
+	people := slices.Sorted(maps.Keys(m.names.users))
+	for _, name := range slices.Sorted(maps.Keys(m.names.authors)) {
+		people = append(people, name)
+	}
+	text := "no name of a user or an author was found"
+	if len(people) > 0 {
+		text = "masked: the names " + someOf(people, 20)
+	}
+	a.note("%s; folders, home directories and e-mail addresses\nread the export before you share it: names of other people, hosts, repositories and folders below ~ are left", clean(text))
+}
