@@ -62,7 +62,7 @@ func (im *importer) apply(s *session, rec records.Record, f *facts, at time.Time
 // leavesOut looks for the owner of a new record, and leaves the record out if its original is
 // redacted, or was removed.
 func (im *importer) leavesOut(s *session, f *facts, at time.Time) (bool, error) {
-	from, err := s.Elsewhere(im.ctx, f.UUID, f.timeOr(at))
+	from, err := s.Elsewhere(im.ctx, sessions.Key{Own: f.UUID}, f.timeOr(at))
 	im.isCopy = from.Session != ""
 	if !from.Withheld || err != nil {
 		return false, err

@@ -19,7 +19,7 @@ func (im *importer) fork(s *session, rec *records.Record, f *facts) (*session, e
 			break
 		}
 	}
-	from, err := s.Elsewhere(im.ctx, first.UUID, first.time())
+	from, err := s.Elsewhere(im.ctx, sessions.Key{Own: first.UUID}, first.time())
 	if from.Session == "" || err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ func (im *importer) apply(s *session, rec records.Record, f *facts) error {
 		im.result.Found(true)
 		return nil
 	}
+	if done, err := im.leavesOut(s, f); done || err != nil {
+		return err
+	}
 	if reason := s.conflict(); reason != "" {
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
@@ -49,6 +52,22 @@ func (im *importer) apply(s *session, rec records.Record, f *facts) error {
 		return s.FlushAsync(im.ctx)
 	}
 	return nil
+}
+
+// leavesOut looks for the owner of a new record, and leaves the record out if its original is
+// redacted, or was removed.
+func (im *importer) leavesOut(s *session, f *facts) (bool, error) {
+	from, err := s.Elsewhere(im.ctx, f.key(), f.at)
+	im.isCopy = from.Session != ""
+	if !from.Withheld || err != nil {
+		return false, err
+	}
+	if s.Session.LeaveOut(from) {
+		im.result.Imported++
+	} else {
+		im.result.Found(true)
+	}
+	return true, nil
 }
 
 // addHeader queues the event of the header, if the log lacks it: session_started, or
@@ -130,7 +149,7 @@ func (im *importer) add(s *session, rec *records.Record, f *facts) error {
 		return err
 	}
 	e.Cost = cost
-	if s.isCopied(f) {
+	if im.isCopy {
 		if err := e.SetMetadata("inherited", true); err != nil {
 			return err
 		}
@@ -156,7 +175,7 @@ func (im *importer) addUsage(s *session, rec *records.Record, f *facts) error {
 		return err
 	}
 	e.Cost = cost
-	if s.isCopied(f) {
+	if im.isCopy {
 		if err := e.SetMetadata("inherited", true); err != nil {
 			return err
 		}

@@ -98,6 +98,7 @@ func (im *importer) fork(s *session) (*session, error) {
 
 // continueFrom takes over the state of the file from before the fork.
 func (s *session) continueFrom(before *session) {
+	s.Beside = before.Beside
 	s.header, s.parent, s.createdAt = before.header, before.parent, before.createdAt
 	s.hasCopies, s.name, s.seqs = before.hasCopies, before.name, before.seqs
 	s.prompt, s.isPromptCopied = before.prompt, before.isPromptCopied

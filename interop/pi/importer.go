@@ -23,6 +23,8 @@ type importer struct {
 	named string
 	// current is the session of the newest header; nil before the first header.
 	current *session
+	// isCopy says that another session owns the current record.
+	isCopy bool
 	// at is the newest timestamp in the file so far.
 	at time.Time
 }
@@ -65,6 +67,7 @@ func (im *importer) header(rec records.Record, f *facts) error {
 	if err != nil {
 		return err
 	}
+	s.Beside = im.has
 	s.setHeader(rec, f)
 	if err := im.addLateHeader(s, &rec, f); err != nil {
 		return err
@@ -91,6 +94,9 @@ func (im *importer) header(rec records.Record, f *facts) error {
 	return nil
 }
 
+// has reports whether the file has a header of a session.
+func (im *importer) has(session string) bool { return im.sessions[session] != nil }
+
 // entry adds a record to its session, or holds it until the session begins.
 func (im *importer) entry(s *session, rec records.Record, f *facts) error {
 	if s.LacksBeginning && s.isCopied(f) {
@@ -108,7 +114,13 @@ func (im *importer) entry(s *session, rec records.Record, f *facts) error {
 			return rec.Located(err)
 		}
 	}
-	s.observe(f, false)
+	if s.header != nil {
+		from, err := s.Elsewhere(im.ctx, f.key(), f.at)
+		if err != nil {
+			return err
+		}
+		s.observe(f, from.Withheld)
+	}
 	if !s.New() {
 		return im.apply(s, rec, f)
 	}

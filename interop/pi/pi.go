@@ -40,8 +40,9 @@
 // The header of a copy names the original file (parentSession, or branchedFrom in
 // version 1). If the log has the original, the session becomes a fork of it after the
 // longest common prefix. The lines of a copy without lines of its own are held. If the
-// log lacks the original, the copied lines are imported and marked as inherited. If it was
-// removed, they are left out.
+// log lacks the original, or a line of it, the copy owns the line: it counts there, and a file
+// that is imported later has the line as an inherited event. If the original was removed, its
+// lines are left out.
 //
 // # Repeated imports
 //
@@ -87,29 +88,47 @@ func (Format) Folders() []interop.Folder {
 	}
 }
 
-// Declare gives the sessions of the headers, and the sessions that they are copies
-// of.
+// Declare gives the sessions of the headers, the sessions that they are copies of, and the times
+// of the records, which copies keep.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	for line, err := range records.Lines(src) {
 		if err != nil {
 			break
 		}
-		if !bytes.Contains(line, []byte(`"session"`)) {
+		if f, ok := headerIn(line); ok {
+			ids.Owns = append(ids.Owns, f.id)
+			if parent := parentOf(&f); parent != "" {
+				ids.Needs = append(ids.Needs, parent)
+			}
 			continue
 		}
-		f, err := read(&records.Record{Value: line})
-		if err != nil || f.kind != "session" || f.id == "" {
+		_, rest, _ := bytes.Cut(line, []byte(`"timestamp":"`))
+		stamp, _, ok := bytes.Cut(rest, []byte{'"'})
+		at := records.Time(string(stamp))
+		if !ok || at.IsZero() {
 			continue
 		}
-		ids.Owns = append(ids.Owns, f.id)
-		if parent := parentOf(&f); parent != "" {
-			ids.Needs = append(ids.Needs, parent)
+		ids.Records = append(ids.Records, uint64(at.UnixNano()))
+		if ids.From.IsZero() || at.Before(ids.From) {
+			ids.From = at
+		}
+		if at.After(ids.To) {
+			ids.To = at
 		}
 	}
 	if named := idInName(src.Name); len(ids.Owns) == 0 && named != "" {
 		ids.Owns = []string{named}
 	}
 	return ids
+}
+
+// headerIn is the header in a line, if the line is one.
+func headerIn(line []byte) (f facts, ok bool) {
+	if !bytes.Contains(line, []byte(`"session"`)) {
+		return f, false
+	}
+	f, err := read(&records.Record{Value: line})
+	return f, err == nil && f.kind == "session" && f.id != ""
 }
 
 // Detect reports whether the first line is the header of a session, or the file has the name

@@ -227,25 +227,32 @@ func TestForkContinuesAfterAnInterruption(t *testing.T) {
 	importtest.Same(t, "log", want, importtest.Contents(t, cut))
 }
 
-func TestACopyWithoutItsParentInherits(t *testing.T) {
+// A copy without its original owns its records. They are inherited in the original, if that is
+// imported later.
+func TestACopyWithoutItsParentOwnsItsRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, welshFile)
 	all := importtest.Events(t, log, welsh)
 	if origin, ok := all[0].MetadataValue("copy_of"); !ok || !strings.Contains(string(origin), hives) {
 		t.Errorf("copy_of is %s", origin)
 	}
-	inherited := 0
-	for i := range all {
-		if v, ok := all[i].MetadataValue("inherited"); ok && string(v) == "true" {
-			inherited++
+	inherited := func(session string) (n int) {
+		for _, e := range importtest.Events(t, log, session) {
+			if e.Inherited() {
+				n++
+			}
 		}
+		return n
 	}
-	if len(all) != 19 || inherited != 15 {
-		t.Errorf("%d of %d events are inherited", inherited, len(all))
+	if n := inherited(welsh); len(all) != 19 || n != 0 {
+		t.Errorf("%d of %d events are inherited", n, len(all))
 	}
 	load(t, log, hivesFile)
-	if got := load(t, log, welshFile); got.Events != 0 {
-		t.Errorf("import again, when the parent is there: %+v", got)
+	if n := inherited(hives); n != 15 {
+		t.Errorf("%d events of the original are inherited", n)
+	}
+	if got := load(t, log, hivesFile, welshFile); got.Events != 0 {
+		t.Errorf("import again, when the original is there: %+v", got)
 	}
 }
 

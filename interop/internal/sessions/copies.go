@@ -26,26 +26,27 @@ type Copy struct {
 }
 
 // Elsewhere finds the owner of a record that Find has not found, if that is another session.
-// at is the time of the record. The caller marks the events of a copy as inherited.
+// at is the time of the record. The caller marks the events of a copy as inherited. With a digest
+// in the key, the owner has a record of this digest, or a redacted one with this own id and time.
 //
 // Programs copy records when they begin a session. So while the files grow, Elsewhere lists
 // the sessions of the log only for a new session, before the first message of its own, and
 // for a time long before its newest message.
-func (s *Session) Elsewhere(ctx context.Context, own string, at time.Time) (Copy, error) {
+func (s *Session) Elsewhere(ctx context.Context, k Key, at time.Time) (Copy, error) {
 	if s.Program == "" || s.removed {
 		return Copy{}, nil
 	}
-	if _, isOwn := s.index.places[ownPlace(s.ID, own, 0, 0)]; isOwn {
+	if _, isOwn := s.index.places[ownPlace(s.ID, k.Own, 0, 0)]; isOwn && k.Own != "" {
 		return Copy{}, nil
 	}
 	anywhere := s.file == nil || !s.file.Growing || s.isNew || !s.hasOwn || at.Before(s.newest.Add(-late))
-	c, err := s.owners.find(ctx, s.Program, own, at, anywhere)
+	c, err := s.owners.find(ctx, s.Program, k, at, anywhere)
 	switch {
 	case err != nil:
 		return Copy{}, err
 	case c.Session != "" && c.Session != s.ID && !s.isBeside(c):
 		return c, nil
-	case s.LacksBeginning && s.index.last == 0 && !s.isNew && s.file != nil && !s.file.Again:
+	case k.Digest == "" && s.LacksBeginning && s.index.last == 0 && !s.isNew && s.file != nil && !s.file.Again:
 		return Copy{Session: s.ID, Withheld: true, Removed: true}, nil
 	}
 	return Copy{}, nil
@@ -96,7 +97,7 @@ func (s *Session) Fork(ctx context.Context, file iter.Seq[FileRecord], o fork.Op
 	var ids []string
 	var from []string // the owners, in the order of appearance
 	for r := range file {
-		c, err := s.owners.find(ctx, s.Program, r.Own, r.At, true)
+		c, err := s.owners.find(ctx, s.Program, Key{Own: r.Own}, r.At, true)
 		if err != nil {
 			return false, err
 		}

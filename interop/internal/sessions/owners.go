@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,9 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/importrun"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // owners finds the session that owns a record, by the id that the program gave the record.
@@ -19,7 +23,8 @@ import (
 //
 // An owner was active at the time of the record. So owners lists the sessions of the log
 // once, and reads those that were active then. It keeps eight bytes of the id of each
-// event, which also a redacted event has, and no ids or texts of the program. The files of
+// event, which also a redacted event has, and of the digest of its record, and no ids or texts
+// of the program. The files of
 // one import share it. It has the events that they add, too.
 type owners struct {
 	log *eventlog.Log
@@ -29,8 +34,14 @@ type owners struct {
 	all    []*owner
 	byID   map[string]int32
 	byDay  map[int64][]int32 // the sessions that were active on a day
-	places map[uint64]int32  // the owner of the event with an id
-	erased map[uint64]bool   // the redacted events of places
+	// copies are the sessions that began as copies without their originals: records can be
+	// older than the session.
+	copies []int32
+	places map[uint64]int32 // the owner of the event with an id
+	erased map[uint64]bool  // the redacted events of places
+	// contents are the owners of records without a lasting id, by the digest of the record; of
+	// a redacted event, by its whole id.
+	contents map[uint64]int32
 }
 
 // owner is a session of the log, or one that was removed and that the import leaves out.
@@ -40,6 +51,7 @@ type owner struct {
 	from, to time.Time
 	day      int64 // the newest day in byDay
 	read     bool  // its events are in places
+	digested bool  // its events are in contents
 	removed  bool
 }
 
@@ -51,7 +63,7 @@ type ownersKey struct{ log *eventlog.Log }
 // ownersOf returns the owners that the files of an import share.
 func ownersOf(ctx context.Context, log *eventlog.Log) *owners {
 	return importrun.Shared(ctx, ownersKey{log}, func(context.Context, ownersKey) *owners {
-		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]int32{}, erased: map[uint64]bool{}}
+		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]int32{}, erased: map[uint64]bool{}, contents: map[uint64]int32{}}
 	})
 }
 
@@ -62,8 +74,9 @@ func (p place) short() uint64 { return binary.BigEndian.Uint64(p[:]) }
 // find finds the session of a format that owns a record, if there is one. Events that are
 // marked as inherited have no owner. Without anywhere, find looks at the sessions of this
 // import only.
-func (x *owners) find(ctx context.Context, format, own string, at time.Time, anywhere bool) (c Copy, err error) {
-	if !Drawn(own) {
+func (x *owners) find(ctx context.Context, format string, k Key, at time.Time, anywhere bool) (c Copy, err error) {
+	byContent := k.Digest != ""
+	if !byContent && !Drawn(k.Own) {
 		return c, nil
 	}
 	at = stamp(at)
@@ -74,15 +87,25 @@ func (x *owners) find(ctx context.Context, format, own string, at time.Time, any
 			return c, err
 		}
 	}
-	for _, i := range x.byDay[dayOf(at)] {
+	for n, i := range slices.Concat(x.copies, x.byDay[dayOf(at)]) {
 		o := x.all[i]
-		if o.format != "" && o.format != format || at.Before(o.from.Add(-late)) || at.After(o.to.Add(late)) {
+		isThen := n < len(x.copies) || !at.Before(o.from.Add(-late)) && !at.After(o.to.Add(late))
+		if o.format != "" && o.format != format || !isThen {
 			continue
 		}
-		if err := x.load(ctx, i); err != nil {
+		if err := x.load(ctx, i, byContent); err != nil {
 			return c, err
 		}
-		at := ownPlace(o.id, own, 0, 0).short()
+		if byContent {
+			if owner, ok := x.contents[shortDigest(k.Digest)]; ok && owner == i {
+				return Copy{Session: o.id, Withheld: o.removed, Removed: o.removed}, nil
+			}
+			if owner, ok := x.contents[shortID(ownPlace(o.id, k.Own, 0, 0).id(at))]; ok && owner == i && Drawn(k.Own) {
+				return Copy{Session: o.id, Withheld: true, Removed: o.removed}, nil
+			}
+			continue
+		}
+		at := ownPlace(o.id, k.Own, 0, 0).short()
 		if owner, ok := x.places[at]; ok && owner == i {
 			return Copy{Session: o.id, Withheld: o.removed || x.erased[at], Removed: o.removed}, nil
 		}
@@ -111,6 +134,9 @@ func (x *owners) list(ctx context.Context) error {
 		}
 		i := x.session(info.ID)
 		x.all[i].format = format
+		if _, _, copied := info.First.CopyOrigin(); copied {
+			x.copies = append(x.copies, i)
+		}
 		x.active(i, info.First.Timestamp.Add(-late), info.Last.Timestamp.Add(late))
 	}
 	x.listed = true
@@ -147,12 +173,12 @@ func (x *owners) active(i int32, from, to time.Time) {
 
 // load reads the events of a session of the log, unless it has. The events of a damaged
 // session are those before the damage.
-func (x *owners) load(ctx context.Context, i int32) error {
+func (x *owners) load(ctx context.Context, i int32, byContent bool) error {
 	o := x.all[i]
-	if o.read {
+	if o.read && (o.digested || !byContent) {
 		return nil
 	}
-	o.read = true
+	o.read, o.digested = true, byContent
 	for e, err := range x.log.Read(ctx, o.id, eventlog.All().Own().Bare().Transient()) {
 		if errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, eventlog.ErrNotFound) {
 			return nil
@@ -165,9 +191,24 @@ func (x *owners) load(ctx context.Context, i int32) error {
 	return nil
 }
 
+// shortID is the beginning of the random part of an id, changed by its time.
+func shortID(id ulid.ULID) uint64 { return placeOf(id).short() ^ id.Time()<<16 }
+
+func shortDigest(d event.Digest) uint64 {
+	sum := sha256.Sum256([]byte(d))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
 func (x *owners) add(i int32, e *event.Event) {
 	if e.Inherited() {
 		return
+	}
+	if x.all[i].digested {
+		if e.Redacted() {
+			x.contents[shortID(e.ID)] = i
+		} else if d := records.DigestOf(e); d != "" {
+			x.contents[shortDigest(d)] = i
+		}
 	}
 	at := placeOf(e.ID).short()
 	x.places[at] = i
@@ -195,7 +236,7 @@ func (x *owners) note(s *Session, e *event.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	i := x.session(s.ID)
-	x.all[i].format = s.Program
+	x.all[i].format, x.all[i].digested = s.Program, s.ByContent
 	x.active(i, e.Timestamp, e.Timestamp)
 	x.add(i, e)
 }
@@ -205,4 +246,7 @@ func (x *owners) forget(e *event.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.places, placeOf(e.ID).short())
+	if d := records.DigestOf(e); d != "" {
+		delete(x.contents, shortDigest(d))
+	}
 }

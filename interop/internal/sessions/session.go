@@ -53,6 +53,8 @@ type Session struct {
 	// of other sessions. Then Elsewhere and Fork find the copies. Set it before the first
 	// Add; it is empty for other formats.
 	Program string
+	// ByContent says that Elsewhere finds the copies by the digests of records.
+	ByContent bool
 	// Beside reports whether the file has records of another session too; nil is no.
 	Beside func(session string) bool
 
