@@ -12,14 +12,18 @@ import (
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	return a.command(&cobra.Command{
+	var apply bool
+	cmd := a.command(&cobra.Command{
 		Use:   "convert SRC DST [SESSION...]",
 		Short: "Copy a log into another store, lines and blobs verbatim",
 		Long: `Copy every session of the store SRC, or the sessions named, into the store DST.
 Both are written like the value of --store. Lines are verified and kept byte for
 byte. Forks, orphaned events, snapshots and blobs are copied too, and the parents of
 a fork before the fork, also if only the fork is named. Events that DST has already
-are skipped, so a second run copies nothing.`,
+are skipped, so a second run copies nothing. What is erased in DST stays erased.
+
+A session in which DST has in full what SRC has erased is left as it is, and reported.
+With --apply-redactions it is erased in DST too.`,
 		Example: "  logtool store convert sessions.db ~/some order-42 8b21",
 		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,10 +40,14 @@ are skipped, so a second run copies nothing.`,
 				if err != nil {
 					return err // before the other store is created
 				}
-				return dst.with(forWriting, func(to *eventlog.Log) error { return a.convert(cmd.Context(), to, from, sessions) })
+				return dst.with(forWriting, func(to *eventlog.Log) error {
+					return a.convert(cmd.Context(), to, from, transfer.ConvertOptions{Sessions: sessions, ApplyRedactions: apply})
+				})
 			})
 		},
 	}, traits{verb: "copying", args: []argument{storeArg, storeArg, sessionArg, more}})
+	cmd.Flags().BoolVar(&apply, "apply-redactions", false, "erase events that the source has redacted")
+	return cmd
 }
 
 // otherPlace is the destination store that text names. It rejects the source.
@@ -69,20 +77,20 @@ func newConvertRow(s transfer.Result, err error) convertRow {
 	return row
 }
 
-func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []string) error {
+func (a *app) convert(ctx context.Context, to, from *eventlog.Log, opts transfer.ConvertOptions) error {
 	p := a.printer()
 	var read, stored int64
 	ids, err := a.sessions(ctx, from, nil, true)
 	if err != nil {
 		return err
 	}
-	if len(names) > 0 {
-		ids = names
+	if len(opts.Sessions) > 0 {
+		ids = opts.Sessions
 	}
 	step := a.steps(len(ids))
 	events := map[string]int64{} // the events of each session: a session can be yielded again
 	var failed []error
-	for s, err := range transfer.Convert(ctx, to, from, names...) {
+	for s, err := range transfer.Convert(ctx, to, from, opts) {
 		if err != nil {
 			failed = append(failed, err)
 		} else {
@@ -119,13 +127,17 @@ func convertError(failed []error) error {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case len(failed) == 1:
-		return copyError{failed[0]}
+		return copyError{redactionHint(failed[0])}
 	}
 	text := count(len(failed), "session") + " could not be copied, as listed; the rest is"
+	var order *transfer.RedactionError
+	if errors.As(err, &order) {
+		text += "; " + applyHint
+	}
 	if errors.Is(err, eventlog.ErrConflict) {
 		text += "; copy sessions with another history into another store"
 	}
-	if errors.Is(err, eventlog.ErrCorrupt) || !errors.Is(err, eventlog.ErrConflict) {
+	if errors.Is(err, eventlog.ErrCorrupt) || order == nil && !errors.Is(err, eventlog.ErrConflict) {
 		text += "; logtool verify shows all damage, logtool store repair saves the readable events"
 	}
 	return errors.New(text)

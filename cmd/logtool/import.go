@@ -57,7 +57,7 @@ logtool keeps its lines, and is not screened.`,
 	completeFlag(cmd, "format", formatNames()...)
 	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders of programs that exist")
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the files to import, and import nothing")
-	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events that an export has redacted")
+	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events that the source has redacted")
 	cmd.Flags().BoolVar(&x.own.Again, "again", false, "import sessions that were removed, too")
 	cmd.Flags().BoolVar(&x.evenErased, "even-erased", false, "store records that may be ones that were erased, too")
 	cmd.Flags().BoolVarP(&x.follow, "follow", "f", false, "import what programs write, until interrupted")

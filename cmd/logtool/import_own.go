@@ -100,11 +100,14 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer
 	return row
 }
 
-// redactionHint says how to obey the redactions of an export.
+// applyHint says how to obey the redactions of an export or a store.
+const applyHint = "to erase them here too, repeat this with --apply-redactions"
+
+// redactionHint adds applyHint to an error of redactions that were not obeyed.
 func redactionHint(err error) error {
 	var order *transfer.RedactionError
 	if errors.As(err, &order) {
-		return fmt.Errorf("%w; to erase them here too, import with --apply-redactions", err)
+		return fmt.Errorf("%w; %s", err, applyHint)
 	}
 	return err
 }

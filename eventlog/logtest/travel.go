@@ -64,7 +64,7 @@ func (t *env) copied() (src *eventlog.Log) {
 
 func (t *env) convert(dst, src *eventlog.Log) {
 	t.Helper()
-	for _, err := range transfer.Convert(t.Ctx, dst, src) {
+	for _, err := range transfer.Convert(t.Ctx, dst, src, transfer.ConvertOptions{ApplyRedactions: true}) {
 		t.Must(err)
 	}
 }
@@ -98,6 +98,20 @@ func testTravelConvert(t *env) {
 			`","index":0,"turn_index":0,"trigger":"manual","seq":5,"state":{"said":"`+secret+`"}}`))
 	t.redactSecret(src)
 	t.Append(src, "a", eventlog.Any(), suite.Note(6))
+	t.Append(src, "z", eventlog.New(), suite.Note(1))
+	lines := [][]string{t.Lines(t.Main(), "a"), t.Lines(t.Main(), "fork")}
+	var failed []error
+	for _, err := range transfer.Convert(t.Ctx, t.Main(), src) {
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	var order *transfer.RedactionError
+	if len(failed) != 1 || !errors.As(failed[0], &order) || order.Session != "a" {
+		t.Fatalf("a conversion that is not asked to erase: %v", failed)
+	}
+	t.WantEqual("lines of a session that is left whole", lines, [][]string{t.Lines(t.Main(), "a"), t.Lines(t.Main(), "fork")})
+	t.WantEqual("another session", 1, len(t.Lines(t.Main(), "z")))
 	t.convert(t.Main(), src)
 	t.WantEqual("lines", t.Lines(src, "a"), t.Lines(t.Main(), "a"))
 	t.convert(t.Main(), src)

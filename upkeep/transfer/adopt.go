@@ -47,7 +47,7 @@ func Adopt(ctx context.Context, log *eventlog.Log, session string, events iter.S
 }
 
 // RedactionError reports redactions of a stream that were not obeyed: events that are
-// redacted in the stream, and not in the log. Nothing of the session was stored.
+// redacted in the source, and not in the destination. Nothing of the session was stored.
 type RedactionError = adopt.RedactionError
 
 // source yields finished events of one session. It may be called several times.

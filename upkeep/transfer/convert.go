@@ -34,11 +34,20 @@ func (e *SourceError) Unwrap() error { return e.Cause }
 // errTail is the cause in a SourceError of a session that was copied up to its damage.
 var errTail = errors.New("the bytes after the last complete append may hold events, and are not copied")
 
-// Convert copies the named sessions of src into dst, or all sessions if no session is
-// named. It copies lines and blobs verbatim, the parents of a fork before the fork, and
-// the parents of a named fork too. It skips events that dst has already. It obeys the
-// redactions of src: an event that is redacted there is redacted in dst, with what goes
-// along. An event that is redacted in dst stays redacted, and its blobs are not copied. Other programs
+// ConvertOptions configure Convert. The zero value copies all sessions.
+type ConvertOptions struct {
+	// Sessions are the sessions to copy; empty for all.
+	Sessions []string
+	// ApplyRedactions redacts the events of dst that are redacted in src, with what goes
+	// along.
+	ApplyRedactions bool
+}
+
+// Convert copies sessions of src into dst. It copies lines and blobs verbatim, the parents of a fork before the fork, and
+// the parents of a named fork too. It skips events that dst has already. An event that is
+// redacted in dst stays redacted, and its blobs are not copied. An event that is redacted in src, and
+// that dst has in full, is a *RedactionError, and nothing of its session is copied, unless
+// ConvertOptions.ApplyRedactions is true: a copy of a log cannot erase in it unasked. Other programs
 // may append to src at the same time: Convert copies each session up to the end of an
 // append, with all events that were acknowledged before it read the session. It holds
 // the store lock of src, shared. A loop over Convert must not redact or remove in src.
@@ -48,13 +57,18 @@ var errTail = errors.New("the bytes after the last complete append may hold even
 //
 // Convert yields a Result for each session. It yields a parent again if a new fork
 // needs more of its events. If a session could not be copied whole, its Result comes
-// with a *SourceError, or with a *eventlog.ConflictError if dst has another history; the
-// other sessions follow. Every other error ends the sequence.
-func Convert(ctx context.Context, dst, src *eventlog.Log, sessions ...string) iter.Seq2[Result, error] {
+// with a *SourceError, with a *RedactionError, or with a *eventlog.ConflictError if dst has
+// another history; the other sessions follow. Every other error ends the sequence. Convert
+// uses the first ConvertOptions only.
+func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...ConvertOptions) iter.Seq2[Result, error] {
+	var o ConvertOptions
+	if len(opts) > 0 {
+		o = opts[0]
+	}
 	return func(yield func(Result, error) bool) {
 		err := src.Hold(ctx, func(ctx context.Context) error {
-			c := conversion{dst: dst, src: src, named: sessions, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
-			if err := c.run(ctx); err != nil || len(sessions) > 0 {
+			c := conversion{dst: dst, src: src, opts: o, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
+			if err := c.run(ctx); err != nil || len(o.Sessions) > 0 {
 				return err
 			}
 			return removal.Copy(ctx, dst, src)
@@ -70,7 +84,7 @@ var errStopped = errors.New("stopped")
 
 type conversion struct {
 	dst, src *eventlog.Log
-	named    []string         // empty for all
+	opts     ConvertOptions
 	copied   map[string]int64 // the newest seq of each copied session
 	failed   map[string]bool
 	yield    func(Result, error) bool
@@ -113,11 +127,11 @@ func lineage(ctx context.Context, log *eventlog.Log, session string) (line []eve
 
 // sessions yields the named sessions, or all sessions.
 func (c *conversion) sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
-	if len(c.named) == 0 {
+	if len(c.opts.Sessions) == 0 {
 		return c.src.Sessions(ctx)
 	}
 	return func(yield func(eventlog.SessionInfo, error) bool) {
-		for _, id := range c.named {
+		for _, id := range c.opts.Sessions {
 			if !yield(eventlog.SessionInfo{ID: id}, ctx.Err()) {
 				return
 			}
@@ -130,7 +144,11 @@ func (c *conversion) session(ctx context.Context, session string, needed int64) 
 	if copied, done := c.copied[session]; c.failed[session] || done && copied >= needed {
 		return nil
 	}
-	adopted, err := convertSession(ctx, c.dst, c.src, session, func(fork string) bool { return c.follows(ctx, fork) })
+	var follows func(fork string) bool
+	if c.opts.ApplyRedactions {
+		follows = func(fork string) bool { return c.follows(ctx, fork) }
+	}
+	adopted, err := convertSession(ctx, c.dst, c.src, session, follows)
 	c.copied[session] = adopted.Head.Seq
 	adopted.Session = session
 	return c.report(ctx, adopted, err)
@@ -138,7 +156,7 @@ func (c *conversion) session(ctx context.Context, session string, needed int64) 
 
 // follows reports whether the conversion copies a session later.
 func (c *conversion) follows(ctx context.Context, session string) bool {
-	if _, done := c.copied[session]; done || len(c.named) > 0 && !slices.Contains(c.named, session) {
+	if _, done := c.copied[session]; done || len(c.opts.Sessions) > 0 && !slices.Contains(c.opts.Sessions, session) {
 		return false
 	}
 	_, err := c.src.Head(ctx, session)
@@ -149,12 +167,13 @@ func (c *conversion) follows(ctx context.Context, session string) bool {
 // sequence.
 func (c *conversion) report(ctx context.Context, adopted Result, err error) error {
 	var source *SourceError
+	var order *RedactionError
 	if errors.As(err, &source) {
 		adopted.Session = source.Session
 		c.failed[source.Session] = true
 	}
 	switch {
-	case err != nil && (ctx.Err() != nil || source == nil && !errors.Is(err, eventlog.ErrConflict)):
+	case err != nil && (ctx.Err() != nil || source == nil && !errors.As(err, &order) && !errors.Is(err, eventlog.ErrConflict)):
 		return err
 	case !c.yield(adopted, err):
 		return errStopped
@@ -163,12 +182,14 @@ func (c *conversion) report(ctx context.Context, adopted Result, err error) erro
 }
 
 // Session copies the own lines of one session into dst, and the blobs that they need.
-// dst must have the parents. Damage of the source is a *SourceError.
+// dst must have the parents. Damage of the source is a *SourceError. Redactions of src that dst lacks
+// are a *RedactionError.
 func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Result, error) {
-	return convertSession(ctx, dst, src, session, func(string) bool { return false })
+	return convertSession(ctx, dst, src, session, nil)
 }
 
-// convertSession is Session. follows reports whether a session is copied later.
+// convertSession is Session. follows reports whether a session is copied later; nil does not obey
+// redactions.
 func convertSession(ctx context.Context, dst, src *eventlog.Log, session string, follows func(session string) bool) (Result, error) {
 	if err := engine.Of(src).Usable(ctx, session); err != nil {
 		return Result{}, err
@@ -274,7 +295,7 @@ func (c *conversion) tails(ctx context.Context) error {
 			err = &eventlog.CorruptError{Session: t.Session, Path: t.Path, Offset: t.Offset, Cause: errTail}
 		}
 		_, tried := c.copied[t.Session]
-		if err == nil || c.failed[t.Session] || !tried && len(c.named) > 0 && t.Session != "" {
+		if err == nil || c.failed[t.Session] || !tried && len(c.opts.Sessions) > 0 && t.Session != "" {
 			continue
 		}
 		if t.Session == "" {

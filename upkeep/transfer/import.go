@@ -36,7 +36,8 @@ import (
 //
 // An event that is redacted in the log stays redacted. An event that is redacted in the
 // export only is a *RedactionError, unless ImportOptions.ApplyRedactions is true: nobody
-// can erase with a forged export. Import uses the first ImportOptions only.
+// can erase with a forged export. Then nothing of its session is stored, and the other sessions
+// follow. Import uses the first ImportOptions only.
 func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportOptions) ([]Result, error) {
 	if err := engine.Of(log).Usable(ctx); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportO
 		r = whole
 	}
 	m.in = bufio.NewReaderSize(r, 1<<20)
-	err := m.run(ctx)
+	err := errors.Join(append(m.refused, m.run(ctx))...)
 	return m.adopted, err
 }
 
@@ -89,6 +90,7 @@ type importer struct {
 	adopted  []Result
 	removed  *removal.Marks // nil to leave nothing out
 	leftOut  map[string]bool
+	refused  []error   // the *RedactionErrors of sessions
 	tree     *treeList // the list of the stream's sessions; nil if it has none
 	last     bool      // the line has no newline: it may be cut
 }
@@ -204,8 +206,17 @@ func (m *importer) adopt(ctx context.Context) error {
 			}
 		}
 	})
+	var order *RedactionError
 	if err != nil {
-		return fmt.Errorf("line %d: %w", m.lineOf(err), ofSession(m.session, err))
+		err = fmt.Errorf("line %d: %w", m.lineOf(err), ofSession(m.session, err))
+	}
+	if errors.As(err, &order) {
+		m.refused = append(m.refused, err)
+		m.events, m.lines = nil, nil
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	m.events, m.lines = nil, nil
 	m.adopted = append(m.adopted, adopted)

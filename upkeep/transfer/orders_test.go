@@ -143,9 +143,35 @@ func TestConvertAfterAnInterruptedErasure(t *testing.T) {
 	}
 }
 
+// A session whose redactions are not obeyed does not stop the import of the sessions after it.
+func TestImportGoesOnAfterRedactions(t *testing.T) {
+	full, redacted := threeMessages(t)
+	log, other := eventlog.Open(memory.New()), eventlog.Open(memory.New())
+	defer log.Close()
+	defer other.Close()
+	if _, err := other.Append(t.Context(), "b", eventlog.New(), event.UserMessage("b")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := transfer.Export(t.Context(), other, &b, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Import(t.Context(), log, bytes.NewReader(full)); err != nil {
+		t.Fatal(err)
+	}
+	done, err := transfer.Import(t.Context(), log, bytes.NewReader(append(redacted, b.Bytes()...)))
+	var order *transfer.RedactionError
+	if !errors.As(err, &order) || order.Session != "a" || len(done) != 1 || done[0].Session != "b" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if head, err := log.Head(t.Context(), "a"); err != nil || head.Seq != 3 {
+		t.Errorf("session a: %v, %v", head, err)
+	}
+}
+
 func convertAll(t *testing.T, dst, src *eventlog.Log) {
 	t.Helper()
-	for _, err := range transfer.Convert(t.Context(), dst, src) {
+	for _, err := range transfer.Convert(t.Context(), dst, src, transfer.ConvertOptions{ApplyRedactions: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ type RedactionError struct {
 }
 
 func (e *RedactionError) Error() string {
-	return fmt.Sprintf("session %q: events that are redacted in the stream are not redacted here: %d", e.Session, e.Seqs)
+	return fmt.Sprintf("session %q: events that are redacted in the source are not redacted here: %d", e.Session, e.Seqs)
 }
 
 // stored reads the events of a session beside a stream.
