@@ -205,10 +205,11 @@ type (
 
 	// Leaser gives leases. A lease says that its holder is alive. It ends when its
 	// holder releases it, closes the store or dies, even if the process is killed. A
-	// process that is stopped keeps its leases.
+	// process that is stopped keeps its leases, on a server for a limited time.
 	Leaser interface {
 		// Lease takes the lease of a name. It does not wait: if another holder has the
-		// lease, in this process or another, it returns ErrLeased. A name has 1 to 512
+		// lease, in this process or another, it returns ErrLeased. On a server it may wait a
+		// second for the end of a lease whose holder is gone; Leased too. A name has 1 to 512
 		// bytes. A lease is independent of a session whose id equals its name.
 		Lease(ctx context.Context, name string) (Lease, error)
 		// Leased reports whether the lease of a name is held.

@@ -89,6 +89,9 @@ func (r *runner) claimed() event.Event {
 	return event.New(event.RunClaim{Epoch: r.epoch, Runner: r.options.Runner, Lease: leaseName(r.session, r.epoch), Store: r.home})
 }
 
+// claims reports whether the newest claim is of this runner.
+func (r *runner) claims(c *projection.ControlState) bool { return c.Claim != nil && c.Epoch == r.epoch }
+
 // begin begins a new session with its content and its input, and claims it.
 func (s *settings) begin(ctx context.Context, from *start) (o opened, err error) {
 	r := s.newRunner(from, nil)
@@ -143,7 +146,7 @@ func (r *runner) release(ctx context.Context, ended error) (more bool, err error
 	defer r.mu.Unlock()
 	err = r.append(ctx, func() ([]event.Event, error) {
 		control, _ := projection.State(r.live, projection.Control())
-		if more = ended == nil && len(control.Inbox) > 0; more {
+		if more = ended == nil && len(control.Inbox) > 0; more || !r.claims(control) {
 			return nil, nil
 		}
 		return []event.Event{event.New(event.RunRelease{Epoch: r.epoch})}, nil

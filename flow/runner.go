@@ -224,16 +224,9 @@ func (r *runner) serve(ctx context.Context, stop context.CancelCauseFunc) error 
 		defer close(watched)
 		r.watch(ctx, stop)
 	}()
-	go func() {
-		select {
-		case <-r.lease.Lost():
-			stop(fmt.Errorf("session %q: the lease was lost: %w", r.session, ErrOvertaken))
-		case <-ctx.Done():
-		}
-	}()
 	var err, released error
 	for more := true; more; {
-		if err = r.loop(ctx); err == nil {
+		if err = r.leasedLoop(ctx); err == nil {
 			err = r.invocationEnded(context.WithoutCancel(ctx))
 		}
 		if err != nil {

@@ -57,18 +57,20 @@ func agentJob(ctx context.Context, b backend, j job) error {
 	return err
 }
 
-// agentsOnPostgres is a server whose leases end soon after their holder was killed.
+// agentsOnPostgres is a server whose leases do not end by the clock during a test. They end
+// with the connection of their holder.
 var agentsOnPostgres = func() backend {
-	const lease = 2 * time.Second
-	b := serverBackend("postgres with short leases",
-		func(url string) (eventlog.Store, error) { return postgres.New(url, postgres.Options{LeaseTime: lease}) },
+	b := serverBackend("postgres with long leases",
+		func(url string) (eventlog.Store, error) {
+			return postgres.New(url, postgres.Options{LeaseTime: time.Hour})
+		},
 		func(url string) (eventlog.Store, error) { return postgres.New(url, postgres.Options{ReadOnly: true}) })
-	b.url, b.lease = pgtest.DSN, lease
+	b.url, b.lease = pgtest.DSN, time.Second
 	return b
 }()
 
-// onEachForAgents is onEach, also on a server.
-func onEachForAgents(t *testing.T, test func(t *testing.T, s *fixture)) {
+// onEachAndPostgres is onEach, also on a server.
+func onEachAndPostgres(t *testing.T, test func(t *testing.T, s *fixture)) {
 	onEach(t, test)
 	t.Run("postgres", func(t *testing.T) { test(t, newFixture(t, agentsOnPostgres)) })
 }
@@ -113,7 +115,7 @@ func converse(ctx context.Context, a *flow.Agent[tally], turns int) error {
 // happened.
 func TestKillFlow(t *testing.T) {
 	t.Parallel()
-	onEachForAgents(t, func(t *testing.T, s *fixture) {
+	onEachAndPostgres(t, func(t *testing.T, s *fixture) {
 		var sum agentRun
 		for kills := s.kills(); sum.kills < kills; {
 			r := s.withEmptyStore().runAgent(*turnsFlag, kills-sum.kills)
@@ -128,7 +130,7 @@ func TestKillFlow(t *testing.T) {
 // turns.
 func TestKillFamily(t *testing.T) {
 	t.Parallel()
-	onEachForAgents(t, func(t *testing.T, s *fixture) {
+	onEachAndPostgres(t, func(t *testing.T, s *fixture) {
 		s.levels = familyLevels
 		var sum agentRun
 		for kills := s.kills(); sum.kills < kills; {

@@ -131,7 +131,7 @@ func (s *fixture) hear(c *child, heard <-chan string, want string) {
 // the turn.
 func TestSecondRunner(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, s *fixture) {
+	onEachAndPostgres(t, func(t *testing.T, s *fixture) {
 		first, said := s.lines(job{Do: "runner", How: byHolding})
 		s.hear(first, said, "runs")
 		second, heard := s.lines(job{Do: "runner", How: bySucceeding})
@@ -152,7 +152,7 @@ func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	for _, levels := range []int{0, 2} {
 		t.Run(fmt.Sprintf("levels=%d", levels), func(t *testing.T) {
-			onEach(t, func(t *testing.T, s *fixture) {
+			onEachAndPostgres(t, func(t *testing.T, s *fixture) {
 				s.levels = levels
 				s.overtake()
 			})

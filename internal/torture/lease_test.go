@@ -45,15 +45,15 @@ func leaseJob(ctx context.Context, b backend, j job) error {
 func leaseName(n int) string { return fmt.Sprintf("session %d\x00epoch 1", n) }
 
 // A process with a limit of 256 descriptors holds more leases, 10,000 in the long form. A
-// stopped process keeps them. When it is killed they are free at once, although a program that
-// it started lives on.
+// stopped process keeps them. When it is killed they are free, although a program that it
+// started lives on: at once, or on a server when its connection has been gone for a second.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	leases := testsize.Pick(300, 1_000, 10_000)
 	if runtime.GOOS != "linux" {
 		leases = 200 // other systems need a descriptor for each
 	}
-	onEach(t, func(t *testing.T, s *fixture) {
+	onEachAndPostgres(t, func(t *testing.T, s *fixture) {
 		ready := make(chan int, 1)
 		c := s.start(job{Do: "lease", To: leases}, func(line string) {
 			var count, heir int

@@ -11,7 +11,7 @@
 //	events       a row for each event; the line is the authority, and the other columns
 //	             are derived from it
 //	blobs        a row for each blob, and blob_pieces with the bodies in pieces of 1 MiB
-//	leases       the leases that are held
+//	leases       the leases that are held, each with its owner
 //	fence        one row that each exclusive store lock changes
 //	erasing      what an erasure is to do
 //	copies       the lines that repairs replaced
@@ -27,7 +27,8 @@
 //	append.go    an append is one statement, which compares the head
 //	read.go      reads fetch pages
 //	lock.go      the store lock is an advisory lock, and a fence for holders that lost it
-//	lease.go     leases are rows with an end, by the clock of the server
+//	lease.go     leases are rows with an end, by the clock of the server, and an owner
+//	holder.go    the owner's advisory lock, on a connection of its own
 //	failover.go  a new primary has the events that the old one had acknowledged
 //	changes.go   LISTEN and NOTIFY
 //	failure.go   what an error of the driver means for the caller

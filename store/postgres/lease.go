@@ -7,36 +7,56 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/convlog/convlog/eventlog"
 )
 
-// A lease is a row with an end, by the clock of the server. Its epoch tells it from the
-// leases of the same name before and after it.
+// A lease is a row with an owner and an end, by the clock of the server. Its epoch tells
+// it from the leases of the same name before and after it. The owner is the number of an
+// advisory lock (holder.go). A lease is held until its end, while that lock is held.
 const (
-	takeLease = `INSERT INTO leases (name, owner, expires) VALUES ($1, $2, clock_timestamp() + $3)
+	// takeLease takes a lease that has ended, or whose owner is $4. It takes none on a
+	// server that lacks the lock of the new owner.
+	takeLease = `INSERT INTO leases (name, owner, expires) SELECT $1::bytea, $2::bigint, clock_timestamp() + $3::interval
+		WHERE NOT pg_try_advisory_xact_lock_shared($2)
 		ON CONFLICT (name) DO UPDATE SET owner = $2, epoch = DEFAULT, expires = clock_timestamp() + $3
-		WHERE leases.expires <= clock_timestamp() RETURNING epoch`
-	renewLeases   = `UPDATE leases SET expires = clock_timestamp() + $2 WHERE owner = $1 AND expires > clock_timestamp() RETURNING epoch`
+		WHERE leases.expires <= clock_timestamp() OR leases.owner = $4 RETURNING epoch`
 	releaseLease  = `DELETE FROM leases WHERE name = $1 AND epoch = $2`
 	releaseLeases = `DELETE FROM leases WHERE owner = $1`
-	findLease     = `SELECT EXISTS (SELECT FROM leases WHERE name = $1 AND expires > clock_timestamp())`
+	// findLease finds the owner of a lease, and whether the owner's lock is gone. A standby
+	// does not have the locks of its primary.
+	findLease = `SELECT owner, CASE WHEN pg_is_in_recovery() THEN false ELSE pg_try_advisory_xact_lock_shared(owner) END
+		FROM leases WHERE name = $1 AND expires > clock_timestamp()`
 )
 
 // maxLeaseName is the length of the longest name, in bytes.
 const maxLeaseName = 512
 
-var errLeaseName = errors.New("the name of a lease has 1 to 512 bytes")
+// graceTime is how long a lease outlives the lock of its owner. The owner may be alive:
+// in this time it learns that its connection broke, and ends the work under its leases.
+const graceTime = time.Second
 
-// leases has the leases of an open store. One goroutine renews them while there are any.
+// maxTakes bounds the number of times that a lease is taken again because its row
+// changed in between.
+const maxTakes = 8
+
+var (
+	errLeaseName = errors.New("the name of a lease has 1 to 512 bytes")
+	errNoHolder  = fmt.Errorf("%w: the connection that holds the leases broke", eventlog.ErrUnavailable)
+)
+
+// leases has the leases of an open store. All of them have the owner of one holder.
 type leases struct {
-	store *Store
-	owner [16]byte
+	store   *Store
+	opening chan struct{} // has an element while a holder connects, and after Close
+	running sync.WaitGroup
 
-	mu   sync.Mutex
-	held map[string]*lease
-	stop context.CancelFunc // ends the goroutine; nil if none runs
+	mu     sync.Mutex
+	held   map[string]*lease
+	holder *holder // nil if there is no connection
+	former int64   // the owner of the last holder whose connection broke
+	// dead has the owners whose lock is gone, with the time when this store saw it first.
+	// An owner does not take its lock again.
+	dead map[int64]time.Time
 }
 
 // lease implements eventlog.Lease.
@@ -45,7 +65,7 @@ type lease struct {
 	name   string
 	epoch  int64
 	since  time.Time
-	until  time.Time // before this time no other process gets the lease
+	until  time.Time // the end of the row is after it
 	lost   chan struct{}
 }
 
@@ -60,115 +80,111 @@ func (s *Store) Lease(ctx context.Context, name string) (eventlog.Lease, error) 
 
 // Leased implements eventlog.Leaser.
 func (s *Store) Leased(ctx context.Context, name string) (held bool, err error) {
-	if name == "" || len(name) > maxLeaseName {
-		err = fmt.Errorf("%w, not %d", errLeaseName, len(name))
-	} else {
-		_, err = s.one(ctx, []any{&held}, findLease, []byte(name))
+	owner, dead, err := s.leases.find(ctx, name)
+	return owner != 0 && !dead, wrap(fmt.Sprintf("inspect lease %q", name), err)
+}
+
+// find returns the owner of a lease; 0 if the lease has ended. dead reports that the
+// lock of the owner has been gone for graceTime. find waits for the end of that time.
+func (ls *leases) find(ctx context.Context, name string) (owner int64, dead bool, err error) {
+	if err := checkLeaseName(name); err != nil {
+		return 0, false, err
 	}
-	return held, wrap(fmt.Sprintf("inspect lease %q", name), err)
+	if _, err = ls.store.one(ctx, []any{&owner, &dead}, findLease, []byte(name)); dead && err == nil {
+		err = ls.awaitGrace(ctx, owner)
+	}
+	return owner, dead, err
+}
+
+// awaitGrace waits until this store has known for graceTime that the lock of an owner is
+// gone.
+func (ls *leases) awaitGrace(ctx context.Context, owner int64) error {
+	now := time.Now()
+	ls.mu.Lock()
+	for known, since := range ls.dead {
+		if now.Sub(since) > graceTime+ls.store.options.LeaseTime { // its rows have ended
+			delete(ls.dead, known)
+		}
+	}
+	if ls.dead == nil {
+		ls.dead = make(map[int64]time.Time)
+	}
+	since, seen := ls.dead[owner]
+	if !seen {
+		since = now
+		ls.dead[owner] = now
+	}
+	ls.mu.Unlock()
+	left := time.NewTimer(graceTime - now.Sub(since))
+	defer left.Stop()
+	select {
+	case <-left.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-ls.store.lifetime.Done():
+		return eventlog.ErrClosed
+	}
+}
+
+func checkLeaseName(name string) error {
+	if name == "" || len(name) > maxLeaseName {
+		return fmt.Errorf("%w, not %d", errLeaseName, len(name))
+	}
+	return nil
 }
 
 func (ls *leases) take(ctx context.Context, name string) (*lease, error) {
-	if name == "" || len(name) > maxLeaseName {
-		return nil, fmt.Errorf("%w, not %d", errLeaseName, len(name))
+	if err := checkLeaseName(name); err != nil {
+		return nil, err
 	}
-	pool, err := ls.store.writable(ctx)
+	h, err := ls.connected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{leases: ls, name: name, until: ls.end(), lost: make(chan struct{})}
-	free, err := ls.store.scan(pool.QueryRow(ctx, takeLease, []byte(name), ls.owner[:], ls.store.options.LeaseTime), []any{&l.epoch})
-	if err != nil {
-		return nil, err
+	var former int64 // an owner whose lock is gone
+	for range maxTakes {
+		l := &lease{leases: ls, name: name, until: ls.end(), lost: make(chan struct{})}
+		taken, err := ls.store.one(ctx, []any{&l.epoch}, takeLease, []byte(name), h.owner, ls.store.options.LeaseTime, former)
+		if err != nil {
+			return nil, err
+		}
+		if taken {
+			return l, ls.add(l, h)
+		}
+		owner, dead, err := ls.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if owner != 0 && !dead {
+			return nil, eventlog.ErrLeased
+		}
+		former = owner
 	}
-	if !free {
-		return nil, eventlog.ErrLeased
-	}
+	return nil, errNoHolder
+}
+
+// add adds a lease that was taken for a holder.
+func (ls *leases) add(l *lease, h *holder) error {
 	l.since = time.Now()
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.store.lifetime.Err() != nil {
-		return nil, eventlog.ErrClosed // the lease expires
+		return eventlog.ErrClosed // the owner has no lock any more
 	}
-	if before := ls.held[name]; before != nil {
+	if ls.holder != h {
+		return errNoHolder
+	}
+	if before := ls.held[l.name]; before != nil {
 		before.end() // it has expired
 	}
-	ls.held[name] = l
-	if ls.stop == nil {
-		lifetime, stop := context.WithCancel(ls.store.lifetime)
-		ls.stop = stop
-		go ls.renewAll(lifetime, pool)
-	}
-	return l, nil
+	ls.held[l.name] = l
+	return nil
 }
 
 // end is the time until which a lease is safe that is taken or renewed now. It is before
 // the end on the server, because the statement runs later.
 func (ls *leases) end() time.Time { return time.Now().Add(ls.store.options.LeaseTime) }
-
-// renewAll renews the leases until ctx ends.
-func (ls *leases) renewAll(ctx context.Context, pool *pgxpool.Pool) {
-	ticker := time.NewTicker(ls.store.options.LeaseTime / 3)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		began := time.Now()
-		limit := ls.earliest(ls.end().Add(-ls.store.options.LeaseTime * 2 / 3))
-		limited, cancel := context.WithDeadline(ctx, limit)
-		renewed, err := ls.renew(limited, pool)
-		cancel()
-		ls.settle(renewed, err, began)
-	}
-}
-
-// earliest is the earliest end of a lease, and at most limit.
-func (ls *leases) earliest(limit time.Time) time.Time {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.held {
-		if l.until.Before(limit) {
-			limit = l.until
-		}
-	}
-	return limit
-}
-
-// renew returns the epochs of the leases that the store still has.
-func (ls *leases) renew(ctx context.Context, pool *pgxpool.Pool) (map[int64]bool, error) {
-	rows, err := pool.Query(ctx, renewLeases, ls.owner[:], ls.store.options.LeaseTime)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	epochs := make(map[int64]bool)
-	for rows.Next() {
-		var epoch int64
-		if err := rows.Scan(&epoch); err != nil {
-			return nil, err
-		}
-		epochs[epoch] = true
-	}
-	return epochs, rows.Err()
-}
-
-// settle ends the leases that a renewal, which began at a time, did not find. If it
-// failed, a lease ends when its time is over.
-func (ls *leases) settle(renewed map[int64]bool, err error, began time.Time) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.held {
-		switch {
-		case err == nil && renewed[l.epoch]:
-			l.until = began.Add(ls.store.options.LeaseTime)
-		case err == nil && l.since.Before(began), !time.Now().Before(l.until):
-			l.end()
-		}
-	}
-}
 
 // end ends a lease in this process. The caller has locked leases.mu.
 func (l *lease) end() {
@@ -199,24 +215,4 @@ func (l *lease) Release() error {
 		err = ls.store.failure(err)
 	}
 	return wrap(fmt.Sprintf("release lease %q", l.name), err)
-}
-
-// close ends all leases.
-func (ls *leases) close(pool *pgxpool.Pool) error {
-	ls.mu.Lock()
-	any := len(ls.held) > 0
-	for _, l := range ls.held {
-		l.end()
-	}
-	if ls.stop != nil {
-		ls.stop()
-	}
-	ls.mu.Unlock()
-	if !any || pool == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
-	defer cancel()
-	_, err := pool.Exec(ctx, releaseLeases, ls.owner[:])
-	return wrap("release the leases", ls.store.failure(err))
 }

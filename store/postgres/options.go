@@ -30,8 +30,9 @@ type Options struct {
 	// error is eventlog.ErrLocked. Without a LockTimeout only the caller's context bounds
 	// the wait.
 	LockTimeout time.Duration
-	// LeaseTime is how long a lease outlives a process that dies; 15 s if 0. The store
-	// renews its leases three times in that time.
+	// LeaseTime is how long a lease outlives a process that stops, or that the server
+	// cannot reach and does not find dead; 15 s if 0. The store renews its leases three
+	// times in that time. A lease outlives a killed process by a second.
 	LeaseTime time.Duration
 }
 
@@ -39,7 +40,7 @@ const (
 	defaultSchema    = "convlog"
 	defaultLeaseTime = 15 * time.Second
 	// defaultConns is the number of connections of a store's pool, besides one for each
-	// store lock and one to listen.
+	// store lock, one for leases and one to listen.
 	defaultConns = 16
 	// defaultConnectTime bounds the time of one try to connect.
 	defaultConnectTime = 10 * time.Second

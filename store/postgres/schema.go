@@ -13,8 +13,8 @@ import (
 )
 
 // schemaVersion is the version that this program writes, and the only one it reads. Table
-// convlog has it. Programs before the first release wrote version 1.
-const schemaVersion = 2
+// convlog has it. Programs before the first release wrote versions 1 and 2.
+const schemaVersion = 3
 
 // ErrNoLog reports that the schema of the DSN has no log.
 var ErrNoLog = errors.New("no log")
@@ -69,7 +69,7 @@ CREATE INDEX ON blob_users (session, seq);
 CREATE TABLE leases (
 	name    bytea  PRIMARY KEY,
 	epoch   bigint NOT NULL GENERATED ALWAYS AS IDENTITY, -- grows with each holder
-	owner   bytea  NOT NULL, -- a random number of the open store
+	owner   bigint NOT NULL, -- the number of an advisory lock that the open store holds
 	expires timestamptz NOT NULL -- by the clock of the server
 );
 CREATE INDEX ON leases (owner);

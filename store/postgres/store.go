@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"sync/atomic"
 
@@ -77,8 +76,7 @@ func New(dsn string, opts ...Options) (*Store, error) {
 	s.lifetime, s.cancel = context.WithCancel(context.Background())
 	s.config.AfterConnect = s.checkHistory
 	s.locks.store, s.sender.store = s, s
-	s.leases.store, s.leases.held = s, make(map[string]*lease)
-	_, _ = rand.Read(s.leases.owner[:]) // it never fails
+	s.leases.store, s.leases.held, s.leases.opening = s, make(map[string]*lease), make(chan struct{}, 1)
 	s.changes = notify.New(s.poller)
 	return s, nil
 }
@@ -159,13 +157,13 @@ func (s *Store) Close() error {
 	s.cancel()
 	s.opening <- struct{}{} // waits for a running opening; nobody opens any more
 	pool := s.conns.Load()
-	err := s.leases.close(pool)
+	s.leases.close()
 	s.sender.close()
 	s.locks.close()
 	if pool != nil {
 		pool.Close()
 	}
-	return err
+	return nil
 }
 
 // one runs a query of one row. found is false if it has no row.
