@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ type callsOptions struct {
 	tool   string // --tool
 	failed bool   // --failed
 	limit  int    // --limit
+
+	tools map[string]bool // the tools of the sessions
 }
 
 func (a *app) callsCommand() *cobra.Command {
@@ -82,9 +85,13 @@ func (a *app) calls(ctx context.Context, log *eventlog.Log, args []string, x *ca
 		return err
 	}
 	var unreadable []*sessionRow
+	x.tools = map[string]bool{}
 	rows, unreadable, err = x.withCalls(ctx, a, log, rows)
 	if err != nil {
 		return err
+	}
+	if x.tool != "" && len(unreadable) == 0 && len(x.tools) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(x.tools)), x.hasTool) {
+		return fmt.Errorf("no session calls a tool named %q; the tools are %s", x.tool, someOf(slices.Sorted(maps.Keys(x.tools)), 20))
 	}
 	slices.SortFunc(rows, func(a, b *sessionRow) int { return b.Last().Compare(a.Last()) })
 	out := callPrinter{printer: a.printer(), json: a.json, ids: x.ids, most: x.limit}
@@ -123,6 +130,9 @@ func (x *callsOptions) withCalls(ctx context.Context, a *app, log *eventlog.Log,
 	err = eachSummary(ctx, catalog, rows, step, func(row *sessionRow, s *stats.Summary) {
 		if x.model != "" && !usesModel(s, x.hasModel) {
 			return
+		}
+		for name := range s.ByTool {
+			x.tools[name] = true
 		}
 		for name, t := range s.ByTool {
 			if x.hasTool(name) && (!x.failed || t.Failed > 0) {

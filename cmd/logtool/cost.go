@@ -178,15 +178,33 @@ func (a *app) printCosts(c *countFlags, spends []stats.SessionSpend) error {
 		short := shortener(p, c.ids)
 		t := newSpendTable(sessionHeading)
 		var sum projection.Spend
-		for _, s := range spends {
-			t.addSpend(short(s.Session), s.Own)
+		var empty projection.Spend // of the sessions without a cost and tokens, which come last
+		shown := len(spends)
+		for shown > 0 && isEmpty(spends[shown-1].Own) {
+			shown--
+		}
+		for i, s := range spends {
 			sum = sum.Add(s.Own)
+			if i >= shown && len(spends)-shown > mostEmpty {
+				empty = empty.Add(s.Own)
+				continue
+			}
+			t.addSpend(short(s.Session), s.Own)
+		}
+		if !empty.IsZero() || len(spends)-shown > mostEmpty {
+			t.addSpend(count(len(spends)-shown, "session")+" without tokens", empty)
 		}
 		t.addSpend("all "+count(len(spends), "session"), sum)
 		p.spendTable(t)
 		p.legend(c.table, sum)
 	})
 }
+
+// mostEmpty is how many sessions without a cost and tokens are listed one by one.
+const mostEmpty = 5
+
+// isEmpty reports whether a spend has neither a cost nor tokens.
+func isEmpty(s projection.Spend) bool { return s.Cost == 0 && s.Estimate == 0 && s.Usage.IsZero() }
 
 // price writes a cost; - is no cost.
 func price(c event.Cost) string {
@@ -208,7 +226,7 @@ func priced(s projection.Spend) string {
 // spent writes a cost and its estimate; - is neither.
 func spent(s projection.Spend) string {
 	switch {
-	case s.Estimated == 0:
+	case s.Estimate == 0:
 		return price(s.Cost)
 	case s.Cost == 0:
 		return guess(s)
@@ -234,7 +252,7 @@ func noPrice(s projection.Spend) string {
 
 // legend says where estimates come from, if the spend has one.
 func (p *printer) legend(table *prices.Table, s projection.Spend) {
-	if s.Estimated == 0 {
+	if s.Estimate == 0 {
 		return
 	}
 	newest := ""
@@ -301,7 +319,7 @@ const shareHeading = "SHARE"
 // addSpend adds a row, with a bar in tables of shares.
 func (t *spendTable) addSpend(name string, s projection.Spend, bar ...string) {
 	u := s.Usage
-	t.estimated, t.shares = t.estimated || s.Estimated > 0, t.shares || len(bar) > 0
+	t.estimated, t.shares = t.estimated || s.Estimate > 0, t.shares || len(bar) > 0
 	t.Add([]string{name, price(s.Cost), guess(s), thousands(u.InputTokens), thousands(u.CacheReadTokens),
 		thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(s.Responses), noPrice(s), strings.Join(bar, "")})
 }

@@ -118,6 +118,9 @@ func (a *app) files(ctx context.Context, log *eventlog.Log, session string, x *f
 		return a.printFile(&list, x.file)
 	}
 	err = printRows(a, list.rows, func(p *printer) { p.files(&list) })
+	if err == nil && len(list.rows) == 0 && x.file != "" {
+		return fmt.Errorf("the session did nothing with a file named %s; logtool files %s lists its files", clean(x.file), shellWord(clean(session)))
+	}
 	if err == nil && len(list.rows) == 0 {
 		a.note("nothing to list: the tools of the session%s read and changed no file%s", ofFormat(info.State.Source.Format), list.footer())
 	}

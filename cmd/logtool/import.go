@@ -138,7 +138,11 @@ func (x *importRun) find(ctx context.Context) error {
 		}
 		err := x.all(ctx, log, in, found)
 		if x.follow && ctx.Err() == nil {
-			x.app.complain(err) // the files may change
+			if errors.Is(err, errNoFiles) {
+				x.app.note("no files yet: waiting for them")
+			} else {
+				x.app.complain(err) // the files may change
+			}
 			err = watched.follow(ctx, log)
 		}
 		x.screen.report(x.app)
@@ -199,6 +203,9 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	return skippedError(&table)
 }
 
+// errNoFiles reports folders without files.
+var errNoFiles = errors.New("nothing to import: there are no files; see logtool import --help")
+
 // importError is err, or an error for the rows of the table.
 func importError(table *interop.Table, err error) error {
 	stopped := 0
@@ -213,9 +220,9 @@ func importError(table *interop.Table, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case stopped > 1 && errors.Is(err, interop.ErrErased):
-		return fmt.Errorf("the import of %s stopped, as listed; repair the files or leave them out, and import again; --even-erased stores what may be erased", count(stopped, "file"))
+		return fmt.Errorf("the import of %s stopped, as listed; repair damaged files, leave out files of programs that logtool does not know, and import again; --even-erased stores what may be erased", count(stopped, "file"))
 	case stopped > 1:
-		return fmt.Errorf("the import of %s stopped, as listed; repair the files or leave them out, and import again", count(stopped, "file"))
+		return fmt.Errorf("the import of %s stopped, as listed; repair damaged files, leave out files of programs that logtool does not know, and import again", count(stopped, "file"))
 	case err != nil:
 		return err
 	case bad > 0 && total.Events+total.Present == 0:
@@ -227,7 +234,7 @@ func importError(table *interop.Table, err error) error {
 	case len(table.Skipped) == 0 && len(table.Links) > 0:
 		return errors.New("nothing to import: links in folders are not followed; name the links or their targets")
 	case len(table.Skipped) == 0:
-		return errors.New("nothing to import: there are no files; see logtool import --help")
+		return errNoFiles
 	case holdsLog(table.Skipped):
 		return errors.New("nothing to import: this is a log of logtool; name it with --store, or copy it with logtool store convert")
 	default:

@@ -48,6 +48,11 @@ func newImportRow(row *interop.Row) importRow {
 }
 
 func (a *app) printTable(table *interop.Table, verbose bool) error {
+	for i := range table.Rows {
+		if row := &table.Rows[i]; row.Err != nil && row.Events+row.Present == 0 {
+			row.Sessions = nil // none was stored
+		}
+	}
 	p := a.printer()
 	if a.json {
 		for i := range table.Rows {

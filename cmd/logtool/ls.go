@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -117,11 +118,25 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 		}
 	}
 	if len(all) == 0 {
-		defer a.note("no sessions yet: `logtool import` lists transcripts to import, or name another store with --store")
+		defer a.note("no sessions yet: %s", a.howToBegin())
 	}
 	ids := idsOf(all)
 	clear(all) // printed rows need no memory
 	return l.print(ctx, &x, rows, ids)
+}
+
+// howToBegin says how a store without sessions gets some. A folder with other files may hold
+// transcripts.
+func (a *app) howToBegin() string {
+	at, err := a.place()
+	if err == nil && at.kind == kindJSONL {
+		for _, pattern := range []string{"*.json", "*.jsonl", "*/*.json", "*/*.jsonl"} {
+			if found, _ := filepath.Glob(filepath.Join(at.path, pattern)); len(found) > 0 { // the pattern is valid
+				return fmt.Sprintf("%s looks like a folder of transcripts: logtool import %s", clean(at.path), shellWord(clean(at.path)))
+			}
+		}
+	}
+	return "`logtool import` lists transcripts to import, or name another store with --store"
 }
 
 // choose filters and orders the sessions. It reads no more of them than the filters

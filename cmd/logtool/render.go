@@ -33,7 +33,7 @@ const indent = "  "
 
 // entry prints one event. A run of foreign records becomes one line.
 func (r *renderer) entry(x *transcript.Entry) error {
-	foreign := !r.full && strings.Contains(string(x.Event.Type), ":")
+	foreign := !r.full && isForeign(&x.Event)
 	if !foreign || x.Orphaned != r.raw.orphaned {
 		r.finish()
 	}
@@ -50,6 +50,9 @@ func (r *renderer) entry(x *transcript.Entry) error {
 	_, err := r.Write(nil)
 	return err
 }
+
+// isForeign reports whether an event is a foreign record, whose text show prints with --full only.
+func isForeign(e *event.Event) bool { return strings.Contains(string(e.Type), ":") }
 
 // finish prints the foreign records that wait for the end of their run.
 func (r *renderer) finish() {

@@ -149,6 +149,9 @@ type retiredRow struct {
 	DryRun  bool      `json:"dry_run,omitzero"`
 }
 
+// mostAlike is how many sessions that stay for one reason are listed one by one.
+const mostAlike = 5
+
 // list prints the sessions that were retired, or would be, and the sessions that stay.
 func (r *retireRun) list(plan *retire.Plan) error {
 	if plan == nil {
@@ -167,12 +170,20 @@ func (r *retireRun) list(plan *retire.Plan) error {
 	for _, k := range plan.Kept {
 		rows = append(rows, retiredRow{Session: k.ID, Last: k.Last.UTC(), Kept: k.Reason, DryRun: !r.options.yes})
 	}
+	alike := map[string]int{}
 	for _, row := range rows {
-		switch {
+		alike[row.Kept]++
+	}
+	for _, row := range rows {
+		switch n := alike[row.Kept]; {
 		case r.app.json:
 			if err := r.Value(row); err != nil {
 				return err
 			}
+		case row.Kept != "" && n > mostAlike:
+			r.Printf("%s %s: %s; --json lists them\n", r.Paint(term.Yellow, "stay"), count(n, "session"), clean(row.Kept))
+			alike[row.Kept] = 0
+		case row.Kept != "" && n == 0: // counted
 		case row.Kept != "":
 			r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "stays"), clean(row.Session), clean(row.Kept))
 		default:

@@ -307,6 +307,9 @@ func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 		mark = " · " + p.Paint(term.Yellow, orphanedMark)
 	}
 	p.Printf("  %s %s · %s%s\n    %s\n", p.Paint(term.Dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit))
+	if isForeign(&hit.Event) {
+		p.Printf("    %s\n", p.Paint(term.Dim, fmt.Sprintf("logtool show %s --from %d --to %d --full", shellWord(clean(hit.Session)), hit.Seq, hit.Seq)))
+	}
 }
 
 // source is the role of a message, else the type of the event.

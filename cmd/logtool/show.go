@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -153,8 +154,7 @@ func (a *app) explainEmpty(ctx context.Context, log *eventlog.Log, session strin
 		return err
 	}
 	if sel.from > head.Seq {
-		a.note("nothing to show: the session ends at %s", at(head.Seq))
-		return nil
+		return fmt.Errorf("nothing to show: the session ends at %s", at(head.Seq))
 	}
 	if len(sel.types) == 0 {
 		return nil

@@ -111,7 +111,7 @@ func cost(s projection.Spend) string {
 
 // Estimate formats an estimate, rounded to cents or to two digits; empty if there is none.
 func Estimate(s projection.Spend) string {
-	if s.Estimated == 0 {
+	if s.Estimate == 0 {
 		return ""
 	}
 	if usd := s.Estimate.USD(); usd < 0.1 {
