@@ -260,6 +260,15 @@ type (
 		Changes(ctx context.Context) iter.Seq2[string, error]
 	}
 
+	// LineReader leaves out events by the bytes of their lines, which takes less time than
+	// to parse every line.
+	LineReader interface {
+		// ReadLines is Store.Read without the events for whose line, as it is stored, wanted
+		// is false. It may yield such events too. It compares the crc of every line. The
+		// span has no Limit.
+		ReadLines(ctx context.Context, session string, r Span, wanted func(line []byte) bool) iter.Seq2[event.Event, error]
+	}
+
 	// Searcher keeps an index of the text of events.
 	Searcher interface {
 		// Search yields every event that may match, of the events stored when Search

@@ -34,7 +34,7 @@ func (x *examiner) event(ctx context.Context, e *event.Event) (hit Hit, ok bool,
 	if !words && !x.query.Where(e) {
 		return hit, false, nil
 	}
-	if !x.matcher.may(e.Data) && !hasBodies(e, spilled) && !bytes.Contains(e.Data, inlineBody) {
+	if !x.matcher.may(e.Data) && !hasBodies(e, spilled) && !bytes.Contains(e.Data, dataMember) {
 		return hit, false, nil
 	}
 	text, err := x.texts.Read(ctx, e)
@@ -54,9 +54,6 @@ func (x *examiner) event(ctx context.Context, e *event.Event) (hit Hit, ok bool,
 func (s *search) wants(t event.Type) bool {
 	return len(s.query.Types) == 0 || slices.Contains(s.query.Types, t.Name())
 }
-
-// inlineBody is the beginning of a member with a body inside the data itself.
-var inlineBody = []byte(`"data"`)
 
 // hasBodies reports whether an event has blobs besides its own data.
 func hasBodies(e *event.Event, spilled bool) bool {

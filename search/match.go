@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/internal/line"
 	"github.com/convlog/convlog/internal/searchtext"
 )
 
@@ -40,6 +41,15 @@ func (m *matcher) may(data jsontext.Value) bool {
 		}
 	}
 	return true
+}
+
+// dataMember is the name of a member that may have a body in base64. A line has it once
+// more, for its own data.
+var dataMember = []byte(`"data"`)
+
+// mayLine returns false if the text of the event of an intact line cannot contain the terms.
+func (m *matcher) mayLine(text []byte) bool {
+	return m.may(text) || line.MayListBlobs(text) || bytes.Count(text, dataMember) > 1
 }
 
 // hasUnicodeEscape reports whether JSON has a \u escape, or may have one.

@@ -20,7 +20,8 @@ import (
 // channels in the order of the sessions.
 type search struct {
 	log      *eventlog.Log
-	index    eventlog.Searcher // nil if the search reads all events
+	index    eventlog.Searcher   // nil if the search reads all events
+	lines    eventlog.LineReader // nil if all events of a session must be parsed
 	query    Query
 	matcher  *matcher
 	yield    func(Hit, error) bool
@@ -70,10 +71,10 @@ func (s *search) run(outer context.Context) {
 	}
 }
 
-// alone searches the first sessions. It is false if the consumer wants no more hits,
-// or no session is left.
+// alone searches the first sessions; without an index, only the first part of one. It is
+// false if the consumer wants no more hits, or no session is left.
 func (s *search) alone(ctx context.Context, next func() (eventlog.Candidates, error, bool)) bool {
-	for s.examined < examinedAlone {
+	for part := 0; s.examined < examinedAlone && (part == 0 || s.index != nil); part++ {
 		c, err, ok := next()
 		if !ok {
 			return ctx.Err() != nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/searchtext"
 )
@@ -20,13 +21,20 @@ func (s *search) all(ctx context.Context, session string, to int64) iter.Seq2[ev
 		}
 		for i := range sessions {
 			for span := range sessions[i].parts {
-				events := s.log.Store().Read(ctx, sessions[i].Session, span)
-				if !yield(eventlog.Candidates{Session: sessions[i].Session, Events: events}, nil) {
+				if !yield(eventlog.Candidates{Session: sessions[i].Session, Events: s.read(ctx, sessions[i].Session, span)}, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// read reads the events whose lines may have the terms, or all events.
+func (s *search) read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
+	if s.lines == nil {
+		return s.log.Store().Read(ctx, session, span)
+	}
+	return s.lines.ReadLines(ctx, session, span, s.matcher.mayLine)
 }
 
 // scanned lists the sessions to read: one session up to a seq, or all sessions by their

@@ -101,6 +101,7 @@ func Events(ctx context.Context, log *eventlog.Log, q Query) iter.Seq2[Hit, erro
 		s := &search{log: log, query: q, matcher: newMatcher(terms), yield: yield, left: q.Limit}
 		if len(terms) > 0 {
 			s.index, _ = eventlog.As[eventlog.Searcher](log.Store())
+			s.lines, _ = eventlog.As[eventlog.LineReader](log.Store())
 		}
 		s.run(ctx)
 	}

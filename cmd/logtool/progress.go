@@ -75,6 +75,19 @@ func (m *meteredStore) Read(ctx context.Context, session string, r eventlog.Span
 	}
 }
 
+// ReadLines implements eventlog.LineReader. It counts the events that the store leaves out too.
+func (m *meteredStore) ReadLines(ctx context.Context, session string, r eventlog.Span, wanted func(line []byte) bool) iter.Seq2[event.Event, error] {
+	lines, ok := eventlog.As[eventlog.LineReader](m.Store)
+	if !ok {
+		return m.Read(ctx, session, r)
+	}
+	return lines.ReadLines(ctx, session, r, func(line []byte) bool {
+		m.events.Add(1)
+		m.bytes.Add(int64(len(line)))
+		return wanted(line)
+	})
+}
+
 func (m *meteredStore) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		all := int64(0)

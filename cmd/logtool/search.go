@@ -50,8 +50,9 @@ Texts that programs wrote in the user's name have the --role context.
 
 ` + whenHelp + `
 
---everything lists every stored place of TEXT as one phrase, also in names of
-members, base64, metadata and bodies. logtool redact --match erases these places.`,
+Only --everything looks in what no view shows: names of members, metadata, strings in
+base64, JSON in strings. It reads the whole store and lists every stored place of TEXT
+as one phrase. logtool redact --match erases these places.`,
 		Example: "  logtool search '\"no space left\" build' --limit 5\n  logtool search timeout --failed --tool Bash --since 7d\n  logtool search --file parse.go",
 		Args:    between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -163,7 +164,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		return err
 	}
 	if out.shown == 0 {
-		return &foundNothingError{text: s.text, types: s.types, narrowed: s.narrows(), stored: !s.narrows() && strings.TrimSpace(s.text) != "" && storedAnywhere(ctx, log, s)}
+		return &foundNothingError{text: s.text, types: s.types, narrowed: s.narrows(), shown: true}
 	}
 	return nil
 }
@@ -186,8 +187,8 @@ func (p *hitPrinter) hits(ctx context.Context, query search.Query) (failed []err
 type foundNothingError struct {
 	text  string
 	types []string // of --type
-	// stored says that a place which search does not read has the words.
-	stored bool
+	// shown says that the search read what views show, and no other stored member.
+	shown bool
 	// narrowed says that flags selected events.
 	narrowed bool
 	// phrase says that the text was looked for as one phrase.
@@ -202,9 +203,6 @@ func (e *foundNothingError) Error() string {
 	if e.narrowed {
 		text += " in the events that the flags select"
 	}
-	if e.stored {
-		return text + " in what views show; stored members have it: see search --everything"
-	}
 	if !e.phrase && len(strings.Fields(e.text)) > 1 {
 		text += "; an event must hold all of the words: try fewer"
 	}
@@ -212,6 +210,9 @@ func (e *foundNothingError) Error() string {
 		if name := event.Type(t).Name(); !name.Known() && !strings.Contains(t, ":") {
 			text += fmt.Sprintf("; the log has no type %s of its own", clean(t))
 		}
+	}
+	if e.shown && !e.narrowed && len(e.types) == 0 {
+		text += "; --everything also looks in other stored members"
 	}
 	return text
 }

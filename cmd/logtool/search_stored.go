@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -76,27 +75,4 @@ func (s *searchOptions) wants(t event.Type) bool {
 		}
 	}
 	return len(s.types) == 0
-}
-
-// storedTime bounds how long a search without a hit looks at what views do not show.
-const storedTime = 2 * time.Second
-
-// storedAnywhere reports whether the words are stored in one place that search does not
-// read. It looks for the whole text as one phrase, for a short time.
-func storedAnywhere(ctx context.Context, log *eventlog.Log, s searchOptions) bool {
-	if s.path != allPaths {
-		return false
-	}
-	pattern, err := search.Literal(s.text)
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, storedTime)
-	defer cancel()
-	for place, err := range search.Stored(ctx, log, pattern, s.sessions()...) {
-		if err == nil && s.wants(place.Type) {
-			return true
-		}
-	}
-	return false
 }

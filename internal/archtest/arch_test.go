@@ -56,7 +56,7 @@ var table = map[string]room{
 	"internal/relation": {rooms: []string{"event"}, modules: given},
 	"prices":            {rooms: []string{"event"}, modules: given},
 	"search": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson", "internal/searchtext"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "internal/searchtext"}, modules: given,
 		tests: []string{"internal/suite"},
 	},
 	"secrets": {
@@ -151,7 +151,7 @@ var table = map[string]room{
 	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {rooms: []string{"internal/line"}},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/line", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},

@@ -3,7 +3,6 @@ package line
 import (
 	"fmt"
 	"hash/crc32"
-	"math"
 	"strconv"
 	"strings"
 
@@ -41,16 +40,7 @@ func (l *Line) Parse(text []byte, known Strings) error {
 // slice parses a canonical line with a correct crc. It returns false for any other
 // line.
 func (l *Line) slice(text []byte, known Strings) bool {
-	if len(text) < bodyStart || int64(len(text)) > math.MaxUint32 || string(text[:crcStart]) != `{"crc":"` ||
-		text[bodyStart-2] != '"' || text[bodyStart-1] != ',' {
-		return false
-	}
-	var crc [4]byte
-	if !decodeHex(crc[:], text[crcStart:crcStart+8]) {
-		return false
-	}
-	sum := uint32(crc[0])<<24 | uint32(crc[1])<<16 | uint32(crc[2])<<8 | uint32(crc[3])
-	if crc32.Checksum(text[bodyStart:], castagnoli) != sum {
+	if !Intact(text) {
 		return false
 	}
 	s := slicer{text: text, at: bodyStart}

@@ -17,8 +17,21 @@ func (s Overwriting) Unwrap() eventlog.Store { return s.Store }
 
 // Read implements eventlog.Store.
 func (s Overwriting) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return overwriting(r, s.Store.Read(ctx, session, r))
+}
+
+// ReadLines implements eventlog.LineReader.
+func (s Overwriting) ReadLines(ctx context.Context, session string, r eventlog.Span, wanted func(line []byte) bool) iter.Seq2[event.Event, error] {
+	lines, ok := eventlog.As[eventlog.LineReader](s.Store)
+	if !ok {
+		return s.Read(ctx, session, r)
+	}
+	return overwriting(r, lines.ReadLines(ctx, session, r, wanted))
+}
+
+func overwriting(r eventlog.Span, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		for e, err := range s.Store.Read(ctx, session, r) {
+		for e, err := range events {
 			if !r.Transient || err != nil {
 				if !yield(e, err) {
 					return

@@ -32,8 +32,8 @@ func lines(edit func(l [][]byte) [][]byte) func(*fixture) []byte {
 	}
 }
 
-// line edits the line of one seq.
-func line(seq int, edit func(l []byte) []byte) func(*fixture) []byte {
+// inLine edits the line of one seq.
+func inLine(seq int, edit func(l []byte) []byte) func(*fixture) []byte {
 	return lines(func(l [][]byte) [][]byte {
 		l[seq-1] = edit(l[seq-1])
 		return l
@@ -103,7 +103,7 @@ func holed(at func(p *fixture) int64) func(*fixture) outcome {
 }
 
 func flipped(seq int, name string, at func(l []byte) int, want func(*fixture) outcome) corruption {
-	return corruption{name, line(seq, func(l []byte) []byte {
+	return corruption{name, inLine(seq, func(l []byte) []byte {
 		l[at(l)] ^= 1
 		return l
 	}), want}
@@ -154,9 +154,9 @@ func corruptions() []corruption {
 			return l
 		}), badFor(1, 0)},
 
-		{"NULs in the place of a line", line(10, func(l []byte) []byte { return slices.Concat(make([]byte, len(l)-1), []byte(newline)) }), bad(10)},
-		{"NULs at the start of a line", line(10, func(l []byte) []byte { return slices.Concat(make([]byte, 5), l[5:]) }), bad(10)},
-		{"a NUL within a line", line(10, func(l []byte) []byte { return slices.Concat(l[:40], []byte{0}, l[41:]) }), bad(10)},
+		{"NULs in the place of a line", inLine(10, func(l []byte) []byte { return slices.Concat(make([]byte, len(l)-1), []byte(newline)) }), bad(10)},
+		{"NULs at the start of a line", inLine(10, func(l []byte) []byte { return slices.Concat(make([]byte, 5), l[5:]) }), bad(10)},
+		{"a NUL within a line", inLine(10, func(l []byte) []byte { return slices.Concat(l[:40], []byte{0}, l[41:]) }), bad(10)},
 		{"a lost block", file(func(p *fixture, b []byte) []byte {
 			at := p.holeBlock(512)
 			clear(b[at : at+512])
@@ -180,46 +180,46 @@ func corruptions() []corruption {
 		}), tornAfter(10)},
 		{"NULs after the end", file(func(_ *fixture, b []byte) []byte { return append(b, make([]byte, 5000)...) }), tornAfter(all)},
 
-		{"two lines are one", line(10, func(l []byte) []byte { return l[:len(l)-1] }), badFor(10, all-11)},
-		{"two objects with a blank between", line(10, func(l []byte) []byte { return append(l[:len(l)-1], ' ') }), badFor(10, all-11)},
-		{"two objects with a comma between", line(10, func(l []byte) []byte { return append(l[:len(l)-1], ',') }), badFor(10, all-11)},
-		{"the last two lines are one", line(21, func(l []byte) []byte { return l[:len(l)-1] }), lostAfter(20)},
-		{"the last newline is missing", line(all, func(l []byte) []byte { return l[:len(l)-1] }), tornAfter(20)},
+		{"two lines are one", inLine(10, func(l []byte) []byte { return l[:len(l)-1] }), badFor(10, all-11)},
+		{"two objects with a blank between", inLine(10, func(l []byte) []byte { return append(l[:len(l)-1], ' ') }), badFor(10, all-11)},
+		{"two objects with a comma between", inLine(10, func(l []byte) []byte { return append(l[:len(l)-1], ',') }), badFor(10, all-11)},
+		{"the last two lines are one", inLine(21, func(l []byte) []byte { return l[:len(l)-1] }), lostAfter(20)},
+		{"the last newline is missing", inLine(all, func(l []byte) []byte { return l[:len(l)-1] }), tornAfter(20)},
 		{"CRLF on all lines", file(func(_ *fixture, b []byte) []byte { return bytes.ReplaceAll(b, []byte(newline), []byte("\r\n")) }), reads(all)},
-		{"CRLF on one line", line(10, swap(newline, "\r\n")), reads(all)},
-		{"CRLF on the last line", line(all, swap(newline, "\r\n")), reads(all)},
-		{"CR alone", line(10, swap(newline, "\r")), badFor(10, all-11)},
+		{"CRLF on one line", inLine(10, swap(newline, "\r\n")), reads(all)},
+		{"CRLF on the last line", inLine(all, swap(newline, "\r\n")), reads(all)},
+		{"CR alone", inLine(10, swap(newline, "\r")), badFor(10, all-11)},
 		{"a blank line", lines(func(l [][]byte) [][]byte { return slices.Insert(l, 10, []byte(newline)) }), badFor(11, all-10)},
 		{"a line of blanks", lines(func(l [][]byte) [][]byte { return slices.Insert(l, 10, []byte("  \n")) }), badFor(11, all-10)},
 		{"a blank line first", lines(func(l [][]byte) [][]byte { return slices.Insert(l, 0, []byte(newline)) }), badFor(1, all)},
 		{"a blank line at the end", lines(func(l [][]byte) [][]byte { return append(l, []byte(newline)) }), tornAfter(all)},
 		{"a byte order mark", file(func(_ *fixture, b []byte) []byte { return append([]byte("\ufeff"), b...) }), bad(1)},
 
-		{"members in another order", line(10, reordered), reads(all)},
-		{"members in another order, last line", line(all, reordered), reads(all)},
-		{"members in another order, one value changed", line(10, func(l []byte) []byte {
+		{"members in another order", inLine(10, reordered), reads(all)},
+		{"members in another order, last line", inLine(all, reordered), reads(all)},
+		{"members in another order, one value changed", inLine(10, func(l []byte) []byte {
 			return swap(`"role":"user"`, `"role":"uses"`)(reordered(l))
 		}), bad(10)},
-		{"white space between members", line(10, swap(`,"seq":10,`, ` , "seq" : 10 , `)), reads(all)},
-		{"white space before the line", line(10, func(l []byte) []byte { return append([]byte(" \t"), l...) }), reads(all)},
-		{"white space after the line", line(10, func(l []byte) []byte { return append(l[:len(l)-1], " \n"...) }), reads(all)},
-		{"white space in data", line(10, swap(`"data":{`, `"data":{ `)), reads(all)},
-		{"white space in a string", line(11, swap(`go on`, `go  on`)), bad(11)},
-		{"an escape in a name", line(10, swap(`"seq"`, `"s\u0065q"`)), reads(all)},
-		{"an escape in data", line(11, swap(`go on`, `go\u0020on`)), bad(11)},
+		{"white space between members", inLine(10, swap(`,"seq":10,`, ` , "seq" : 10 , `)), reads(all)},
+		{"white space before the line", inLine(10, func(l []byte) []byte { return append([]byte(" \t"), l...) }), reads(all)},
+		{"white space after the line", inLine(10, func(l []byte) []byte { return append(l[:len(l)-1], " \n"...) }), reads(all)},
+		{"white space in data", inLine(10, swap(`"data":{`, `"data":{ `)), reads(all)},
+		{"white space in a string", inLine(11, swap(`go on`, `go  on`)), bad(11)},
+		{"an escape in a name", inLine(10, swap(`"seq"`, `"s\u0065q"`)), reads(all)},
+		{"an escape in data", inLine(11, swap(`go on`, `go\u0020on`)), bad(11)},
 		{"upper-case digits in the crc", file(func(p *fixture, b []byte) []byte {
 			at := p.start[p.lettered()-1]
 			return slices.Concat(b[:at+8], bytes.ToUpper(b[at+8:at+16]), b[at+16:])
 		}), func(p *fixture) outcome { return bad(p.lettered())(p) }},
-		{"a member twice", line(10, swap(`"seq":10,`, `"seq":10,"seq":10,`)), bad(10)},
-		{"a member more", line(10, swap(`"data":`, `"note":1,"data":`)), bad(10)},
+		{"a member twice", inLine(10, swap(`"seq":10,`, `"seq":10,"seq":10,`)), bad(10)},
+		{"a member more", inLine(10, swap(`"data":`, `"note":1,"data":`)), bad(10)},
 
-		{"a newer version of the envelope", line(10, swap(`"v":1`, `"v":2`)), newerAt(10)},
-		{"a newer version of the envelope at the end", line(all, swap(`"v":1`, `"v":2`)), newerAt(all)},
-		{"an older version of the envelope", line(10, swap(`"v":1`, `"v":0`)), bad(10)},
+		{"a newer version of the envelope", inLine(10, swap(`"v":1`, `"v":2`)), newerAt(10)},
+		{"a newer version of the envelope at the end", inLine(all, swap(`"v":1`, `"v":2`)), newerAt(all)},
+		{"an older version of the envelope", inLine(10, swap(`"v":1`, `"v":0`)), bad(10)},
 		{"a foreign line", lines(func(l [][]byte) [][]byte { return slices.Insert(l, 10, []byte(`{"type":"user"}`+newline)) }), badFor(11, all-10)},
 		{"a foreign line at the end", lines(func(l [][]byte) [][]byte { return append(l, []byte(`{"type":"user"}`+newline)) }), badFor(all+1, 0)},
-		{"a line without crc", line(10, func(l []byte) []byte { return append([]byte("{"), l[18:]...) }), bad(10)},
+		{"a line without crc", inLine(10, func(l []byte) []byte { return append([]byte("{"), l[18:]...) }), bad(10)},
 		{"a line of another session", file(func(p *fixture, b []byte) []byte {
 			other, _, _ := bytes.Cut(p.files[logtest.SampleOther+extension], []byte(newline))
 			return slices.Concat(b[:p.start[10]], other, []byte(newline), b[p.start[10]:])

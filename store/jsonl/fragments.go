@@ -21,8 +21,8 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 			return
 		}
 		defer s.endCall()
-		scratch := fragmentBuffers.Get().(*[]byte)
-		defer fragmentBuffers.Put(scratch)
+		scratch := lineBuffers.Get().(*[]byte)
+		defer lineBuffers.Put(scratch)
 		w, err := s.openFragments(ctx, session, scratch)
 		if err == nil {
 			defer w.close()
@@ -35,8 +35,8 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 	}
 }
 
-// fragmentBuffers are the buffers of earlier readings, of type *[]byte.
-var fragmentBuffers = sync.Pool{New: func() any { return new([]byte) }}
+// lineBuffers are the buffers of earlier readings, of type *[]byte.
+var lineBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // fragmentReader reads a whole session file, damaged parts included.
 type fragmentReader struct {

@@ -10,25 +10,37 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/line"
 )
 
 // Read implements eventlog.Store. It takes no lock unless it meets a line that looks
 // damaged. A concurrent rewrite does not disturb it: Read continues in the old file.
 func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
+	return s.ReadLines(ctx, session, span, nil)
+}
+
+// ReadLines implements eventlog.LineReader. It leaves out lines of backward reads only. It
+// checks the crc and the seq of a line that it leaves out.
+func (s *Store) ReadLines(ctx context.Context, session string, span eventlog.Span, wanted func(line []byte) bool) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := s.beginCall("read session", session); err != nil {
 			yield(event.Event{}, err)
 			return
 		}
 		defer s.endCall()
-		r, err := s.openReader(session)
-		if err != nil {
+		r := s.reader(session, span)
+		if wanted != nil && span.Backward && span.Transient {
+			r.wanted = wanted
+			r.scratch, r.holding = lineBuffers.Get().(*[]byte), heldFiles.Get().(*[]byte)
+			defer lineBuffers.Put(r.scratch)
+			defer heldFiles.Put(r.holding)
+		}
+		if err := r.openEvents(); err != nil {
 			yield(event.Event{}, err)
 			return
 		}
 		defer r.close()
-		r.span = span
-		err = r.run(ctx, yield)
+		err := r.run(ctx, yield)
 		if err != nil && !errors.Is(err, errStop) {
 			yield(event.Event{}, err)
 		}
@@ -51,24 +63,32 @@ type reader struct {
 	info  Info
 	tail  // the end of the readable part; last is set only if finding the end read it
 	span  eventlog.Span
+	// wanted is false for a line that a backward read may leave out; nil wants all lines.
+	wanted func(line []byte) bool
+	// held are the bytes of the file, in *holding, if it is small. holding may be nil.
+	held    []byte
+	holding *[]byte
 	// checkHoles makes open scan for holes. Without it, only the end of the file is
 	// read.
 	checkHoles bool
 }
 
-// openReader opens a session that has at least one event.
-func (s *Store) openReader(session string) (*reader, error) {
+func (s *Store) reader(session string, span eventlog.Span) *reader {
 	name := fileOf(session)
-	r := &reader{store: s, name: name, checkHoles: true, source: source{session: session, path: s.path(name)}}
+	return &reader{store: s, name: name, checkHoles: true, span: span, source: source{session: session, path: s.path(name)}}
+}
+
+// openEvents opens a session that has at least one event.
+func (r *reader) openEvents() error {
 	err := r.open()
 	if err == nil && r.end == 0 {
 		r.close()
 		err = eventlog.ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read session %q: %w", session, err)
+		return fmt.Errorf("read session %q: %w", r.session, err)
 	}
-	return r, nil
+	return nil
 }
 
 func (r *reader) open() error {
@@ -80,7 +100,10 @@ func (r *reader) open() error {
 		return err
 	}
 	r.file = file
-	if r.info, err = file.Stat(); err == nil {
+	if r.info, err = file.Stat(); err == nil && r.holding != nil {
+		err = r.hold()
+	}
+	if err == nil {
 		r.tail, err = r.visibleTail()
 	}
 	if err != nil {
@@ -92,7 +115,7 @@ func (r *reader) open() error {
 func (r *reader) close() {
 	if r.file != nil {
 		_ = r.file.Close()
-		r.file = nil
+		r.file, r.held = nil, nil
 	}
 }
 
@@ -185,7 +208,15 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 		}
 		end = r.end
 	}
-	lines := backwardLines{file: r.file, end: end, buffer: buffer{transient: r.span.Transient}}
+	lines, held := r.heldLines(end)
+	if !held {
+		b := buffer{transient: r.span.Transient}
+		if r.scratch != nil {
+			b = r.borrow()
+			defer r.giveBack(&lines.buffer)
+		}
+		lines = backwardLines{file: r.file, end: end, buffer: b}
+	}
 	var after event.Event
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
 		if err := r.store.alive(ctx); err != nil {
@@ -200,6 +231,10 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 		}
 		if after.Seq == 1 {
 			return r.corrupt(0, 0, errFirstLine)
+		}
+		if seq, skip := r.leavesOut(line, due, err); skip {
+			due, after = seq-1, event.Event{}
+			continue
 		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
@@ -217,6 +252,16 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 		due, after = e.Seq-1, e
 	}
 	return nil
+}
+
+// leavesOut reports whether a backward read leaves out the line before event due+1. The seq in
+// the line must be due; an unknown due is 0. The line is checked in all other cases.
+func (r *reader) leavesOut(text []byte, due int64, failed error) (seq int64, ok bool) {
+	if r.wanted == nil || failed != nil {
+		return 0, false
+	}
+	seq, ok = seqPrefix(text)
+	return seq, ok && seq > 1 && (due <= 0 || seq == due) && !r.wanted(text) && line.Intact(text)
 }
 
 // stop returns the offset after the last event of the span, and the event's seq if
