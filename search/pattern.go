@@ -24,12 +24,12 @@ type Pattern struct {
 
 var errEmptyPattern = fmt.Errorf("%w: every text contains the pattern", ErrInvalidQuery)
 
-// Literal is a pattern of one or more texts; one of them is enough. Like a query, it
-// ignores case, and takes all white space for the same. A text without characters is
-// ErrInvalidQuery.
+// Literal is a pattern of one or more texts; one of them is enough. It ignores case (Unicode's
+// full case folding) and the normalization form, also of wide characters and ligatures (NFKC), and
+// takes all white space for the same. A text without characters is ErrInvalidQuery.
 func Literal(texts ...string) (p Pattern, err error) {
 	for _, text := range texts {
-		folded := searchtext.Fold(searchtext.Clean(text))
+		folded := searchtext.FoldFully(text)
 		if folded == "" {
 			return Pattern{}, errEmptyPattern
 		}
@@ -41,11 +41,14 @@ func Literal(texts ...string) (p Pattern, err error) {
 	return p, nil
 }
 
-// Regexp is a pattern of a regular expression (package regexp). It distinguishes case
-// unless it begins with (?i). A malformed expression, or one that matches the empty
+// Regexp is a pattern of a regular expression (package regexp). It ignores case, except after
+// (?-i), and also looks at the text with composed characters (NFC). A malformed expression, or one that matches the empty
 // text, is ErrInvalidQuery.
 func Regexp(expression string) (Pattern, error) {
-	re, err := regexp.Compile(expression)
+	if _, err := regexp.Compile(expression); err != nil {
+		return Pattern{}, fmt.Errorf("%w: %w", ErrInvalidQuery, err)
+	}
+	re, err := regexp.Compile("(?i)" + expression)
 	if err != nil {
 		return Pattern{}, fmt.Errorf("%w: %w", ErrInvalidQuery, err)
 	}
@@ -62,12 +65,16 @@ func (p *Pattern) Texts() []string { return slices.Clone(p.given) }
 // matched a regular expression.
 func (p *Pattern) matches(text string) (matches []string, ok bool) {
 	if p.re != nil {
-		return p.matched(text)
+		matches, ok = p.matched(text)
+		if composed := searchtext.Clean(text); !ok && !searchtext.IsASCII(text) {
+			return p.matched(composed)
+		}
+		return matches, ok
 	}
 	if !p.may(text) {
 		return nil, false
 	}
-	folded := searchtext.Fold(searchtext.Clean(text))
+	folded := searchtext.FoldFully(text)
 	for i := range p.texts {
 		if strings.Contains(folded, p.texts[i].text) {
 			return nil, true
@@ -87,7 +94,7 @@ func (p *Pattern) matched(text string) (matches []string, ok bool) {
 	return matches, len(matches) > 0
 }
 
-// may reports whether a text may have one of the texts. It is fast.
+// may reports whether a text may have one of the texts. It is fast for ASCII.
 func (p *Pattern) may(text string) bool {
 	for i := range p.texts {
 		if p.texts[i].may(text) {
@@ -119,7 +126,7 @@ func newFoldedText(text string) foldedText {
 }
 
 func (t *foldedText) may(text string) bool {
-	return t.lower == 0 || strings.IndexByte(text, t.lower) >= 0 || strings.IndexByte(text, t.upper) >= 0
+	return t.lower == 0 || !searchtext.IsASCII(text) || strings.IndexByte(text, t.lower) >= 0 || strings.IndexByte(text, t.upper) >= 0
 }
 
 // maxUnescapes bounds how often a text is unescaped: JSON in a string in JSON.

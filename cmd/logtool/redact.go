@@ -27,10 +27,11 @@ func (a *app) redactCommand() *cobra.Command {
 along, here and in forks: later snapshots, raw records and titles that repeat the
 content. So are the saved torn tails and the backup copies of the session in the store.
 
-With --match or --regexp, redact erases every event that has the text anywhere: in
-members that search does not read, in names, in bodies, with JSON's escapes, in base64.
-It searches the named sessions or all sessions, ignores case as search does, and then
-looks for the text in the store's files. It reports the places that no redaction erases.
+With --match, --match-file or --regexp, redact erases every event that has the text
+anywhere: in members that search does not read, in names, in bodies, with JSON's escapes,
+in base64. It searches the named sessions or all sessions, ignores case and Unicode's
+normalization, then looks for the text in the store's files, and reports what no
+redaction erases. --match-file keeps the text out of the shell's history.
 
 With --bodies, redact erases the bodies of requests to models and of their answers, and
 nothing along with them: steps, usage and snapshots stay. --older keeps newer bodies.
@@ -50,10 +51,11 @@ content and were not touched. Full session ids are required. Try --dry-run first
 	cmd.Flags().StringVar(&r.reason, "reason", "", "why, for the event that records the redaction")
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the events, and erase nothing")
 	cmd.Flags().StringArrayVar(&r.texts, "match", nil, "erase all events that have this text; may be repeated")
+	cmd.Flags().StringArrayVar(&r.files, "match-file", nil, "erase all events that have the text in this `file`; - is standard input; may be repeated")
 	cmd.Flags().BoolVar(&r.raw, "bodies", false, "erase the bodies of requests and answers")
 	cmd.Flags().StringVar(&r.older, "older", "", "with --bodies: erase bodies of this `age` only, for example 30d")
 	cmd.Flags().StringVar(&r.from, "repeat", "", "repeat the redactions of this store, written as the `place` of --store")
-	cmd.Flags().StringVar(&r.expression, "regexp", "", "erase all events that match this regular expression")
+	cmd.Flags().StringVar(&r.expression, "regexp", "", "erase all events that match this regular expression; (?-i) distinguishes case")
 	return cmd
 }
 
@@ -64,7 +66,7 @@ func (r *redactRun) command(cmd *cobra.Command, args []string) error {
 		m = forReading
 	}
 	r.printer = r.app.printer()
-	if len(r.texts) > 0 || r.expression != "" {
+	if len(r.texts)+len(r.files) > 0 || r.expression != "" {
 		pattern, err := r.pattern()
 		if err != nil {
 			return usagef("%v", err)
@@ -142,6 +144,7 @@ type redactRun struct {
 	reason     string
 	dry        bool
 	texts      []string // of --match
+	files      []string // of --match-file
 	expression string   // of --regexp
 	from       string   // of --repeat
 	raw        bool     // of --bodies

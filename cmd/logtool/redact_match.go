@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
@@ -11,15 +15,39 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// pattern is the pattern of --match or --regexp.
+// pattern is the pattern of --match, --match-file or --regexp.
 func (r *redactRun) pattern() (search.Pattern, error) {
+	texts := r.texts
+	for _, name := range r.files {
+		text, err := r.textIn(name)
+		if err != nil {
+			return search.Pattern{}, err
+		}
+		texts = append(texts, text)
+	}
 	switch {
-	case len(r.texts) > 0 && r.expression != "":
+	case len(texts) > 0 && r.expression != "":
 		return search.Pattern{}, errors.New("give --match or --regexp, not both")
 	case r.expression != "":
 		return search.Regexp(r.expression)
 	}
-	return search.Literal(r.texts...)
+	return search.Literal(texts...)
+}
+
+// textIn is the text in a file, or in standard input, without the newline at its end.
+func (r *redactRun) textIn(name string) (string, error) {
+	read := func() ([]byte, error) { return os.ReadFile(r.app.fromHome(name)) }
+	if name == stdinName {
+		read = func() ([]byte, error) { return io.ReadAll(r.app.in) }
+	}
+	text, err := read()
+	if err == nil && !utf8.Valid(text) {
+		err = errors.New("it is not UTF-8")
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the text of --match-file %s: %w", name, err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // match erases all events with the pattern.

@@ -20,11 +20,12 @@ const (
 )
 
 // Check implements eventlog.Checker. It runs SQLite's integrity check, finds events
-// without a session, and checks up to 500 events against the text index.
+// without a session, checks up to 500 events against the text index, and names triggers and
+// tables of other programs.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
 		var found []eventlog.Defect
-		for _, check := range []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays, s.checkIndex} {
+		for _, check := range []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays, s.checkIndex, s.checkForeign} {
 			var some []eventlog.Defect
 			err := s.read(ctx, func(c *conn) (err error) {
 				some, err = check(ctx, c)

@@ -80,8 +80,12 @@ func (bytesErased) apply(w *writer) error {
 
 func (bytesErased) unknown(cause error) error { return cause }
 
-// noteBytes records, in the running transaction, that it replaces bytes.
+// noteBytes records, in the running transaction, that it replaces bytes. It fails if the
+// database has triggers or tables of another program, which may have copies.
 func (w *writer) noteBytes() error {
+	if err := w.refuseForeign(); err != nil {
+		return err
+	}
 	_, err := w.conn.exec(noteErasing, erasedBytes)
 	return wrap("record the erasure", err)
 }
