@@ -35,12 +35,10 @@ redaction erases. --match-file keeps the text out of the shell's history.
 
 With --bodies, redact erases the bodies of requests to models and of their answers, and
 nothing along with them: steps, usage and snapshots stay. --older keeps newer bodies.
+--repeat repeats the redactions of another store: of the original of this one or a copy.
 
-With --repeat, redact repeats the redactions of another store: of a store that this one
-was copied from, or of a copy.
-
-redact does not ask. It lists the erased events, and the events that may repeat the
-content and were not touched. Full session ids are required. Try --dry-run first.`,
+redact does not ask: try --dry-run first. It lists the erased events, and the events
+that may repeat the content and were not touched. Full session ids are required.`,
 		Example: `  logtool redact order-42 7 12-14 --reason 'a password' --dry-run
   logtool redact --match 'hunter2' --dry-run
   logtool redact --bodies --older 30d
@@ -51,10 +49,11 @@ content and were not touched. Full session ids are required. Try --dry-run first
 	cmd.Flags().StringVar(&r.reason, "reason", "", "why, for the event that records the redaction")
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the events, and erase nothing")
 	cmd.Flags().StringArrayVar(&r.texts, "match", nil, "erase all events that have this text; may be repeated")
-	cmd.Flags().StringArrayVar(&r.files, "match-file", nil, "erase all events that have the text in this `file`; - is standard input; may be repeated")
+	cmd.Flags().StringArrayVar(&r.files, "match-file", nil, "erase all events with the text in this `file`; - is standard input")
 	cmd.Flags().BoolVar(&r.raw, "bodies", false, "erase the bodies of requests and answers")
 	cmd.Flags().StringVar(&r.older, "older", "", "with --bodies: erase bodies of this `age` only, for example 30d")
 	cmd.Flags().StringVar(&r.from, "repeat", "", "repeat the redactions of this store, written as the `place` of --store")
+	cmd.Flags().StringArrayVar(&r.opTrees, "op-trees", nil, "remove this `folder`'s op tree files of erased sessions; may be repeated")
 	cmd.Flags().StringVar(&r.expression, "regexp", "", "erase all events that match this regular expression; (?-i) distinguishes case")
 	return cmd
 }
@@ -149,6 +148,8 @@ type redactRun struct {
 	from       string   // of --repeat
 	raw        bool     // of --bodies
 	older      string   // of --older
+	opTrees    []string // of --op-trees
+	removed    []string // op tree files
 }
 
 // before is the time of --older; zero without it.
@@ -208,9 +209,9 @@ func (r *redactRun) print(done *erase.Redaction, failed error) error {
 	if failed != nil && len(done.Erased) == 0 {
 		return redactError(failed)
 	}
-	var err error
+	err := r.eraseOpTrees(done)
 	if r.app.json {
-		err = r.Value(newRedactionRow(done, r.dry))
+		err = errors.Join(err, r.Value(r.row(done)))
 	} else {
 		r.report(done)
 	}
@@ -242,6 +243,7 @@ func (r *redactRun) report(done *erase.Redaction) {
 	for _, t := range done.TornTails {
 		r.Printf("%s %s of session %s\n", erased, tailText(t), clean(t.Session))
 	}
+	r.reportOpTrees(erased)
 	for _, seq := range done.Already {
 		r.Printf("event %d is redacted already\n", seq)
 	}
@@ -263,7 +265,7 @@ func (r *redactRun) report(done *erase.Redaction) {
 }
 
 // beyond names the copies that no redaction reaches.
-const beyond = "Backups, exports, other copies of the files and snapshots of the file system are not touched."
+const beyond = "Backups, exports, op tree files (--op-trees), other copies of the files and snapshots of the file system are not touched."
 
 func reference(e erase.EventRef) string {
 	return fmt.Sprintf("event %d of %s, %s", e.Seq, clean(e.Session), clean(string(e.Type)))
@@ -287,6 +289,7 @@ type redactionRow struct {
 	Untouched []eventRef   `json:"untouched"`
 	Unread    []string     `json:"unread"`
 	Retained  []retained   `json:"retained,omitzero"`
+	OpTrees   []string     `json:"op_trees,omitzero"` // removed files
 }
 
 // retained is a place outside the store that keeps the erased bytes.
@@ -302,21 +305,21 @@ type eventRef struct {
 	Type    event.Type `json:"type"`
 }
 
-func newRedactionRow(done *erase.Redaction, dry bool) redactionRow {
-	r := redactionRow{
-		Session: done.Session, DryRun: dry, Already: done.Already, Unread: done.Unread,
+func (r *redactRun) row(done *erase.Redaction) redactionRow {
+	row := redactionRow{
+		Session: done.Session, DryRun: r.dry, OpTrees: r.removed, Already: done.Already, Unread: done.Unread,
 		Erased: references(done.Erased), Untouched: references(done.Untouched),
 	}
 	for _, b := range done.Blobs {
-		r.Blobs = append(r.Blobs, garbageRow{Blob: b.Blob, Bytes: b.Bytes})
+		row.Blobs = append(row.Blobs, garbageRow{Blob: b.Blob, Bytes: b.Bytes})
 	}
 	for _, kept := range done.Retained {
-		r.Retained = append(r.Retained, retained(kept))
+		row.Retained = append(row.Retained, retained(kept))
 	}
 	for _, t := range done.TornTails {
-		r.TornTails = append(r.TornTails, garbageRow{Path: t.Path, Bytes: t.Bytes})
+		row.TornTails = append(row.TornTails, garbageRow{Path: t.Path, Bytes: t.Bytes})
 	}
-	return r
+	return row
 }
 
 func references(events []erase.EventRef) []eventRef {

@@ -63,14 +63,15 @@ func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search
 	if failed != nil && len(done.Erased) == 0 {
 		return redactError(failed)
 	}
+	opTrees := r.eraseOpTrees(&done)
 	nothing := len(done.Places)+len(done.Left)+len(done.Files) == 0
 	switch {
 	case r.app.json:
-		err = r.Value(newMatchedRow(&done, r.dry))
+		err = r.Value(r.matchedRow(&done))
 	case !nothing:
 		r.matched(&done)
 	}
-	err = errors.Join(err, r.Flush())
+	err = errors.Join(err, opTrees, r.Flush())
 	switch {
 	case failed != nil:
 		return redactError(failed)
@@ -135,8 +136,8 @@ type fileRow struct {
 	Offset int64  `json:"offset"`
 }
 
-func newMatchedRow(done *erase.Redaction, dry bool) matchedRow {
-	row := matchedRow{redactionRow: newRedactionRow(done, dry), Places: placeRows(done.Places), Left: placeRows(done.Left)}
+func (r *redactRun) matchedRow(done *erase.Redaction) matchedRow {
+	row := matchedRow{redactionRow: r.row(done), Places: placeRows(done.Places), Left: placeRows(done.Left)}
 	for _, f := range done.Files {
 		row.Files = append(row.Files, fileRow{f.Path, f.Offset})
 	}

@@ -20,7 +20,7 @@ type OpTreeFolder string
 
 // Path returns the path of the file of a session.
 func (d OpTreeFolder) Path(session string) string {
-	return filepath.Join(string(d), folder.FileName(session)+".json.gz")
+	return filepath.Join(string(d), folder.FileName(session)+opTreeSuffix)
 }
 
 // Write replaces the file of the session f.SessionID, and creates the folder if it is

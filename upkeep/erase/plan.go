@@ -93,6 +93,7 @@ func (p *plan) complete(ctx context.Context) error {
 			return err
 		}
 	}
+	p.report.Forks = p.informed()
 	if err := p.keepNeeded(ctx); err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ type Redaction struct {
 	Session string
 	// Erased are the erased events: the requested ones, and the ones that go along.
 	Erased []EventRef
+	// Forks are forks that share erased events and have no erased events of their own.
+	Forks []string
 	// Blobs are the erased blobs. No other event needs them.
 	Blobs []event.BlobRef
 	// TornTails are the torn tails of the rewritten sessions. They are erased too, and
