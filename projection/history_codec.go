@@ -51,8 +51,11 @@ func (h *HistoryState) encode() (jsontext.Value, error) {
 
 func decodeHistory(body jsontext.Value) (HistoryState, error) {
 	var b historyBody
-	if err := readState(body, &b); err != nil {
-		return HistoryState{}, err
+	if !b.read(body) {
+		b = historyBody{}
+		if err := readState(body, &b); err != nil {
+			return HistoryState{}, err
+		}
 	}
 	return b.state()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // Projection folds the events of a session into a state of type S. Its functions must
@@ -144,7 +145,7 @@ func (f *typedFold[S]) decode(body jsontext.Value) (err error) {
 
 func (f *typedFold[S]) decodeFrom(body io.Reader) (err error) {
 	if f.stream == nil {
-		b, err := io.ReadAll(body)
+		b, err := engine.ReadBlob(body)
 		if err != nil {
 			return err
 		}

@@ -204,7 +204,7 @@ func named(f fold, err error) error {
 // readBlob reads a blob. The errors are the errors of withBlob.
 func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (v jsontext.Value, err error) {
 	_, err = withBlob(ctx, log, d, func(r io.Reader) (err error) {
-		v, err = io.ReadAll(r)
+		v, err = engine.ReadBlob(r)
 		return err
 	})
 	return v, err
@@ -239,6 +239,14 @@ func withBlob(ctx context.Context, log *eventlog.Log, d event.Digest, use func(r
 type countedReader struct {
 	io.Reader
 	bytes int64
+}
+
+// Size implements engine.Sized; 0 is unknown.
+func (r *countedReader) Size() int64 {
+	if s, ok := r.Reader.(engine.Sized); ok {
+		return s.Size()
+	}
+	return 0
 }
 
 func (r *countedReader) Read(p []byte) (int, error) {
