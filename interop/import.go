@@ -160,7 +160,12 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, o Options,
 func (f *found) importInto(ctx context.Context, log *eventlog.Log, o Options) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
 	file := &importrun.File{Again: o.Again, EvenErased: o.EvenErased, Growing: o.Growing}
-	row.Result, row.Err = f.format.Import(importrun.WithFile(ctx, file), log, f.src)
+	src, err := withoutBegun(ctx, log, row.Format, f.src)
+	if err != nil {
+		row.Err = err
+		return row
+	}
+	row.Result, row.Err = f.format.Import(importrun.WithFile(ctx, file), log, src)
 	row.correct(file.Present())
 	row.leaveOut(file.LeftOut())
 	return row

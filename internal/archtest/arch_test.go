@@ -176,8 +176,8 @@ var table = map[string]room{
 	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}}, // a module of its own
 	"internal/tcpproxy":            {},
 
-	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/files", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
+	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun", "internal/written", "projection"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/files", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "internal/written", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/files", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
@@ -185,7 +185,7 @@ var table = map[string]room{
 	},
 
 	"interop/internal/sessions": {
-		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/removal", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
+		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/removal", "internal/written", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
 	},
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
@@ -199,6 +199,7 @@ var table = map[string]room{
 
 	"internal/terminal":  {},
 	"internal/importrun": {},
+	"internal/written":   {rooms: []string{"event"}, modules: given},
 	"internal/removal":   {rooms: []string{"eventlog", "internal/engine"}},
 	"internal/titles":    {},
 	"internal/linediff":  {},

@@ -87,7 +87,7 @@ func (im *importer) mark(e *event.Event) error {
 // it can.
 func (s *session) conflict(f *facts) (reason string) {
 	switch {
-	case s.initialSeq == 0 || s.matched || s.LacksBeginning:
+	case s.initialSeq == 0 || s.matched || s.LacksBeginning || s.Begun:
 		return ""
 	case !s.From(formatName):
 		return "the session was not imported from Claude Code"

@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/importrun"
+	"github.com/convlog/convlog/internal/written"
 )
 
 // A batch has about this many events or bytes of data. An import has at most two
@@ -44,6 +45,10 @@ type Session struct {
 	// LacksBeginning says that an import left out the beginning of the session, which was
 	// copied from a session that was removed.
 	LacksBeginning bool
+
+	// Begun says that the log wrote the beginning of the program's file: the session is a
+	// fork, and its records have other ids than the events before it.
+	Begun bool
 
 	// IsMessage reports whether a raw event is of a record that should have become a
 	// message. Set it before the first Add; nil is none.
@@ -156,6 +161,9 @@ func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 	switch e.Type.Name() {
 	case event.SessionForked:
 		s.hasOwn = false
+		if begun, ok := written.Of(e); ok {
+			s.Format, s.Begun = begun.Format, true
+		}
 	case event.MessageAdded:
 		s.hasOwn, s.newest = !e.Inherited(), later(s.newest, e.Timestamp)
 	case event.SessionStarted:

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/written"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/projection"
+)
+
+// resumption is a call of resume.
+type resumption struct {
+	to, cwd, dir string
+	dry, run     bool
+	writer       interop.Writer
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var at pointFlags
+	var x resumption
+	cmd := a.command(&cobra.Command{
+		Use:   "resume SESSION",
+		Short: "Go on with a session in the program it came from, or in another one",
+		Long: `Write a session as a file of the program that it was imported from, or of the one
+that --to names, and print the command that goes on with it. The file has what the
+model sees at the head, or at the place that --at, --at-turn or --at-snapshot names.
+It has a new id, and no file is overwritten. What the program cannot read is listed.
+
+The log gets a fork with the new id. import reads what the program adds to the file
+as the events of that fork, so the beginning counts once.
+
+--run starts the program. --dir writes the file below another folder, where the
+program does not look by itself.`,
+		Example: "  logtool resume fix-login --to codex --at-turn 2 --before",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			point, err := at.point(cmd)
+			if err != nil {
+				return err
+			}
+			if x.run && (x.dry || a.json) {
+				return usagef("--run starts the program: leave out --dry-run and --json")
+			}
+			if x.writer, err = writerOf(x.to); err != nil {
+				return err
+			}
+			m := forChanging
+			if x.dry {
+				m = forReading
+			}
+			return a.session(cmd.Context(), m, args[0], func(log *eventlog.Log, session string) error {
+				return a.resume(cmd.Context(), log, session, point, x)
+			})
+		},
+	}, traits{section: secMove, verb: "writing", args: []argument{sessionArg}})
+	cmd.Flags().StringVar(&x.to, "to", "", "the program: "+strings.Join(writerNames(), ", "))
+	completeFlag(cmd, "to", writerNames()...)
+	at.flags(cmd, "at")
+	cmd.Flags().StringVar(&x.cwd, "cwd", "", "the working directory to go on in; default: that of the session")
+	cmd.Flags().StringVar(&x.dir, "dir", "", "write the file below this folder")
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "write nothing; print what would be written and where")
+	cmd.Flags().BoolVar(&x.run, "run", false, "start the program")
+	return cmd
+}
+
+// writers are the programs that can go on with a session.
+func writers() (all []interop.Writer) {
+	for _, f := range formats.All() {
+		if w, ok := f.(interop.Writer); ok {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+func writerNames() (names []string) {
+	for _, w := range writers() {
+		names = append(names, w.Name())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// writerOf returns the writer of a program; nil for no name.
+func writerOf(name string) (interop.Writer, error) {
+	if name == "" {
+		return nil, nil
+	}
+	for _, w := range writers() {
+		if w.Name() == name {
+			return w, nil
+		}
+	}
+	return nil, usagef("no program %q can go on with a session: --to is one of %s", name, strings.Join(writerNames(), ", "))
+}
+
+// resumed is the result of resume with --json.
+type resumed struct {
+	Program  string         `json:"program"`
+	Session  string         `json:"session"`
+	Parent   string         `json:"parent"`
+	At       int64          `json:"at"`
+	Path     string         `json:"path"`
+	Bytes    int            `json:"bytes"`
+	Messages int            `json:"messages"`
+	Losses   []interop.Loss `json:"losses"`
+	Before   []string       `json:"before,omitzero"`
+	Command  []string       `json:"command"`
+	CWD      string         `json:"cwd"`
+}
+
+func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, point fork.Point, x resumption) error {
+	at, err := fork.Resolve(ctx, log, session, point)
+	if err != nil {
+		return err
+	}
+	c, err := conversationOf(ctx, log, session, at.Seq)
+	if err != nil {
+		return err
+	}
+	if x.writer == nil {
+		if x.writer, err = writerOf(c.Format); err != nil || x.writer == nil {
+			return usagef("session %s came from no program that can go on with it: name one with --to", clean(session))
+		}
+	}
+	if err := x.settle(a, &c); err != nil {
+		return err
+	}
+	w, err := x.writer.Write(c)
+	if err != nil {
+		return fmt.Errorf("write session %q for %s: %w", session, x.writer.Name(), err)
+	}
+	r := resumed{x.writer.Name(), w.Session, session, at.Seq, "", len(w.Body), len(c.History), w.Losses, w.Before, w.Command, c.CWD}
+	r.Path = x.place(a, &w)
+	r.Before = slices.Clone(w.Before)
+	for i, word := range r.Before {
+		if word == "FILE" {
+			r.Before[i] = r.Path
+		}
+	}
+	if !x.dry {
+		if err := x.write(ctx, log, &r, &w); err != nil {
+			return err
+		}
+	}
+	if err := a.answer(r, func(p *printer) { p.resumed(&r, x.dry) }); err != nil || !x.run {
+		return err
+	}
+	return x.start(ctx, a, &r)
+}
+
+// conversationOf reads what a program gets of a session up to an event.
+func conversationOf(ctx context.Context, log *eventlog.Log, session string, at int64) (c interop.Conversation, err error) {
+	info, err := projection.Load(ctx, log, session, projection.Info(), projection.Options{At: at})
+	if err != nil {
+		return c, err
+	}
+	c = interop.Conversation{
+		ID: uuid.NewString(), Format: info.State.Source.Format, Title: info.State.Title, CWD: info.State.CWD,
+		At: time.Now(), Blob: interop.Bodies(ctx, log),
+	}
+	for parent, err := range log.Ancestors(ctx, session) { // a fork has no source of its own
+		if err != nil {
+			return c, err
+		}
+		info, err := projection.Load(ctx, log, parent.Session, projection.Info())
+		if err != nil {
+			return c, err
+		}
+		s := info.State
+		c.Format, c.Title, c.CWD = cmp.Or(c.Format, s.Source.Format), cmp.Or(c.Title, s.Title), cmp.Or(c.CWD, s.CWD)
+	}
+	times := map[int64]time.Time{}
+	for e, err := range log.Read(ctx, session, eventlog.Between(0, at).OnPath().Bare()) {
+		if err != nil {
+			return c, err
+		}
+		times[e.Seq] = event.Dated(e.Timestamp)
+	}
+	for e, err := range projection.Entries(ctx, log, session, projection.RenderOptions{}, projection.Options{At: at}) {
+		if err != nil {
+			return c, err
+		}
+		c.History, c.Times = append(c.History, e), append(c.Times, times[e.Seq])
+	}
+	if len(c.History) == 0 {
+		return c, fmt.Errorf("session %q has no message up to seq %d: there is nothing to go on with", session, at)
+	}
+	return c, nil
+}
+
+// settle sets the working directory.
+func (x *resumption) settle(a *app, c *interop.Conversation) error {
+	if x.cwd != "" {
+		c.CWD = x.cwd
+	}
+	if c.CWD == "" {
+		return usagef("the session has no working directory: name one with --cwd")
+	}
+	var err error
+	if x.cwd != "" {
+		if c.CWD, err = filepath.Abs(c.CWD); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(c.CWD); err != nil || !info.IsDir() {
+		return fmt.Errorf("the working directory %s does not exist here: name another one with --cwd", clean(c.CWD))
+	}
+	return nil
+}
+
+// place is where the file goes.
+func (x *resumption) place(a *app, w *interop.Written) string {
+	name := filepath.FromSlash(w.Path)
+	switch {
+	case w.Path == "" && x.dir == "":
+		return filepath.Join(os.TempDir(), w.Session+".json")
+	case w.Path == "":
+		return filepath.Join(x.dir, w.Session+".json")
+	case x.dir != "":
+		return filepath.Join(x.dir, name)
+	}
+	return filepath.Join(a.pathOf(x.writer.Folders()[0]), name)
+}
+
+// write writes the file under a temporary name, appends the fork, and gives the file its
+// name. So a file without a fork has a temporary name.
+func (x *resumption) write(ctx context.Context, log *eventlog.Log, r *resumed, w *interop.Written) (err error) {
+	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s exists already: nothing was written", clean(r.Path))
+	}
+	dir := filepath.Dir(r.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write the session: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".resume-*.tmp") // with mode 0600
+	if err != nil {
+		return fmt.Errorf("write the session: %w", err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.Write(w.Body)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write the session: %w", err)
+	}
+	file := written.File{Format: r.Program, Path: r.Path, Bytes: int64(len(w.Body)), Header: w.Header, Digest: event.DigestOf(w.Body)}
+	_, err = fork.At(ctx, log, r.Parent, fork.AtSeq(r.At), fork.Options{
+		ID: r.Session, Label: r.Program, Reason: "resume in " + r.Program, Force: true, Metadata: map[string]any{written.Key: file},
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), r.Path); err != nil { // fails if the name is taken
+		return fmt.Errorf("write the session: %w; the log has the fork %s, without a file", err, r.Session)
+	}
+	return nil
+}
+
+// start runs the commands in the working directory of the session.
+func (x *resumption) start(ctx context.Context, a *app, r *resumed) error {
+	for _, words := range [][]string{r.Before, r.Command} {
+		if len(words) == 0 {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.CWD, os.Stdin, a.out, a.err
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", words[0], err)
+		}
+	}
+	return nil
+}
+
+func (p *printer) resumed(r *resumed, dry bool) {
+	verb := "wrote"
+	if dry {
+		verb = "would write"
+	}
+	p.Printf("%s %s (%s, %s)\n", verb, clean(r.Path), count(r.Messages, "message"), size(int64(r.Bytes)))
+	p.losses(r.Losses)
+	if dry {
+		return
+	}
+	p.Printf("\ngo on with:\n  cd %s\n", shellWord(clean(r.CWD)))
+	for _, words := range [][]string{r.Before, r.Command} {
+		if len(words) > 0 {
+			quoted := make([]string, len(words))
+			for i, w := range words {
+				quoted[i] = shellWord(clean(w))
+			}
+			p.Printf("  %s\n", strings.Join(quoted, " "))
+		}
+	}
+}
+
+// lossWords explain the kinds of losses.
+var lossWords = map[string]string{
+	"reasoning":   "thinking that only its own model can read",
+	"system":      "text of the system; the program has its own",
+	"context":     "contexts that a program added",
+	"error_mark":  "marks of failed results; their texts stay",
+	"audio":       "sounds; a line of text stays",
+	"document":    "documents; a line of text stays",
+	"image":       "images; a line of text stays",
+	"server_tool": "calls of the provider's own tools",
+	"opaque":      "parts that only their provider can read",
+	"erased":      "erased content; a line of text stays",
+	"interrupted": "calls without a result; a result that says so was added",
+}
+
+// losses prints a line for each kind.
+func (p *printer) losses(all []interop.Loss) {
+	seqs := map[string][]int64{}
+	var kinds []string
+	for _, l := range all {
+		if seqs[l.Kind] == nil {
+			kinds = append(kinds, l.Kind)
+		}
+		seqs[l.Kind] = append(seqs[l.Kind], l.Seq)
+	}
+	for _, kind := range kinds {
+		var places []string
+		for _, seq := range slices.Compact(seqs[kind]) {
+			if len(places) == 5 {
+				places = append(places, "…")
+				break
+			}
+			if seq > 0 {
+				places = append(places, fmt.Sprintf("#%d", seq))
+			}
+		}
+		p.Printf("  left out: %d × %s %s\n", len(seqs[kind]), lossWords[kind], strings.Join(places, " "))
+	}
+}

@@ -1,0 +1,143 @@
+package claude
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/modelapi"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/interop/internal/writing"
+	"github.com/convlog/convlog/projection"
+)
+
+// writtenLine is a line of a written session. Claude Code needs type, uuid, parentUuid, message and
+// the message's id. The others are for its list of sessions, and for people.
+type writtenLine struct {
+	ParentUUID  *string  `json:"parentUuid"`
+	IsSidechain bool     `json:"isSidechain"`
+	UserType    string   `json:"userType"`
+	CWD         string   `json:"cwd"`
+	SessionID   string   `json:"sessionId"`
+	Version     string   `json:"version"`
+	Type        string   `json:"type"`
+	Message     *writtenMessage `json:"message"`
+	UUID        string   `json:"uuid"`
+	Timestamp   string   `json:"timestamp"`
+}
+
+type writtenMessage struct {
+	ID      string         `json:"id,omitzero"`
+	Type    string         `json:"type,omitzero"`
+	Role    string         `json:"role"`
+	Model   string         `json:"model,omitzero"`
+	Content jsontext.Value `json:"content"`
+}
+
+// customTitle gives a session its title.
+type customTitle struct {
+	Type        string `json:"type"`
+	CustomTitle string `json:"customTitle"`
+	SessionID   string `json:"sessionId"`
+}
+
+// writtenVersion is the version of Claude Code whose lines Write writes.
+const writtenVersion = "2.1.332"
+
+// Write writes the messages as lines of a session. Thinking stays if it has the signature of
+// the model of the newest answer: Claude Code drops the thinking of other models.
+func (Format) Write(c interop.Conversation) (interop.Written, error) {
+	_, model := writing.LastModel(c.History)
+	said, losses := writing.Messages(c, writing.Rules{
+		Reasoning: func(m *event.Message, p *event.Part) bool {
+			return m.Provider == modelapi.Anthropic && m.Model == model && (p.Signature != "" || p.Encrypted != "")
+		},
+		ErrorMarks: true, Documents: true,
+		Opaque: func(m *event.Message, _ *event.Part) bool { return m.Provider == modelapi.Anthropic },
+	})
+	w := interop.Written{
+		Session: c.ID, Path: path.Join(folderOf(c.CWD), c.ID+".jsonl"), Losses: losses,
+		Command: []string{"claude", "--resume", c.ID},
+	}
+	var lines writing.Lines
+	if c.Title != "" {
+		lines.Add(customTitle{"custom-title", c.Title, c.ID})
+	}
+	turns, err := turnsOf(said, model, c)
+	if err != nil {
+		return w, err
+	}
+	ids := writing.NewIDs(c.ID)
+	var parent *string
+	for _, t := range turns {
+		id := ids.Next()
+		lines.Add(writtenLine{
+			ParentUUID: parent, UserType: "external", CWD: c.CWD, SessionID: c.ID, Version: writtenVersion,
+			Type: t.Role, Message: &t.writtenMessage, UUID: id, Timestamp: writing.Stamp(t.at),
+		})
+		parent = &id
+	}
+	w.Body, err = lines.Bytes()
+	return w, err
+}
+
+// turn is the message of a line.
+type turn struct {
+	writtenMessage
+	at time.Time
+}
+
+// turnsOf renders messages for the Messages API, where consecutive messages of a role are one.
+func turnsOf(said []writing.Said, model string, c interop.Conversation) (turns []turn, err error) {
+	history := make([]projection.Entry, len(said))
+	var runs []*writing.Said // the last message of each run
+	for i := range said {
+		history[i] = projection.Entry{Seq: said[i].Seq, Message: said[i].Message}
+		if i > 0 && (said[i].Role == event.Assistant) == (said[i-1].Role == event.Assistant) {
+			runs[len(runs)-1] = &said[i]
+		} else {
+			runs = append(runs, &said[i])
+		}
+	}
+	rendered, err := anthropic.Messages(history, anthropic.Options{Model: model, Blob: c.Blob})
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		Messages []writtenMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(rendered, &body); err != nil {
+		return nil, err
+	}
+	made := len(body.Messages) - len(runs) // 1 if the history starts with the assistant
+	ids := writing.NewIDs(c.ID + " messages")
+	for i, m := range body.Messages {
+		t := turn{writtenMessage: m, at: c.At}
+		if run := max(i-made, 0); made >= 0 && run < len(runs) {
+			t.at = runs[run].At
+			t.Model = runs[run].Model
+		}
+		if t.Role == "assistant" {
+			t.ID, t.Type = "msg_"+strings.ReplaceAll(ids.Next(), "-", ""), "message"
+		} else {
+			t.Model = ""
+		}
+		turns = append(turns, t)
+	}
+	return turns, nil
+}
+
+// folderOf is the name of the folder for the sessions of a working directory.
+func folderOf(cwd string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}, cwd)
+}

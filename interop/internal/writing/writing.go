@@ -1,0 +1,155 @@
+// Package writing has what the writers of sessions share: the part of a history that every
+// program can read, the losses, and lines of JSON.
+package writing
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/projection"
+)
+
+// Rules say what a program can read, beside text, calls, results and images.
+type Rules struct {
+	// Reasoning reports whether the program passes the reasoning on to its model.
+	Reasoning func(m *event.Message, p *event.Part) bool
+	// ErrorMarks: results can be errors. Documents: messages can have documents.
+	ErrorMarks, Documents bool
+	// Opaque reports whether the program can read a server tool's part or an opaque part.
+	Opaque func(m *event.Message, p *event.Part) bool
+}
+
+// Said is a message that a program can read, and its time.
+type Said struct {
+	Seq int64
+	At  time.Time
+	event.Message
+}
+
+// Messages returns the messages of a conversation without what the program cannot read, and
+// the losses. No message is empty.
+func Messages(c interop.Conversation, rules Rules) (all []Said, losses []interop.Loss) {
+	for i := range c.History {
+		e := &c.History[i]
+		lose := func(kind string) { losses = append(losses, interop.Loss{Kind: kind, Seq: e.Seq}) }
+		switch {
+		case e.Context != "":
+			lose("context")
+			continue
+		case e.Message.Role == event.System || e.Message.Role == event.Developer:
+			lose("system")
+			continue
+		case e.Made == "interrupted":
+			lose("interrupted")
+		case e.Made == "redacted":
+			lose("erased")
+		}
+		m := e.Message
+		m.Parts = rules.parts(&m, m.Parts, lose)
+		if len(m.Parts) > 0 {
+			all = append(all, Said{e.Seq, timeOf(c, i), m})
+		}
+	}
+	return all, losses
+}
+
+func timeOf(c interop.Conversation, i int) time.Time {
+	if i < len(c.Times) && !c.Times[i].IsZero() {
+		return c.Times[i].UTC()
+	}
+	return c.At.UTC()
+}
+
+// parts returns the parts that the program can read.
+func (r Rules) parts(m *event.Message, parts []event.Part, lose func(kind string)) (kept []event.Part) {
+	for _, p := range parts {
+		switch p.Type {
+		case event.ReasoningPart:
+			if r.Reasoning == nil || !r.Reasoning(m, &p) {
+				lose("reasoning")
+				continue
+			}
+		case event.ServerToolCallPart, event.ServerToolResultPart:
+			if r.Opaque == nil || !r.Opaque(m, &p) {
+				lose("server_tool")
+				continue
+			}
+		case event.OpaquePart:
+			if r.Opaque == nil || !r.Opaque(m, &p) {
+				lose("opaque")
+				continue
+			}
+		case event.ToolResultPart:
+			if p.IsError && !p.Interrupted && !r.ErrorMarks {
+				lose("error_mark")
+			}
+			p.Content = r.parts(m, p.Content, lose)
+		case event.AudioPart:
+			lose("audio")
+		case event.DocumentPart:
+			if !r.Documents {
+				lose("document")
+			}
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// LastModel is the model of the newest answer that has one; empty if none has.
+func LastModel(history []projection.Entry) (provider, model string) {
+	for i := len(history) - 1; i >= 0; i-- {
+		if m := &history[i].Message; m.Role == event.Assistant && m.Model != "" {
+			return m.Provider, m.Model
+		}
+	}
+	return "", ""
+}
+
+// Lines are lines of JSON.
+type Lines struct {
+	buf bytes.Buffer
+	err error
+}
+
+// Add adds a value as a line.
+func (l *Lines) Add(v any) {
+	if l.err != nil {
+		return
+	}
+	if l.err = json.MarshalWrite(&l.buf, v); l.err == nil {
+		l.buf.WriteByte('\n')
+	}
+}
+
+// Bytes returns the lines, or the first error.
+func (l *Lines) Bytes() ([]byte, error) { return l.buf.Bytes(), l.err }
+
+// IDs makes the ids of the records of a file. Equal files have equal ids.
+type IDs struct {
+	space uuid.UUID
+	n     int
+}
+
+// NewIDs makes ids for a session.
+func NewIDs(session string) *IDs {
+	return &IDs{space: uuid.NewSHA1(uuid.NameSpaceOID, []byte(session))}
+}
+
+// Next is the next id, in the form of a UUID of version 4.
+func (x *IDs) Next() string {
+	x.n++
+	id := uuid.NewSHA1(x.space, fmt.Append(nil, x.n))
+	id[6] = id[6]&0x0f | 0x40
+	return id.String()
+}
+
+// Stamp is a time as the programs write it: RFC 3339 with milliseconds.
+func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+

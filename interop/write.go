@@ -1,0 +1,72 @@
+package interop
+
+import (
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
+)
+
+// Writer is a Program that goes on with a session that a file brings.
+type Writer interface {
+	Format
+	Program
+	// Write returns the file that the program reads, and what the file lacks. Equal
+	// conversations give equal files.
+	Write(c Conversation) (Written, error)
+}
+
+// Conversation is a session as a Writer gets it.
+type Conversation struct {
+	// ID is the id of the new session, a UUID of version 4.
+	ID string
+	// Format is the name of the Format that the session was imported with; empty for a
+	// session of a Go program.
+	Format string
+	Title  string
+	// CWD is the working directory in which the program goes on, an absolute path.
+	CWD string
+	// At is the time of the file.
+	At time.Time
+	// History is what the model sees, and Times the time of each entry.
+	History []projection.Entry
+	Times   []time.Time
+	// Blob returns the body of an image or a document.
+	Blob func(event.BlobRef) ([]byte, error)
+}
+
+// Written is a session as a file for a program.
+type Written struct {
+	// Session is the id that the program shows. It is Conversation.ID, unless the program
+	// has ids of its own form.
+	Session string
+	// Path is where the program looks for the file, with slashes, below the first of its
+	// Folders. It is empty if the program reads the file by a command only.
+	Path string
+	Body []byte
+	// Header is how many bytes of Body an import reads each time, because records that the
+	// program adds depend on them.
+	Header int64
+	// Losses are what the file lacks, in the order of the events.
+	Losses []Loss
+	// Before are the arguments of a command that reads the file, if Path is empty; "FILE" is
+	// its place. Command are those that go on. The first is the name of the program.
+	Before, Command []string
+}
+
+// Loss is a part of a history that a program cannot read.
+type Loss struct {
+	// Kind says what is lost:
+	//
+	//   - "reasoning": thinking that only its own model can read.
+	//   - "system": the text of the system or the developer, for which the program has its own.
+	//   - "context": a context that a program added; the other program adds its own.
+	//   - "error_mark": the mark that a result is an error; the text of the result stays.
+	//   - "audio", "document", "image": a body. A line of text stays.
+	//   - "server_tool", "opaque": a part that only its provider can read.
+	//   - "erased": content that was redacted. A line of text stays.
+	//   - "interrupted": a call without a result. A result that says so was added.
+	Kind string
+	// Seq is the event, 0 if the rendering made the message.
+	Seq int64
+}
