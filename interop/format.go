@@ -40,14 +40,10 @@ type Declarer interface {
 	Declare(src Source) IDs
 }
 
-// Program is a Format of a program that keeps its transcripts in known folders.
-type Program interface {
-	// Folders are the folders and databases of the program on any system.
-	Folders() []Folder
-}
-
 // Folder is a folder, or a database, with the transcripts of a program: Path in the folder
 // that the environment variable names; without it, Path in Home in the user's home folder.
+// A Format of a program that has such folders on any system has the method
+// Folders() []Folder.
 type Folder struct{ Variable, Home, Path string }
 
 // IDs are the ids that a file declares. The id of a session is its id in the log,

@@ -7,10 +7,11 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Writer is a Program that goes on with a session that a file brings.
+// Writer is a Format whose program goes on with a session that a file brings.
 type Writer interface {
 	Format
-	Program
+	// Folders are the folders of the program. It finds a file in the first.
+	Folders() []Folder
 	// Write returns the file that the program reads, and what the file lacks. Equal
 	// conversations give equal files.
 	Write(c Conversation) (Written, error)
@@ -47,26 +48,19 @@ type Written struct {
 	// Header is how many bytes of Body an import reads each time, because records that the
 	// program adds depend on them.
 	Header int64
-	// Losses are what the file lacks, in the order of the events.
-	Losses []Loss
+	// Losses are what the file lacks: the seqs of the events by kind, 0 if the rendering made
+	// the message. The kinds:
+	//
+	//   - "reasoning": thinking that only its own model can read.
+	//   - "system": the text of the system or the developer; the program has its own.
+	//   - "context": a context that a program added; the other program adds its own.
+	//   - "error_mark": the mark that a result is an error; the text of the result stays.
+	//   - "audio", "document", "image": a body; a line of text stays.
+	//   - "server_tool", "opaque": a part that only its provider can read.
+	//   - "erased": content that was redacted; a line of text stays.
+	//   - "interrupted": a call without a result; a result that says so was added.
+	Losses map[string][]int64
 	// Before are the arguments of a command that reads the file, if Path is empty; "FILE" is
 	// its place. Command are those that go on. The first is the name of the program.
 	Before, Command []string
-}
-
-// Loss is a part of a history that a program cannot read.
-type Loss struct {
-	// Kind says what is lost:
-	//
-	//   - "reasoning": thinking that only its own model can read.
-	//   - "system": the text of the system or the developer, for which the program has its own.
-	//   - "context": a context that a program added; the other program adds its own.
-	//   - "error_mark": the mark that a result is an error; the text of the result stays.
-	//   - "audio", "document", "image": a body. A line of text stays.
-	//   - "server_tool", "opaque": a part that only its provider can read.
-	//   - "erased": content that was redacted. A line of text stays.
-	//   - "interrupted": a call without a result. A result that says so was added.
-	Kind string
-	// Seq is the event, 0 if the rendering made the message.
-	Seq int64
 }

@@ -41,7 +41,7 @@ With --apply-redactions it is erased in DST too.`,
 					return err // before the other store is created
 				}
 				return dst.with(forWriting, func(to *eventlog.Log) error {
-					return a.convert(cmd.Context(), to, from, transfer.ConvertOptions{Sessions: sessions, ApplyRedactions: apply})
+					return a.convert(cmd.Context(), to, from, transfer.Options{Sessions: sessions, ApplyRedactions: apply})
 				})
 			})
 		},
@@ -77,7 +77,7 @@ func newConvertRow(s transfer.Result, err error) convertRow {
 	return row
 }
 
-func (a *app) convert(ctx context.Context, to, from *eventlog.Log, opts transfer.ConvertOptions) error {
+func (a *app) convert(ctx context.Context, to, from *eventlog.Log, opts transfer.Options) error {
 	p := a.printer()
 	var read, stored int64
 	ids, err := a.sessions(ctx, from, nil, true)

@@ -86,7 +86,7 @@ type importRun struct {
 	verbose    bool
 	follow     bool
 	evenErased bool
-	own        transfer.ImportOptions
+	own        transfer.Options
 	screen     screening
 }
 

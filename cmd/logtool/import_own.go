@@ -69,7 +69,7 @@ func beginning(path string) ([]byte, error) {
 }
 
 // adopt imports the export up to the first bad line.
-func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer.ImportOptions) interop.Row {
+func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer.Options) interop.Row {
 	row := interop.Row{Path: f.name, Format: ownFormat}
 	in := f.in
 	if in == nil {

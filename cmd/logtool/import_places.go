@@ -23,7 +23,7 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcript
 	var known []transcriptFolder
 	seen := map[string]bool{}
 	for _, format := range formats {
-		program, ok := format.(interop.Program)
+		program, ok := format.(interface{ Folders() []interop.Folder })
 		if !ok {
 			continue
 		}

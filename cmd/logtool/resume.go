@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var x resumption
 	cmd := a.command(&cobra.Command{
 		Use:   "resume SESSION",
-		Short: "Go on with a session in the program it came from, or in another one",
+		Short: "Go on with a session in its program, or in another one",
 		Long: `Write a session as a file of the program that it was imported from, or of the one
 that --to names, and print the command that goes on with it. The file has what the
 model sees at the head, or at the place that --at, --at-turn or --at-snapshot names.
@@ -70,7 +71,7 @@ program does not look by itself.`,
 			})
 		},
 	}, traits{section: secMove, verb: "writing", args: []argument{sessionArg}})
-	cmd.Flags().StringVar(&x.to, "to", "", "the program: "+strings.Join(writerNames(), ", "))
+	cmd.Flags().StringVar(&x.to, "to", "", "the `program`: "+strings.Join(writerNames(), ", "))
 	completeFlag(cmd, "to", writerNames()...)
 	at.flags(cmd, "at")
 	cmd.Flags().StringVar(&x.cwd, "cwd", "", "the working directory to go on in; default: that of the session")
@@ -113,17 +114,17 @@ func writerOf(name string) (interop.Writer, error) {
 
 // resumed is the result of resume with --json.
 type resumed struct {
-	Program  string         `json:"program"`
-	Session  string         `json:"session"`
-	Parent   string         `json:"parent"`
-	At       int64          `json:"at"`
-	Path     string         `json:"path"`
-	Bytes    int            `json:"bytes"`
-	Messages int            `json:"messages"`
-	Losses   []interop.Loss `json:"losses"`
-	Before   []string       `json:"before,omitzero"`
-	Command  []string       `json:"command"`
-	CWD      string         `json:"cwd"`
+	Program  string             `json:"program"`
+	Session  string             `json:"session"`
+	Parent   string             `json:"parent"`
+	At       int64              `json:"at"`
+	Path     string             `json:"path"`
+	Bytes    int                `json:"bytes"`
+	Messages int                `json:"messages"`
+	Losses   map[string][]int64 `json:"losses"`
+	Before   []string           `json:"before,omitzero"`
+	Command  []string           `json:"command"`
+	CWD      string             `json:"cwd"`
 }
 
 func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, point fork.Point, x resumption) error {
@@ -325,18 +326,10 @@ var lossWords = map[string]string{
 }
 
 // losses prints a line for each kind.
-func (p *printer) losses(all []interop.Loss) {
-	seqs := map[string][]int64{}
-	var kinds []string
-	for _, l := range all {
-		if seqs[l.Kind] == nil {
-			kinds = append(kinds, l.Kind)
-		}
-		seqs[l.Kind] = append(seqs[l.Kind], l.Seq)
-	}
-	for _, kind := range kinds {
+func (p *printer) losses(all map[string][]int64) {
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		var places []string
-		for _, seq := range slices.Compact(seqs[kind]) {
+		for _, seq := range slices.Compact(slices.Clone(all[kind])) {
 			if len(places) == 5 {
 				places = append(places, "…")
 				break
@@ -345,6 +338,6 @@ func (p *printer) losses(all []interop.Loss) {
 				places = append(places, fmt.Sprintf("#%d", seq))
 			}
 		}
-		p.Printf("  left out: %d × %s %s\n", len(seqs[kind]), lossWords[kind], strings.Join(places, " "))
+		p.Printf("  left out: %d × %s %s\n", len(all[kind]), lossWords[kind], strings.Join(places, " "))
 	}
 }

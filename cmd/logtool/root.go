@@ -90,7 +90,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(a.flagError)
 	root.PersistentFlags().StringVar(&a.store, "store", "", "the `place` of the store; see logtool help store")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
-	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "wait so long for a locked store; 0: for ever")
+	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "wait for a locked store; 0: for ever")
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(a.commands()...)
 	root.SetHelpCommand(a.helpCommand())

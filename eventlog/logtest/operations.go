@@ -96,7 +96,7 @@ func (c *closing) logOperations() []operation {
 			return c.transferred(transfer.Backup(ctx, eventlog.Open(memory.New()), l))
 		}},
 		{"transfer.Convert", func(ctx context.Context) error {
-			return c.transferred(transfer.Convert(ctx, eventlog.Open(memory.New()), l, transfer.ConvertOptions{Sessions: []string{"a"}}))
+			return c.transferred(transfer.Convert(ctx, eventlog.Open(memory.New()), l, transfer.Options{Sessions: []string{"a"}}))
 		}},
 	}
 	return append(all, c.upkeepOperations()...)

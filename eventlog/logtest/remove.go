@@ -187,7 +187,7 @@ func testRemoveMark(t *env) {
 		}
 		t.WantEqual("sessions of the export", 3, len(results))
 		t.WantMissing(l, removed)
-		results, err = transfer.Import(t.Ctx, l, bytes.NewReader(export.Bytes()), transfer.ImportOptions{Again: true})
+		results, err = transfer.Import(t.Ctx, l, bytes.NewReader(export.Bytes()), transfer.Options{Again: true})
 		t.Must(err)
 		t.WantEqual("sessions of the export", 3, len(results))
 		t.WantEqual("lines", want, t.Lines(l, removed))

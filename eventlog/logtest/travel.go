@@ -64,7 +64,7 @@ func (t *env) copied() (src *eventlog.Log) {
 
 func (t *env) convert(dst, src *eventlog.Log) {
 	t.Helper()
-	for _, err := range transfer.Convert(t.Ctx, dst, src, transfer.ConvertOptions{ApplyRedactions: true}) {
+	for _, err := range transfer.Convert(t.Ctx, dst, src, transfer.Options{ApplyRedactions: true}) {
 		t.Must(err)
 	}
 }
@@ -146,7 +146,7 @@ func testTravelExport(t *env) {
 	}
 	t.WantEqual("events in the error", []int64{2, 4}, order.Seqs)
 	t.WantEqual("lines", lines, t.Lines(t.Main(), "a"))
-	_, err = transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()), transfer.ImportOptions{ApplyRedactions: true})
+	_, err = transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()), transfer.Options{ApplyRedactions: true})
 	t.Must(err)
 	t.WantEqual("lines", t.Lines(src, "a"), t.Lines(t.Main(), "a"))
 	t.wantGone("a")

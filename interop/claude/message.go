@@ -58,7 +58,7 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 		m.Role = event.Tool
 	}
 	if m.Role == event.Assistant {
-		m.Provider, m.Group = "anthropic", m.ResponseID
+		m.Provider, m.Group = provider, m.ResponseID
 	}
 	m.Extra = f.extra("message", rawjson.NonEmpty(rest))
 	return m, true, nil

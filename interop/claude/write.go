@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/internal/modelapi"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/internal/writing"
@@ -19,16 +18,16 @@ import (
 // writtenLine is a line of a written session. Claude Code needs type, uuid, parentUuid, message and
 // the message's id. The others are for its list of sessions, and for people.
 type writtenLine struct {
-	ParentUUID  *string  `json:"parentUuid"`
-	IsSidechain bool     `json:"isSidechain"`
-	UserType    string   `json:"userType"`
-	CWD         string   `json:"cwd"`
-	SessionID   string   `json:"sessionId"`
-	Version     string   `json:"version"`
-	Type        string   `json:"type"`
+	ParentUUID  *string         `json:"parentUuid"`
+	IsSidechain bool            `json:"isSidechain"`
+	UserType    string          `json:"userType"`
+	CWD         string          `json:"cwd"`
+	SessionID   string          `json:"sessionId"`
+	Version     string          `json:"version"`
+	Type        string          `json:"type"`
 	Message     *writtenMessage `json:"message"`
-	UUID        string   `json:"uuid"`
-	Timestamp   string   `json:"timestamp"`
+	UUID        string          `json:"uuid"`
+	Timestamp   string          `json:"timestamp"`
 }
 
 type writtenMessage struct {
@@ -46,6 +45,9 @@ type customTitle struct {
 	SessionID   string `json:"sessionId"`
 }
 
+// provider is the provider of the messages.
+const provider = "anthropic"
+
 // writtenVersion is the version of Claude Code whose lines Write writes.
 const writtenVersion = "2.1.332"
 
@@ -55,10 +57,10 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	_, model := writing.LastModel(c.History)
 	said, losses := writing.Messages(c, writing.Rules{
 		Reasoning: func(m *event.Message, p *event.Part) bool {
-			return m.Provider == modelapi.Anthropic && m.Model == model && (p.Signature != "" || p.Encrypted != "")
+			return m.Provider == provider && m.Model == model && (p.Signature != "" || p.Encrypted != "")
 		},
 		ErrorMarks: true, Documents: true,
-		Opaque: func(m *event.Message, _ *event.Part) bool { return m.Provider == modelapi.Anthropic },
+		Opaque: func(m *event.Message, _ *event.Part) bool { return m.Provider == provider },
 	})
 	w := interop.Written{
 		Session: c.ID, Path: path.Join(folderOf(c.CWD), c.ID+".jsonl"), Losses: losses,

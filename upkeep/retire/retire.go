@@ -126,7 +126,7 @@ func (p *Plan) Archive(ctx context.Context, dst, src *eventlog.Log) error {
 		return nil
 	}
 	p.Parents = nil
-	for copied, err := range transfer.Convert(ctx, dst, src, transfer.ConvertOptions{Sessions: ids, ApplyRedactions: true}) {
+	for copied, err := range transfer.Convert(ctx, dst, src, transfer.Options{Sessions: ids, ApplyRedactions: true}) {
 		if err != nil {
 			return fmt.Errorf("archive: %w", err)
 		}

@@ -35,6 +35,6 @@ func Backup(ctx context.Context, dst, src *eventlog.Log) iter.Seq2[Result, error
 			yield(Result{}, fmt.Errorf("back up: %w", err))
 			return
 		}
-		Convert(ctx, dst, src, ConvertOptions{ApplyRedactions: true})(yield)
+		Convert(ctx, dst, src, Options{ApplyRedactions: true})(yield)
 	}
 }

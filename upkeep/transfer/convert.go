@@ -34,20 +34,23 @@ func (e *SourceError) Unwrap() error { return e.Cause }
 // errTail is the cause in a SourceError of a session that was copied up to its damage.
 var errTail = errors.New("the bytes after the last complete append may hold events, and are not copied")
 
-// ConvertOptions configure Convert. The zero value copies all sessions.
-type ConvertOptions struct {
-	// Sessions are the sessions to copy; empty for all.
+// Options configure Convert and Import.
+type Options struct {
+	// Sessions are the sessions that Convert copies; empty for all.
 	Sessions []string
-	// ApplyRedactions redacts the events of dst that are redacted in src, with what goes
-	// along.
+	// ApplyRedactions redacts the events of the log that are redacted in the source, with what
+	// goes along.
 	ApplyRedactions bool
+	// Again makes Import store sessions that were removed from the log (erase.Remove), too.
+	// Convert always stores them.
+	Again bool
 }
 
 // Convert copies sessions of src into dst. It copies lines and blobs verbatim, the parents of a fork before the fork, and
 // the parents of a named fork too. It skips events that dst has already. An event that is
 // redacted in dst stays redacted, and its blobs are not copied. An event that is redacted in src, and
 // that dst has in full, is a *RedactionError, and nothing of its session is copied, unless
-// ConvertOptions.ApplyRedactions is true: a copy of a log cannot erase in it unasked. Other programs
+// Options.ApplyRedactions is true: a copy of a log cannot erase in it unasked. Other programs
 // may append to src at the same time: Convert copies each session up to the end of an
 // append, with all events that were acknowledged before it read the session. It holds
 // the store lock of src, shared. A loop over Convert must not redact or remove in src.
@@ -59,9 +62,9 @@ type ConvertOptions struct {
 // needs more of its events. If a session could not be copied whole, its Result comes
 // with a *SourceError, with a *RedactionError, or with a *eventlog.ConflictError if dst has
 // another history; the other sessions follow. Every other error ends the sequence. Convert
-// uses the first ConvertOptions only.
-func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...ConvertOptions) iter.Seq2[Result, error] {
-	var o ConvertOptions
+// uses the first Options only.
+func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...Options) iter.Seq2[Result, error] {
+	var o Options
 	if len(opts) > 0 {
 		o = opts[0]
 	}
@@ -84,7 +87,7 @@ var errStopped = errors.New("stopped")
 
 type conversion struct {
 	dst, src *eventlog.Log
-	opts     ConvertOptions
+	opts     Options
 	copied   map[string]int64 // the newest seq of each copied session
 	failed   map[string]bool
 	yield    func(Result, error) bool

@@ -32,13 +32,13 @@ import (
 // that the error names, and the whole sessions before it.
 //
 // Import leaves out a session that was removed from the log, and the sessions below it
-// in the export, unless ImportOptions.Again is true: Result.LeftOut.
+// in the export, unless Options.Again is true: Result.LeftOut.
 //
 // An event that is redacted in the log stays redacted. An event that is redacted in the
-// export only is a *RedactionError, unless ImportOptions.ApplyRedactions is true: nobody
+// export only is a *RedactionError, unless Options.ApplyRedactions is true: nobody
 // can erase with a forged export. Then nothing of its session is stored, and the other sessions
-// follow. Import uses the first ImportOptions only.
-func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportOptions) ([]Result, error) {
+// follow. Import uses the first Options only.
+func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...Options) ([]Result, error) {
 	if err := engine.Of(log).Usable(ctx); err != nil {
 		return nil, err
 	}
@@ -64,15 +64,6 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...ImportO
 	m.in = bufio.NewReaderSize(r, 1<<20)
 	err := errors.Join(append(m.refused, m.run(ctx))...)
 	return m.adopted, err
-}
-
-// ImportOptions configure Import.
-type ImportOptions struct {
-	// ApplyRedactions redacts the events that are redacted in the export, with what goes
-	// along.
-	ApplyRedactions bool
-	// Again stores sessions that were removed from the log (erase.Remove), too.
-	Again bool
 }
 
 type importer struct {

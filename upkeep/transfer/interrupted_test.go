@@ -38,7 +38,7 @@ func TestInterruptedConversionOfARedaction(t *testing.T) {
 	store := &failing{Store: memory.New()}
 	dst := eventlog.Open(store)
 	convert := func() (failed error) {
-		for _, err := range transfer.Convert(ctx, dst, src, transfer.ConvertOptions{ApplyRedactions: true}) {
+		for _, err := range transfer.Convert(ctx, dst, src, transfer.Options{ApplyRedactions: true}) {
 			failed = errors.Join(failed, err)
 		}
 		return failed

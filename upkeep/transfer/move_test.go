@@ -58,7 +58,7 @@ func TestConvertNamedSessions(t *testing.T) {
 				src, dst := grown(t, open(t.TempDir())), testkit.Open(t, openTo(t.TempDir()))
 				for range 2 {
 					var order []string
-					for s, err := range transfer.Convert(t.Context(), dst, src, transfer.ConvertOptions{Sessions: []string{"grandchild"}}) {
+					for s, err := range transfer.Convert(t.Context(), dst, src, transfer.Options{Sessions: []string{"grandchild"}}) {
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -71,7 +71,7 @@ func TestConvertNamedSessions(t *testing.T) {
 				if _, err := dst.Head(t.Context(), "other"); !errors.Is(err, eventlog.ErrNotFound) {
 					t.Errorf("a session that was not named: %v", err)
 				}
-				for s, err := range transfer.Convert(t.Context(), dst, src, transfer.ConvertOptions{Sessions: []string{"nobody"}}) {
+				for s, err := range transfer.Convert(t.Context(), dst, src, transfer.Options{Sessions: []string{"nobody"}}) {
 					var source *transfer.SourceError
 					if !errors.As(err, &source) || !errors.Is(err, eventlog.ErrNotFound) || s.Session != "nobody" {
 						t.Errorf("one that is not there: %+v, %v", s, err)

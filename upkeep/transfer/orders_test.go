@@ -58,7 +58,7 @@ func TestRedactionOfAShorterStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := linesOf(redacted, 0, 2)
-	if _, err := transfer.Import(t.Context(), log, bytes.NewReader(short), transfer.ImportOptions{ApplyRedactions: true}); err != nil {
+	if _, err := transfer.Import(t.Context(), log, bytes.NewReader(short), transfer.Options{ApplyRedactions: true}); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := log.Event(t.Context(), "a", 2); err != nil || !e.Redacted() {
@@ -89,7 +89,7 @@ func TestImportOfForgedRedactions(t *testing.T) {
 				if _, err := transfer.Import(t.Context(), log, bytes.NewReader(before)); err != nil {
 					t.Fatal(err)
 				}
-				_, err := transfer.Import(t.Context(), log, bytes.NewReader(stream), transfer.ImportOptions{ApplyRedactions: apply})
+				_, err := transfer.Import(t.Context(), log, bytes.NewReader(stream), transfer.Options{ApplyRedactions: apply})
 				var order *transfer.RedactionError
 				if !errors.Is(err, eventlog.ErrCorrupt) && !errors.As(err, &order) {
 					t.Errorf("%s, into %d bytes, obeyed %v: %v", name, len(before), apply, err)
@@ -171,7 +171,7 @@ func TestImportGoesOnAfterRedactions(t *testing.T) {
 
 func convertAll(t *testing.T, dst, src *eventlog.Log) {
 	t.Helper()
-	for _, err := range transfer.Convert(t.Context(), dst, src, transfer.ConvertOptions{ApplyRedactions: true}) {
+	for _, err := range transfer.Convert(t.Context(), dst, src, transfer.Options{ApplyRedactions: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,10 +34,11 @@ type Said struct {
 
 // Messages returns the messages of a conversation without what the program cannot read, and
 // the losses. No message is empty.
-func Messages(c interop.Conversation, rules Rules) (all []Said, losses []interop.Loss) {
+func Messages(c interop.Conversation, rules Rules) (all []Said, losses map[string][]int64) {
+	losses = map[string][]int64{}
 	for i := range c.History {
 		e := &c.History[i]
-		lose := func(kind string) { losses = append(losses, interop.Loss{Kind: kind, Seq: e.Seq}) }
+		lose := func(kind string) { losses[kind] = append(losses[kind], e.Seq) }
 		switch {
 		case e.Context != "":
 			lose("context")
@@ -152,4 +153,3 @@ func (x *IDs) Next() string {
 
 // Stamp is a time as the programs write it: RFC 3339 with milliseconds.
 func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
-
