@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
 )
 
@@ -35,7 +36,8 @@ func (l *Log) writeBatch(h *hotSession, own *request, batch []*request) (retry [
 			return nil
 		}
 		started := time.Now()
-		err := l.store.Append(own.ctx, h.id, st.tail.head, st.staged.events, durable(batch))
+		ctx := engine.SetUnsynced(own.ctx, unsynced(batch))
+		err := l.store.Append(ctx, h.id, st.tail.head, st.staged.events, durable(batch))
 		if err == nil {
 			h.commit(batch)
 			return nil
@@ -182,6 +184,11 @@ func (l *Log) Sync(ctx context.Context, session string) error {
 
 func durable(batch []*request) bool {
 	return slices.ContainsFunc(batch, func(r *request) bool { return r.staged && r.expect.durable })
+}
+
+// unsynced reports whether no request of the batch needs a sync.
+func unsynced(batch []*request) bool {
+	return !slices.ContainsFunc(batch, func(r *request) bool { return r.staged && !r.expect.unsynced })
 }
 
 // commit moves the staged events to the tail, after the store has written them, and

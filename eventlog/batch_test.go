@@ -141,3 +141,17 @@ func TestLeaveAfterAnUnknownOutcome(t *testing.T) {
 		t.Errorf("%v, want an unknown outcome after event 3", err)
 	}
 }
+
+// A batch waits for the disk if one of its requests does.
+func TestUnsyncedBatch(t *testing.T) {
+	loose, synced := &request{staged: true, expect: Expect{unsynced: true}}, &request{staged: true}
+	refused := &request{}
+	for _, c := range []struct {
+		batch []*request
+		want  bool
+	}{{[]*request{loose, loose}, true}, {[]*request{loose, synced}, false}, {[]*request{refused, loose}, true}, {[]*request{synced}, false}} {
+		if got := unsynced(c.batch); got != c.want {
+			t.Errorf("%d requests: unsynced is %v", len(c.batch), got)
+		}
+	}
+}

@@ -39,7 +39,9 @@ func (e logEngine) Locked(ctx context.Context, exclusive bool, fn func(ctx conte
 
 func (e logEngine) Append(ctx context.Context, session string, after event.Head, durable bool, events ...event.Event) (stored []event.Event, err error) {
 	expect := At(after)
-	if durable {
+	if engine.Unsynced(ctx) {
+		expect.unsynced = true
+	} else if durable {
 		expect = expect.Durable()
 	}
 	head, err := e.log.append(ctx, session, expect, &stored, nil, events)

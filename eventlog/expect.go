@@ -22,6 +22,8 @@ type Expect struct {
 	head    event.Head
 	durable bool
 	lenient bool
+	// unsynced appends without a sync under any sync policy (engine.SetUnsynced).
+	unsynced bool
 }
 
 type expectKind int

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/flow/internal/raw"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/searchtext"
 )
 
@@ -131,6 +132,7 @@ func (t *turn) intendAgain(ctx context.Context, x *effect) error {
 	if err != nil {
 		return err
 	}
+	ctx = engine.SetUnsynced(ctx, !x.needsSync())
 	return t.record(ctx, func() ([]event.Event, error) { return events, nil })
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // effect is one effect of a batch.
@@ -275,6 +276,7 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 	if len(events) == 0 {
 		return nil
 	}
+	ctx = engine.SetUnsynced(ctx, !slices.ContainsFunc(open, (*effect).needsSync))
 	if err := t.record(ctx, func() ([]event.Event, error) { return events, t.checkLapsed(open) }); err != nil {
 		return err
 	}
@@ -287,6 +289,14 @@ func (t *turn) intend(ctx context.Context, open []*effect) error {
 		last.settled.point = t.r.newest(lastID)
 	}
 	return nil
+}
+
+// needsSync reports whether the intent of the effect must be on disk before the effect runs: the
+// class forbids to run the effect again without a trace, a person has allowed it once, or the intent comes
+// with a result.
+func (x *effect) needsSync() bool {
+	again := x.class == event.EffectPure || x.class == event.EffectIdempotent
+	return !again || x.reviewed || x.answer != nil || x.settled != nil
 }
 
 // intents are the intent of the next attempt and the events that follow the first one.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -23,13 +24,18 @@ func resume(ctx context.Context, log *eventlog.Log, session string, set projecti
 	return v, err
 }
 
-// appendDurable appends events to the session, bounded.
+// appendDurable appends events to the session, bounded. They do not wait for the disk if ctx comes
+// from engine.SetUnsynced.
 func (r *runner) appendDurable(ctx context.Context, events ...event.Event) error {
 	return eventlog.UntilKnown(ctx, func() error {
 		return bounded(ctx, func() error {
 			head, err := r.live.AppendDurable(ctx, events...)
 			if err == nil {
 				r.appended.Store(head.Seq)
+				r.unsynced = event.Head{}
+				if engine.Unsynced(ctx) {
+					r.unsynced = head
+				}
 			}
 			return err
 		})

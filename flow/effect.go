@@ -16,8 +16,9 @@ import (
 	"github.com/convlog/convlog/flow/internal/raw"
 )
 
-// Effect describes work outside the log. Its intent is durable before it runs, and its
-// result after.
+// Effect describes work outside the log. Its intent is in the log before it runs, and its
+// result is durable after. A loss of power may lose the intent of a pure or idempotent effect
+// without a review.
 type Effect struct {
 	// Name names the effect in the log.
 	Name string

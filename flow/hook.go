@@ -15,7 +15,7 @@ import (
 // Functions before a call run in the order of Options.Hooks, functions after it in reverse order.
 // Update, StateOf, FromContext and Running.Add work inside a function, as inside a tool.
 //
-// Hooks run inside the effect of the call: after its intent is durable, and before its result is
+// Hooks run inside the effect of the call: after its intent is in the log, and before its result is
 // recorded. The result has all decisions of the hooks. An execution of the turn after that gets
 // the result from the log, and calls no hook. After a kill before that, nobody has seen a
 // decision, and the class of the effect decides: if the call is made again, the hooks are called

@@ -6,18 +6,24 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
 
-// errLeaseLost ends the context of effects whose runner has no lease.
-var errLeaseLost = errors.New("the store lost the lease of the runner")
+var (
+	// errLeaseLost ends the context of effects whose runner has no lease.
+	errLeaseLost = errors.New("the store lost the lease of the runner")
+	// errIntentLost: intents that were not on disk are missing. The server of the store crashed.
+	errIntentLost = errors.New("the store lost an intent that was not on disk")
+)
 
 // regainTime bounds the wait for a store that lost a lease and cannot be reached.
 const regainTime = 15 * time.Second
 
 // leasedLoop is loop. If the store loses the lease, for example because a server starts again,
-// the effects end. The runner takes the lease again, and executes the open turn again.
+// the effects end. The runner takes the lease again, and executes the open turn again. It does
+// so too if the server lost an intent.
 func (r *runner) leasedLoop(ctx context.Context) error {
 	for {
 		leased, lose := context.WithCancelCause(ctx)
@@ -30,17 +36,21 @@ func (r *runner) leasedLoop(ctx context.Context) error {
 			}
 		}()
 		err := r.loop(leased)
-		interrupted := context.Cause(leased) == errLeaseLost && (errors.Is(err, errLeaseLost) || errors.Is(err, context.Canceled))
+		ended := context.Cause(leased) == errLeaseLost
 		lose(nil)
-		if !interrupted {
+		switch {
+		case ended && (errors.Is(err, errLeaseLost) || errors.Is(err, context.Canceled)):
+			err = r.regain(ctx)
+		case errors.Is(err, errIntentLost):
+			err = r.reload(ctx)
+		default:
 			return err
 		}
-		err = r.regain(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("session %q: the lease was lost: %w", r.session, err)
+			return fmt.Errorf("session %q: continue after a loss: %w", r.session, err)
 		}
 	}
 }
@@ -63,15 +73,40 @@ func (r *runner) regain(ctx context.Context) error {
 		return err
 	}
 	r.lease = lease
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := bounded(ctx, func() error { return r.live.Follow(ctx) }); err != nil {
+	return r.reload(ctx)
+}
+
+// reload loads the states of the session again. The error is ErrOvertaken if another runner
+// claimed the session meanwhile.
+func (r *runner) reload(ctx context.Context) error {
+	live, err := resume(ctx, r.log, r.session, r.set, r.options.Snapshots)
+	if err != nil {
 		return err
 	}
-	r.foreign = r.live.Head.Seq // it may be an event of another writer
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live, r.fresh, r.unsynced, r.rendering = live, nil, event.Head{}, projection.Rendering{}
+	r.appended.Store(live.Head.Seq)
+	r.foreign = live.Head.Seq // it may be an event of another writer
 	r.signal()
 	if control, _ := projection.State(r.live, projection.Control()); !r.claims(control) {
 		return ErrOvertaken
 	}
 	return nil
+}
+
+// checkUnsynced returns errIntentLost if the session lacks the newest intents that were not on
+// disk. The caller holds r.mu.
+func (r *runner) checkUnsynced(ctx context.Context) error {
+	if r.unsynced.IsZero() {
+		return nil
+	}
+	e, err := r.log.Event(ctx, r.session, r.unsynced.Seq)
+	if err == nil && e.Head() == r.unsynced {
+		return nil
+	}
+	if err == nil || errors.Is(err, eventlog.ErrEventNotFound) {
+		err = fmt.Errorf("%w: event %d of session %q", errIntentLost, r.unsynced.Seq, r.session)
+	}
+	return err
 }

@@ -39,6 +39,9 @@ type runner struct {
 	resume    string
 	snapshots []string
 	foreign   int64 // the newest event of the path that another writer appended
+	// unsynced is the head after intents that may not be on disk; zero if a durable append
+	// followed.
+	unsynced  event.Head
 	rendering projection.Rendering
 	fresh     *records // of the turn that this runner began last
 	last      lastTurn
@@ -94,6 +97,9 @@ func (r *runner) append(ctx context.Context, build func() ([]event.Event, error)
 		err := r.appendDurable(ctx, events...)
 		switch {
 		case errors.Is(err, eventlog.ErrConflict):
+			if err := r.checkUnsynced(ctx); err != nil {
+				return err
+			}
 			if err := r.follow(ctx); err != nil {
 				return err
 			}

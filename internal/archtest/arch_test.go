@@ -105,7 +105,7 @@ var table = map[string]room{
 	"internal/sessiontree": {rooms: []string{"event", "eventlog", "projection"}},
 	"fork":                 {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/engine", "internal/mark", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog/sink", "flow/internal/playback", "flow/internal/raw", "internal/modelapi", "internal/rawjson", "internal/searchtext"},
+		rooms:   []string{"event", "eventlog", "projection", "fork", "runlog/sink", "flow/internal/playback", "flow/internal/raw", "internal/engine", "internal/modelapi", "internal/rawjson", "internal/searchtext"},
 		modules: append([]string{"go.opentelemetry.io/otel", "github.com/google/jsonschema-go"}, given...),
 		tests:   []string{"runlog/...", "upkeep/...", "flow/flowtest", "flow/capture"},
 	},
@@ -151,12 +151,12 @@ var table = map[string]room{
 	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle": {rooms: []string{"internal/line"}},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/line", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/lease", "internal/line", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
 	},
@@ -220,7 +220,7 @@ var table = map[string]room{
 	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/memory", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
-	"internal/torture":          {tests: []string{"flow", "fork", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog/...", "upkeep/..."}},
+	"internal/torture":          {tests: []string{"flow", "fork", "internal/crashfs", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog/...", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "internal/sysfile", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 

@@ -41,7 +41,8 @@ type Engine interface {
 	Locked(ctx context.Context, exclusive bool, fn func(ctx context.Context) error) error
 
 	// Append is Log.Append at an expected head, durable under any sync policy if durable
-	// is true. It returns the stored events, with data and upcast.
+	// is true. It does not wait for the disk if ctx comes from SetUnsynced. It returns the
+	// stored events, with data and upcast.
 	Append(ctx context.Context, session string, after event.Head, durable bool, events ...event.Event) (stored []event.Event, err error)
 
 	// AppendEach is a lenient Log.AppendEach at an expected head. fresh is false if the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // maxHandleBuffer bounds the write buffer that a handle keeps between appends. Larger
@@ -45,7 +46,12 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 	if err := h.compare(expect, events); err != nil {
 		return err
 	}
-	return h.append(events, durable)
+	return h.append(events, s.needsSync(ctx, durable))
+}
+
+// needsSync reports whether an append is synced before it returns.
+func (s *Store) needsSync(ctx context.Context, durable bool) bool {
+	return !engine.Unsynced(ctx) && (durable || !s.opts.NoSync && s.opts.SyncEvery <= 0)
 }
 
 // beginWrite begins a call that changes a session. It returns the session's handle,
@@ -123,8 +129,9 @@ func namesCut(events []event.Event, cut event.Cut) bool {
 	return ok && named == cut
 }
 
-// append writes the events' lines at the end of the file and syncs as the policy says.
-func (h *handle) append(events []event.Event, durable bool) error {
+// append writes the events' lines at the end of the file. If sync is false, the file is
+// synced later.
+func (h *handle) append(events []event.Event, sync bool) error {
 	h.buf = appendLines(h.buf[:0], events)
 	if len(h.buf) > maxAppend {
 		h.buf = nil
@@ -141,7 +148,7 @@ func (h *handle) append(events []event.Event, durable bool) error {
 	if err != nil {
 		return h.undo(err)
 	}
-	if err := h.syncAppend(durable); err != nil {
+	if err := h.syncAppend(sync); err != nil {
 		return h.undoUnsynced(err)
 	}
 	h.advance(&events[len(events)-1])
@@ -177,10 +184,9 @@ func (h *handle) limitUnsynced() error {
 	return nil
 }
 
-// syncAppend syncs the file if durable is true or the policy is Always. Otherwise it
-// registers the session to be synced later.
-func (h *handle) syncAppend(durable bool) error {
-	if !durable && (h.store.opts.NoSync || h.store.opts.SyncEvery > 0) {
+// syncAppend syncs the file, or registers the session to be synced later.
+func (h *handle) syncAppend(sync bool) error {
+	if !sync {
 		if !h.unsynced {
 			h.unsynced = true
 			h.store.syncLater(h.session)

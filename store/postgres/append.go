@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // One statement compares the head and inserts the events. Of two writers, the second one
@@ -35,6 +36,9 @@ const (
 	// makeDurable overrides synchronous_commit=off for a transaction. Other values of the
 	// setting sync at least the disk of the server.
 	makeDurable = `SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`
+	// makeUnsynced commits a transaction without a sync, unless commits wait for a standby: a
+	// promoted standby has all that a reader has read.
+	makeUnsynced = `SELECT set_config('synchronous_commit', 'off', true) WHERE current_setting('synchronous_standby_names') = ''`
 	// blobsMissing finds a blob of a list that is not stored.
 	blobsMissing = `SELECT d FROM unnest($1::bytea[]) d WHERE NOT EXISTS (SELECT FROM blobs WHERE digest = d) LIMIT 1`
 )
@@ -46,7 +50,9 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 	a := appending{store: s, session: session, expect: expect, events: events}
 	err := a.run(ctx, durable)
 	if err == nil && len(events) > 0 {
-		s.history.noteAppended(session, events[len(events)-1].Head())
+		if !engine.Unsynced(ctx) {
+			s.history.noteAppended(session, events[len(events)-1].Head())
+		}
 		s.publish(session)
 	}
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
@@ -113,9 +119,12 @@ func (a *appending) alone(ctx context.Context, durable bool) (int64, error) {
 	warned := warningsOf(conn.Conn())
 	query, args := a.statement()
 	var tag pgconn.CommandTag
-	if durable {
-		tag, err = execDurably(ctx, conn.Conn(), query, args)
-	} else {
+	switch {
+	case engine.Unsynced(ctx):
+		tag, err = execAfter(ctx, conn.Conn(), makeUnsynced, query, args)
+	case durable:
+		tag, err = execAfter(ctx, conn.Conn(), makeDurable, query, args)
+	default:
 		tag, err = conn.Exec(ctx, query, args...)
 	}
 	switch {
@@ -129,11 +138,11 @@ func (a *appending) alone(ctx context.Context, durable bool) (int64, error) {
 	return 0, a.unknown(a.store.failure(err))
 }
 
-// execDurably runs a statement together with makeDurable, in one round trip and one
-// transaction.
-func execDurably(ctx context.Context, conn *pgx.Conn, query string, args []any) (tag pgconn.CommandTag, err error) {
+// execAfter runs a statement after a statement that sets how it is committed, in one round
+// trip and one transaction.
+func execAfter(ctx context.Context, conn *pgx.Conn, setting, query string, args []any) (tag pgconn.CommandTag, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(makeDurable)
+	batch.Queue(setting)
 	batch.Queue(query, args...)
 	results := conn.SendBatch(ctx, batch)
 	if _, err = results.Exec(); err == nil {

@@ -17,7 +17,7 @@ const (
 	// store whose connection broke.
 	sweepLeases = `DELETE FROM leases WHERE name IN
 		(SELECT name FROM leases WHERE expires <= clock_timestamp() OR owner = $1 FOR UPDATE SKIP LOCKED)`
-	renewLeases = `UPDATE leases SET expires = clock_timestamp() + $2 WHERE owner = $1 AND expires > clock_timestamp() RETURNING epoch`
+	renewLeases = `UPDATE leases SET expires = clock_timestamp() + $2 WHERE owner = $1 AND expires > clock_timestamp() AND ` + noSync + ` RETURNING epoch`
 )
 
 // The server must not find a broken connection before the holder does. It needs about

@@ -152,6 +152,12 @@ func TestLeaseOnAStandby(t *testing.T) {
 	if _, err := leaserOf(t, with(t, dsn, "synchronous_commit", "remote_apply"), endless).Lease(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
+	for n := int64(0); n == 0; {
+		var err error
+		if n, err = pgtest.Number(standby.DSN(), `SELECT count(*) FROM convlog.leases`); err != nil {
+			t.Fatal(err)
+		}
+	}
 	reader := leaserOf(t, standby.DSN(), postgres.Options{ReadOnly: true})
 	if held, err := reader.Leased(t.Context(), "x"); err != nil || !held {
 		t.Errorf("leased is %v, %v", held, err)

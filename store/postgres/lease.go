@@ -13,14 +13,17 @@ import (
 // A lease is a row with an owner and an end, by the clock of the server. Its epoch tells
 // it from the leases of the same name before and after it. The owner is the number of an
 // advisory lock (holder.go). A lease is held until its end, while that lock is held.
+//
+// No change of a lease is synced: a server that crashes ends all owners.
 const (
+	noSync = `set_config('synchronous_commit', 'off', true) = 'off'`
 	// takeLease takes a lease that has ended, or whose owner is $4. It takes none on a
 	// server that lacks the lock of the new owner.
 	takeLease = `INSERT INTO leases (name, owner, expires) SELECT $1::bytea, $2::bigint, clock_timestamp() + $3::interval
-		WHERE NOT pg_try_advisory_xact_lock_shared($2)
+		WHERE NOT pg_try_advisory_xact_lock_shared($2) AND ` + noSync + `
 		ON CONFLICT (name) DO UPDATE SET owner = $2, epoch = DEFAULT, expires = clock_timestamp() + $3
 		WHERE leases.expires <= clock_timestamp() OR leases.owner = $4 RETURNING epoch`
-	releaseLease  = `DELETE FROM leases WHERE name = $1 AND epoch = $2`
+	releaseLease  = `DELETE FROM leases WHERE name = $1 AND epoch = $2 AND ` + noSync
 	releaseLeases = `DELETE FROM leases WHERE owner = $1`
 	// findLease finds the owner of a lease, and whether the owner's lock is gone. A standby
 	// does not have the locks of its primary.

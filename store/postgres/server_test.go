@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/pgtest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/internal/testsize"
@@ -218,6 +219,50 @@ func TestDurable(t *testing.T) {
 				t.Errorf("%s: the server has synced up to %d, and the append begins at %d", name, flushed, start)
 			}
 		}
+	}
+}
+
+// An append that needs no sync is not synced. The next append syncs both. While commits wait for
+// a standby, both are synced.
+func TestUnsyncedAppend(t *testing.T) {
+	t.Parallel()
+	server, err := pgtest.Start([]string{"-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0"})
+	pgtest.Need(t, err)
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	head := event.Head{}
+	add := func(ctx context.Context, l *eventlog.Log) (synced bool) {
+		start := lsn(t, server.DSN(), "pg_current_wal_insert_lsn()")
+		events := suite.BatchAfter("s", head, 1)
+		if err := l.Store().Append(ctx, "s", head, events, true); err != nil {
+			t.Fatal(err)
+		}
+		head = events[len(events)-1].Head()
+		return lsn(t, server.DSN(), "pg_current_wal_flush_lsn()") > start
+	}
+	unsynced := engine.SetUnsynced(t.Context(), true)
+	log := openLog(t, server.DSN())
+	add(t.Context(), log)
+	for add(unsynced, log) { // another process of the server may have synced it
+	}
+	if !add(t.Context(), log) {
+		t.Error("a durable append is not synced")
+	}
+	if err := errors.Join(pgtest.Exec(server.DSN(), `ALTER SYSTEM SET synchronous_standby_names = 'none'`), pgtest.Exec(server.DSN(), `SELECT pg_reload_conf()`)); err != nil {
+		t.Fatal(err)
+	}
+	for set := int64(0); set == 0; {
+		set, err = pgtest.Number(server.DSN(), `SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'none'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := openLog(t, with(t, server.DSN(), "synchronous_commit", "local")) // this standby never comes
+	if !add(unsynced, waiting) {
+		t.Error("an append is not synced, although commits wait for a standby")
 	}
 }
 

@@ -23,8 +23,8 @@ type rejection struct{ error }
 // job is an operation in the queue.
 type job struct {
 	op         operation
-	durable    bool
-	standalone bool // runs outside a transaction
+	level      syncLevel // of its commit
+	standalone bool      // runs outside a transaction
 	done       chan error
 
 	state     jobState      // guarded by writer.mu
@@ -151,7 +151,7 @@ func (w *writer) takeBatch() []*job {
 	applied := make(chan struct{})
 	for ; n < len(w.queue); n++ {
 		j := w.queue[n]
-		if j.standalone || j.durable && w.level != always {
+		if j.standalone || j.level < w.level {
 			break
 		}
 		j.state, j.applied = applying, applied

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/lease"
 	"github.com/convlog/convlog/internal/notify"
 )
@@ -245,13 +246,20 @@ func waitForCreation(ctx context.Context, f func() error) error {
 
 // write queues an operation and waits for its result.
 func (s *Store) write(ctx context.Context, op operation, durable bool) error {
+	level := s.options.level()
+	switch {
+	case engine.Unsynced(ctx):
+		level = max(level, atCheckpoint)
+	case durable:
+		level = always
+	}
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
 	}
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	err := s.writer.do(ctx, &job{op: op, durable: durable})
+	err := s.writer.do(ctx, &job{op: op, level: level})
 	s.index.notify()
 	if isDamage(err) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !errors.Is(err, eventlog.ErrCorrupt) {
 		err = &eventlog.CorruptError{Path: filepath.Base(s.path), Offset: -1, Cause: err}

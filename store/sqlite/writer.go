@@ -155,17 +155,13 @@ func (w *writer) checkVersion() error {
 // errNoWaiter means that all callers that waited for the write lock have left.
 var errNoWaiter = errors.New("no job waits for the write lock")
 
-// setLevel raises the sync level if the first job demands durability, and lowers it
-// again later. A commit at level always syncs the whole write-ahead log, including
-// earlier unsynced commits.
+// setLevel sets the sync level of the first job. A commit at level always syncs the whole
+// write-ahead log, including earlier unsynced commits.
 func (w *writer) setLevel() error {
-	if w.policy == always {
-		return nil
-	}
 	w.mu.Lock()
 	level := w.policy
-	if len(w.queue) > 0 && w.queue[0].durable {
-		level = always
+	if len(w.queue) > 0 {
+		level = w.queue[0].level
 	}
 	w.mu.Unlock()
 	if level == w.level {
@@ -274,7 +270,7 @@ func (w *writer) flush(ctx context.Context) error {
 	if !loose {
 		return nil
 	}
-	if err := w.do(ctx, &job{op: emptyCommit{}, durable: true}); err != nil {
+	if err := w.do(ctx, &job{op: emptyCommit{}, level: always}); err != nil {
 		return fmt.Errorf("sync on closing: %w", err)
 	}
 	return nil
