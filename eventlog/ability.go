@@ -148,7 +148,8 @@ type (
 
 	// Checker finds damage outside the listed sessions, for example in an index. A
 	// Defect with the rule "unlisted" names a session with a torn tail only, which
-	// Sessions does not list. An error means that the check could not be made.
+	// Sessions does not list. A Defect with the rule "watermark" is no damage: it says how old
+	// the knowledge of the store about its own end is. An error means that the check could not be made.
 	Checker interface {
 		Check(ctx context.Context) iter.Seq2[Defect, error]
 	}

@@ -145,7 +145,10 @@ func (w *rewriting) try(ctx context.Context) (done bool, err error) {
 	if err := st.seal(ctx, &note, false); err != nil {
 		return false, err
 	}
-	if eraser, ok := As[Eraser](l.store); len(w.lines) > 0 && ok {
+	eraser, ok := As[Eraser](l.store)
+	// A server that may not sync refuses a durable Append, and no Rewrite.
+	_, onServer := As[Retainer](l.store)
+	if ok && (len(w.lines) > 0 || onServer) {
 		err = eraser.Rewrite(ctx, w.session, st.tail.head, w.lines, st.staged.events)
 	} else {
 		err = l.store.Append(ctx, w.session, st.tail.head, st.staged.events, true)

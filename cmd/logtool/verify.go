@@ -162,6 +162,7 @@ type verifyRun struct {
 	verifier *verify.Verifier
 
 	store   []eventlog.Defect // defects outside sessions
+	notes   []eventlog.Defect // notes outside sessions
 	chosen  []string          // sessions, sorted
 	listing map[string]error  // errors of listing the sessions, nil for readable ones
 	bytes   int64             // the size of the listed sessions
@@ -177,6 +178,8 @@ func (v *verifyRun) everything(ctx context.Context, log *eventlog.Log) error {
 			return err
 		case d.Rule == verify.RuleUnlisted:
 			v.chosen = append(v.chosen, d.Session)
+		case d.Rule == verify.RuleWatermark:
+			v.notes = append(v.notes, d)
 		default:
 			v.store = append(v.store, d)
 		}
@@ -241,8 +244,8 @@ func (v *verifyRun) run(ctx context.Context) error {
 	results, next, wait := v.begin(ctx)
 	defer wait()
 	defer cancel()
-	if len(v.store) > 0 {
-		if err := v.print(verifyRow{Defects: v.store}); err != nil {
+	if len(v.store)+len(v.notes) > 0 {
+		if err := v.print(verifyRow{Defects: v.store, Notes: v.notes}); err != nil {
 			return err
 		}
 	}

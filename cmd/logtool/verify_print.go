@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ func (p *printer) verified(v verifyRow, asJSON bool) error {
 		p.Printf("%s session %q: %s more\n", p.Paint(term.Red, "damaged"), v.Session, count(v.MoreDefects, "defect"))
 	}
 	for _, note := range summarize(v.Notes) {
-		p.Printf("%s %s: %s\n", p.Paint(term.Yellow, "note"), clean(v.Session), clean(note))
+		p.Printf("%s %s: %s\n", p.Paint(term.Yellow, "note"), clean(cmp.Or(v.Session, "store")), clean(note))
 	}
 	if v.MoreNotes > 0 {
 		p.Printf("%s %s: %s more\n", p.Paint(term.Yellow, "note"), clean(v.Session), count(v.MoreNotes, "note"))
@@ -65,6 +66,8 @@ func kindOf(n eventlog.Defect) string {
 	switch {
 	case n.Rule == verify.RuleTorn:
 		return verify.RuleTorn
+	case n.Rule == verify.RuleWatermark:
+		return n.Path + ": " + n.Detail
 	case n.Seq == 0 && (n.Rule == verify.RuleSnapshot || n.Rule == verify.RuleHistory):
 		return n.Detail
 	case n.Rule == verify.RuleSnapshot:

@@ -88,7 +88,7 @@ func (c *closing) logOperations() []operation {
 			r, err := verify.Session(ctx, l, "a")
 			return defect(r.Defects, err)
 		}},
-		{"verify.Store", func(ctx context.Context) error { return defect(suite.Collect(verify.Store(ctx, l))) }},
+		{"verify.Store", func(ctx context.Context) error { return defect(suite.Defects(verify.Store(ctx, l))) }},
 		{"verify.TornTails", func(ctx context.Context) error { return drain(verify.TornTails(ctx, l)) }},
 		{"search.Events", func(ctx context.Context) error { return drain(search.Events(ctx, l, search.Query{Text: "7"})) }},
 		{"transfer.Export", func(ctx context.Context) error { return transfer.Export(ctx, l, io.Discard, "a") }},
@@ -269,7 +269,7 @@ func (c *closing) abilityOperations() (all []operation) {
 		add("Sweeper.Mentioned", func(ctx context.Context) error { return drain(w.Mentioned(ctx)) })
 	}
 	if k, ok := eventlog.As[eventlog.Checker](c.store); ok {
-		add("Checker.Check", func(ctx context.Context) error { return defect(suite.Collect(k.Check(ctx))) })
+		add("Checker.Check", func(ctx context.Context) error { return defect(suite.Defects(k.Check(ctx))) })
 	}
 	if y, ok := eventlog.As[eventlog.Syncer](c.store); ok {
 		add("Syncer.Sync", func(ctx context.Context) error { return y.Sync(ctx, "a") })

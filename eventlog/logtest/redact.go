@@ -198,7 +198,7 @@ func testRedactBesideReaders(t *env) {
 	}
 	t.Must(body.Close())
 	t.Must(erase.Finish(t.Ctx, l))
-	defects, err := suite.Collect(verify.Store(t.Ctx, l))
+	defects, err := suite.Defects(verify.Store(t.Ctx, l))
 	t.Must(err)
 	t.WantEqual("defects", 0, len(defects))
 	t.WantVerified(l, "a")

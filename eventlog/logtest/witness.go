@@ -116,12 +116,9 @@ func (w *Witness) Inspect(t testing.TB, s eventlog.Store, session string) *Findi
 // checkDefects returns the defects that Check finds.
 func (w *Witness) checkDefects(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
 	t.Helper()
-	for d, err := range verify.Store(t.Context(), l) {
-		if err != nil {
-			t.Errorf("Check: %v", err)
-			break
-		}
-		found = append(found, d)
+	found, err := suite.Defects(verify.Store(t.Context(), l))
+	if err != nil {
+		t.Errorf("Check: %v", err)
 	}
 	return found
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +188,12 @@ func Collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 		all = append(all, v)
 	}
 	return all, nil
+}
+
+// Defects reads the defects of a store that are damage.
+func Defects(seq iter.Seq2[eventlog.Defect, error]) ([]eventlog.Defect, error) {
+	all, err := Collect(seq)
+	return slices.DeleteFunc(all, func(d eventlog.Defect) bool { return d.Rule == "watermark" }), err
 }
 
 // LinesOf returns the events' lines.

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ func (s *Store) append(ctx context.Context, session string, expect event.Head, e
 		return ErrNotSynced
 	}
 	a := appending{stream: l.shard(session), session: session, expect: expect}
+	if a.stream.behind != nil {
+		return a.stream.behind
+	}
 	if err := a.begin(ctx); err != nil || len(events) == 0 {
 		return err
 	}
@@ -95,8 +99,8 @@ func (a *appending) begin(ctx context.Context) error {
 
 // compare compares the expected head with a tip.
 func (a *appending) compare(t tip) error {
-	if t.err != nil {
-		return t.err
+	if err := cmp.Or(t.err, t.lost); err != nil {
+		return err
 	}
 	if t.head() != a.expect {
 		return a.conflict(t)
@@ -189,6 +193,7 @@ func (a *appending) stored(at uint64) {
 	a.frame.at = at
 	s := a.stream.store
 	s.heads.put(a.session, a.frame)
+	s.watermarks.note(a.stream, a.session, a.frame)
 	s.changes.Publish(a.session)
 }
 

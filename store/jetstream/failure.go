@@ -104,7 +104,7 @@ func (s *Store) failure(err error) error {
 	case errors.Is(err, eventlog.ErrUnavailable):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, ErrDenied), errors.Is(err, ErrForeign), errors.Is(err, event.ErrVersion):
+		errors.Is(err, ErrDenied), errors.Is(err, ErrForeign), errors.Is(err, event.ErrVersion), errors.Is(err, eventlog.ErrCorrupt):
 		return err
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("%w: no server answers: wait for a leader of the stream", eventlog.ErrUnavailable)

@@ -36,6 +36,9 @@ func (st *stream) eraseSession(ctx context.Context, session string, removal uint
 	if err := st.eraseMarks(ctx, session, removal); err != nil {
 		return err
 	}
+	if err := st.dropWatermark(ctx, session, removal); err != nil {
+		return err
+	}
 	return st.eraseSubject(ctx, st.of(session, "*"), removal)
 }
 

@@ -37,6 +37,8 @@ type frame struct {
 	index uint64   // the sequence of the index of replaced frames; 0 if there is none
 	back  []place  // earlier frames, from the nearest one
 	lines [][]byte // of the body
+
+	watermark uint64 // the sequence of the session's watermark; 0 if the writer knew none
 }
 
 // place locates a frame by its first event.
@@ -88,7 +90,7 @@ const skipBase = 16
 func (f *frame) follow(events []event.Event) *frame {
 	next := &frame{id: newID(), count: int64(len(events)), bytes: lineBytes(events)}
 	if f != nil {
-		next.first, next.hash, next.n, next.index = f.next(), f.hash, f.n+1, f.index
+		next.first, next.hash, next.n, next.index, next.watermark = f.next(), f.hash, f.n+1, f.index, f.watermark
 		next.bytes += f.bytes
 		next.start, next.back = f.beginning(), f.skip()
 	}
@@ -123,6 +125,9 @@ func (f *frame) describe() string {
 		formatVersion, f.id, f.first, f.count, f.hash, f.n, f.bytes, f.start.first, f.start.at)
 	if f.index > 0 {
 		b = fmt.Appendf(b, " index=%d", f.index)
+	}
+	if f.watermark > 0 {
+		b = fmt.Appendf(b, " watermark=%d", f.watermark)
 	}
 	for i, p := range f.back {
 		sep := ","
@@ -187,6 +192,8 @@ func (f *frame) parse(text string) (err error) {
 				f.bytes, err = strconv.ParseInt(value, 10, 64)
 			case "index":
 				f.index, err = strconv.ParseUint(value, 10, 64)
+			case "watermark":
+				f.watermark, err = strconv.ParseUint(value, 10, 64)
 			case "start":
 				f.start, err = parsePlace(value)
 			case "back":

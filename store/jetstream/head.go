@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -13,6 +14,9 @@ type tip struct {
 	at    uint64 // the sequence that the next message must expect; 0 if there is none
 	frame *frame // nil if the session is missing
 	err   error  // the damage of the message
+
+	lost      error      // the session has lost messages before its watermark
+	watermark *watermark // of a session that has lost messages
 }
 
 // head is the head of the session; zero if it is missing.
@@ -24,12 +28,12 @@ func (t tip) head() event.Head {
 }
 
 // tip reads the last message of a session from the leader. It is not older than the last
-// frame that this store knows.
+// frame that this store knows. The tip of a session of which the store knows no frame is
+// compared with the watermark of the session.
 func (st *stream) tip(ctx context.Context, session string) (tip, error) {
 	known := st.store.heads.last(session)
 	if known == nil {
-		m, err := st.last(ctx, st.of(session, framesSubject))
-		return st.tipOf(session, m), err
+		return st.firstTip(ctx, session)
 	}
 	t, err := st.readTip(ctx, session)
 	switch {
@@ -41,6 +45,22 @@ func (st *stream) tip(ctx context.Context, session string) (tip, error) {
 		return st.newestTip(ctx, session)
 	}
 	return t, nil
+}
+
+// firstTip reads the tip and the watermark of a session at the same time.
+func (st *stream) firstTip(ctx context.Context, session string) (tip, error) {
+	var w *watermark
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		w, err = st.watermark(ctx, encodeName(session))
+		read <- err
+	}()
+	m, err := st.last(ctx, st.of(session, framesSubject))
+	if err = cmp.Or(err, <-read); err != nil {
+		return tip{}, err
+	}
+	return st.compareWatermark(ctx, session, st.tipOf(session, m), w)
 }
 
 // readTip reads the last message of a session. The answer may come from an old state.
@@ -66,7 +86,14 @@ func (st *stream) newestTip(ctx context.Context, session string) (tip, error) {
 func (st *stream) currentTip(ctx context.Context, session string) (tip, error) {
 	if st.replicas > 1 {
 		t, err := st.newestTip(ctx, session)
-		if known := st.store.heads.last(session); err != nil || known == nil || t.at >= known.at {
+		known := st.store.heads.last(session)
+		if err == nil && known == nil {
+			var w *watermark
+			if w, err = st.watermark(ctx, encodeName(session)); err == nil {
+				return st.compareWatermark(ctx, session, t, w)
+			}
+		}
+		if err != nil || t.at >= known.at {
 			return t, err
 		}
 	}
@@ -82,7 +109,7 @@ func (st *stream) tipOf(session string, m *message) tip {
 	if removed {
 		return tip{at: m.at}
 	}
-	return tip{m.at, f, st.damage(session, m.at, 0, err)}
+	return tip{at: m.at, frame: f, err: st.damage(session, m.at, 0, err)}
 }
 
 // damage is the error of a message that cannot be decoded.
@@ -178,6 +205,17 @@ func (k *known) replace(f *frame) {
 		k.passed[0] = place{k.frame.next(), k.frame.at + 1}
 	}
 	k.frame = f
+}
+
+// mark remembers the sequence of the watermark of a session.
+func (h *heads) mark(session string, number uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k := h.of[session]; k != nil && k.frame.watermark < number {
+		marked := *k.frame
+		marked.watermark = number
+		k.frame = &marked
+	}
 }
 
 // forget drops the head of a removed session.

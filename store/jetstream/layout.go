@@ -37,7 +37,7 @@ const (
 type layout struct {
 	shards  []*stream // sessions, by hash of their ids
 	blobs   *stream
-	control *stream // locks, leases, and the record of an erasure
+	control *stream // locks, leases, watermarks, and the record of an erasure
 }
 
 // all are all streams of the log.
@@ -47,10 +47,12 @@ func (l *layout) all() []*stream { return append([]*stream{l.control, l.blobs}, 
 type stream struct {
 	store    *Store
 	client   *client
+	control  *stream // of the log
 	name     string
 	base     string // the subjects begin with it
 	replicas int
 	reached  atomic.Uint64 // the highest sequence that this process has stored or read
+	behind   error         // it had lost messages when the log was opened, so it takes no appends
 }
 
 // shard is the stream of a session.
@@ -116,6 +118,9 @@ func (s *Store) newLayout(c *client, shards int) *layout {
 	for n := range shards {
 		l.shards = append(l.shards, s.stream(c, strconv.Itoa(n)))
 	}
+	for _, st := range l.all() {
+		st.control = l.control
+	}
 	return l
 }
 
@@ -130,6 +135,7 @@ func (s *Store) config(st *stream, shards, replicas int) nats.StreamConfig {
 	if st.name != s.streamName("blobs") && st.name != s.streamName("control") {
 		config.RePublish = &nats.RePublish{Source: st.base + ">", Destination: s.liveSubject(st.base + ">"), HeadersOnly: true}
 	}
+	config.AllowRollup = st.name == s.streamName("control")
 	return config
 }
 
@@ -185,27 +191,15 @@ func (s *Store) find(ctx context.Context, c *client) (*layout, error) {
 	if l := s.layout.Load(); l != nil {
 		return l, nil
 	}
-	l := s.newLayout(c, 0)
-	info, err := l.control.info(ctx, nil)
-	if err == nil {
-		l, err = s.check(c, info)
-	}
-	for i := 0; err == nil && i < len(l.all()); i++ {
-		st := l.all()[i]
-		var found *nats.StreamInfo
-		if found, err = st.info(ctx, nil); err == nil {
-			err = s.checkStream(st, found)
-		}
-	}
+	l, err := s.findStreams(ctx, c)
 	switch {
-	case isCode(err, codeStreamNotFound) && (s.options.ReadOnly || s.options.MustExist):
-		return nil, fmt.Errorf("%w: the account has no streams %s_*", ErrNoLog, s.options.Prefix)
-	case isCode(err, codeStreamNotFound):
-		return nil, nil
 	case err != nil:
 		return nil, s.failure(err)
+	case l == nil && (s.options.ReadOnly || s.options.MustExist):
+		return nil, fmt.Errorf("%w: the account has no streams %s_*", ErrNoLog, s.options.Prefix)
+	case l != nil:
+		s.layout.Store(l)
 	}
-	s.layout.Store(l)
 	return l, nil
 }
 
@@ -251,8 +245,8 @@ func (s *Store) checkStream(st *stream, info *nats.StreamInfo) error {
 	return fmt.Errorf("%w: stream %s %s", ErrForeign, st.name, wrong)
 }
 
-// create creates the streams that are missing. Of several processes, the first one fixes
-// the number of shards.
+// create creates the streams that are missing, and completes the log with its id. Of several
+// processes, the first one fixes the number of shards.
 func (s *Store) create(ctx context.Context, c *client) (*layout, error) {
 	shards, replicas := max(s.options.Shards, 1), max(s.options.Replicas, 1)
 	control := s.stream(c, "control")
@@ -274,6 +268,9 @@ func (s *Store) create(ctx context.Context, c *client) (*layout, error) {
 				err = nil // find checks it
 			}
 		}
+	}
+	if err == nil {
+		_, err = l.identify(ctx)
 	}
 	if err != nil {
 		return nil, wrap("create the streams "+s.options.Prefix+"_*", s.refusal(err))

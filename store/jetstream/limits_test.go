@@ -83,7 +83,7 @@ func TestMissingRights(t *testing.T) {
 	for _, test := range []struct{ user, prefix, right string }{
 		{"no publish", "convlog", `Publish to "convlog.0.session.cw.frames"`},
 		{"no stream info", "convlog", `Publish to "$JS.API.STREAM.INFO.convlog_control"`},
-		{"no direct get", "convlog", `Publish to "$JS.API.DIRECT.GET.convlog_0"`},
+		{"no direct get", "convlog", `Publish to "$JS.API.DIRECT.GET.convlog_control"`},
 		{"no stream create", "other", `Publish to "$JS.API.STREAM.CREATE.other_control"`},
 	} {
 		wantCause(t, test.user, jetstream.ErrDenied, add(t, as(test.user, test.prefix)), test.right)

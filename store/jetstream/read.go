@@ -62,10 +62,20 @@ func (s *Store) read(ctx context.Context, session string, r eventlog.Span, yield
 	}
 	from, to := restrict(r, v.first(), v.tip.head().Seq)
 	c := cursor{view: v, from: from, to: to, page: firstPage}
+	read := c.forward
 	if r.Backward {
-		return c.backward(ctx, yield)
+		read = c.backward
 	}
-	return c.forward(ctx, yield)
+	if err := read(ctx, yield); err != nil || !v.lacks(r, from, to) {
+		return err
+	}
+	return v.lost
+}
+
+// lacks reports whether a span selects lost events after the end of the session. from and to
+// are the stored events that it selects.
+func (v *view) lacks(r eventlog.Span, from, to int64) bool {
+	return v.lost != nil && to == v.tip.head().Seq && (r.To == 0 || r.To > to) && (r.Limit <= 0 || to-from+1 < int64(r.Limit))
 }
 
 // restrict returns the seqs that a span selects from a session. Seqs are contiguous.

@@ -33,6 +33,9 @@ func (s *Store) removeSession(ctx context.Context, session string, expect event.
 	if err := st.eraseSession(ctx, session, at); err != nil {
 		return err
 	}
+	if err := st.dropWatermark(ctx, session, afterAll); err != nil { // also one of lost messages
+		return err
+	}
 	return s.failure(st.purge(ctx, st.subject(pendingSubject, encodeName(session)), at))
 }
 
@@ -62,6 +65,7 @@ func (st *stream) removeVisibly(ctx context.Context, session string, expect even
 		at = now.at // it is removed: by this call, whose answer was lost, or by another one
 	}
 	st.store.heads.forget(session)
+	st.store.watermarks.forget(session)
 	st.store.changes.Publish(session)
 	return at, nil
 }
@@ -75,6 +79,8 @@ func (st *stream) removable(ctx context.Context, session string, expect event.He
 	}
 	missing := t.frame == nil && t.err == nil
 	switch {
+	case missing && t.lost != nil && expect.IsZero():
+		return t, nil
 	case missing && expect.IsZero():
 		return t, eventlog.ErrNotFound
 	case expect.IsZero() && t.err != nil:

@@ -14,6 +14,12 @@ func (s *Store) Retained(ctx context.Context) ([]eventlog.Retained, error) {
 		return nil, wrap("find what keeps erased bytes", err)
 	}
 	var places []eventlog.Retained
+	if !s.options.Synced {
+		places = append(places, eventlog.Retained{
+			Where:  "the files of servers that lose their power before they sync, by default every two minutes",
+			Remedy: "check the erasure after a loss of power; run the servers with sync_interval: always and set synced=true",
+		})
+	}
 	for _, st := range l.all() {
 		if st.replicas > 1 {
 			places = append(places, eventlog.Retained{

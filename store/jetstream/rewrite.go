@@ -96,7 +96,7 @@ func (r *rewriting) prepare(ctx context.Context, t tip, replace []event.Event) e
 	if err != nil {
 		return err
 	}
-	r.view = &view{r.stream, r.session, t.frame, ix}
+	r.view = &view{stream: r.stream, session: r.session, tip: t.frame, index: ix}
 	unfinished, err := r.stream.last(ctx, r.stream.subject(pendingSubject, encodeName(r.session)))
 	if err == nil && unfinished != nil {
 		err = r.stream.finish(ctx, r.session, t.at+1)

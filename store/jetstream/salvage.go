@@ -55,6 +55,9 @@ func (v *salvager) run(ctx context.Context) error {
 		return err
 	}
 	if t.frame == nil && t.err == nil {
+		if t.lost != nil {
+			return v.lost(ctx, t)
+		}
 		return eventlog.ErrNotFound
 	}
 	if v.index, err = v.stream.anyIndex(ctx, v.session, t); err != nil {
@@ -84,7 +87,24 @@ func (v *salvager) run(ctx context.Context) error {
 	if err == nil {
 		err = replaced(maxSeq)
 	}
+	if err == nil && t.lost != nil {
+		err = v.lost(ctx, t)
+	}
 	return err
+}
+
+// lost passes a fragment for the last event of the watermark, and for each event before it
+// that no message has.
+func (v *salvager) lost(ctx context.Context, t tip) error {
+	path, last := v.stream.place(t.watermark.at), t.watermark.seq
+	var corrupt *eventlog.CorruptError
+	errors.As(t.lost, &corrupt)
+	if v.due > 0 {
+		if err := v.missing(ctx, path, max(v.due, last-mostMissing), last, corrupt.Cause); err != nil {
+			return err
+		}
+	}
+	return v.pass(ctx, eventlog.Fragment{Path: path, Offset: -1, Seq: last, Err: corrupt.Cause})
 }
 
 // lastIndex is the index of a tip, or, if the tip is damaged, the newest one.
@@ -228,7 +248,17 @@ func (r *rewriting) replaceAll(ctx context.Context, at uint64, events iter.Seq2[
 	if err != nil {
 		return "", r.abandon(ctx, err)
 	}
+	if err := r.renew(ctx, closing); err != nil {
+		return "", err
+	}
 	return fmt.Sprintf("%s, messages up to %d", r.stream.placeOf(r.stream.of(r.session, framesSubject)), at), r.stream.finishRewrite(ctx, r.session, closing.at)
+}
+
+// renew drops the watermark of the frames that were replaced, which may be lost.
+func (r *rewriting) renew(ctx context.Context, closing *frame) error {
+	err := r.stream.dropWatermark(ctx, r.session, afterAll)
+	r.stream.store.watermarks.note(r.stream, r.session, closing)
+	return err
 }
 
 // storeAll stores the new events as replacing frames. It returns the frame that makes

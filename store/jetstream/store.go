@@ -29,11 +29,12 @@ type Store struct {
 	layout  atomic.Pointer[layout] // nil until the log is found or created
 	closed  atomic.Bool
 
-	heads   heads
-	locks   locks
-	leases  leases
-	changes *notify.Hub
-	lost    connectionLosses
+	heads      heads
+	watermarks watermarks
+	locks      locks
+	leases     leases
+	changes    *notify.Hub
+	lost       connectionLosses
 }
 
 var (
@@ -41,6 +42,7 @@ var (
 	_ eventlog.BlobIndex     = (*Store)(nil)
 	_ eventlog.Blobs         = (*Store)(nil)
 	_ eventlog.BulkVersioner = (*Store)(nil)
+	_ eventlog.Checker       = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Identifier    = (*Store)(nil)
 	_ eventlog.RemovalKeeper = (*Store)(nil)
@@ -83,7 +85,7 @@ func New(url string, opts ...Options) (*Store, error) {
 		return nil, err
 	}
 	s.lifetime, s.cancel = context.WithCancel(context.Background())
-	s.locks.store = s
+	s.locks.store, s.watermarks.store = s, s
 	s.leases = leases{store: s, making: make(chan struct{}, 1)}
 	s.changes = notify.New(s.poller)
 	return s, nil
@@ -199,6 +201,7 @@ func (s *Store) Close() error {
 	s.leases.stop()
 	s.locks.awaitTakers()
 	s.leases.close()
+	s.watermarks.close()
 	s.locks.close()
 	close(s.unused)
 	s.opening <- struct{}{} // waits for a running opening; nobody opens any more

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ type view struct {
 	stream  *stream
 	session string
 	tip     *frame
+	lost    error // the messages after the tip
 	index   *index
 }
 
@@ -50,11 +52,13 @@ func (st *stream) viewOf(ctx context.Context, session string, t tip) (*view, err
 		return nil, t.err
 	}
 	if t.frame == nil {
-		return nil, eventlog.ErrNotFound
+		return nil, cmp.Or(t.lost, eventlog.ErrNotFound)
 	}
-	st.store.heads.put(session, t.frame)
+	if t.lost == nil {
+		st.store.heads.put(session, t.frame)
+	}
 	ix, err := st.index(ctx, session, t.frame.index)
-	return &view{st, session, t.frame, ix}, err
+	return &view{stream: st, session: session, tip: t.frame, index: ix, lost: t.lost}, err
 }
 
 // first is the seq of the session's own first event.

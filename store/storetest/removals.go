@@ -55,7 +55,7 @@ var removalCases = []testCase{
 				t.WantEqual("number of leftovers", 0, len(left))
 			}
 			if checker, ok := eventlog.As[eventlog.Checker](s); ok {
-				defects, err := suite.Collect(checker.Check(t.Ctx))
+				defects, err := suite.Defects(checker.Check(t.Ctx))
 				t.Must(err)
 				t.WantEqual("number of defects", 0, len(defects))
 			}

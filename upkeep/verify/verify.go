@@ -37,6 +37,9 @@ const (
 	RuleSnapshot = "snapshot" // a snapshot contradicts a replay
 	RuleUnlisted = "unlisted" // a session with a torn tail only
 	RuleErasing  = "erasing"  // an erasure was interrupted
+	// RuleWatermark is no damage: it says how old the knowledge of the store about its own
+	// end is.
+	RuleWatermark = "watermark"
 )
 
 // Report is the result of checking one session.
@@ -238,7 +241,7 @@ func (v *Verifier) Events(ctx context.Context, session string, events iter.Seq2[
 // Store yields the damage of a store outside its listed sessions, for example a broken
 // index. A defect with RuleUnlisted names a session with a torn tail only. A defect with
 // RuleErasing is an interrupted erasure, which erase.Finish completes; Store waits for a
-// running one.
+// running one. A defect with RuleWatermark is no damage.
 func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, error] {
 	if err := engine.Of(log).Usable(ctx); err != nil {
 		return errorSequence[eventlog.Defect](err)
