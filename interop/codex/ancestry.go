@@ -30,6 +30,7 @@ type ancestorEvent struct {
 	seq, end     int64 // end is the last event of its append
 	conversation bool  // it is part of the conversation
 	message      bool
+	inherited    bool // another session owns the record
 	// shape is the shape of a redacted event; nil for others.
 	shape *sessions.Shape
 	found bool // by a record of the file
@@ -42,6 +43,7 @@ func (s *ancestry) add(e *event.Event) (err error) {
 	}
 	next := ancestorEvent{
 		seq: e.Seq, end: e.Seq + int64(e.More()), conversation: isConversation(e.Type), message: e.Type.Name() == event.MessageAdded,
+		inherited: e.Inherited(),
 	}
 	if d := records.DigestOf(e); d != "" {
 		s.digests[d] = append(s.digests[d], len(s.events))
@@ -68,7 +70,8 @@ func isConversation(t event.Type) bool {
 }
 
 // find finds the event of a record, and its index: the first one from the index on that no
-// record has found. It has the key of the record, or it is redacted and has the shape.
+// record has found. It has the key of the record, or it is redacted and has the shape. Without
+// a shape, redacted events are no event of the record.
 func (s *ancestry) find(l *line, from int, shape func() sessions.Shape) (m sessions.Match, at int) {
 	at = len(s.events)
 	for _, i := range s.digests[l.rec.Key] {
@@ -80,7 +83,7 @@ func (s *ancestry) find(l *line, from int, shape func() sessions.Shape) (m sessi
 	var is *sessions.Shape
 	for i := from; i < at; i++ {
 		e := &s.events[i]
-		if e.shape == nil || e.found {
+		if e.shape == nil || e.found || shape == nil {
 			continue
 		}
 		if is == nil {

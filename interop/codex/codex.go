@@ -48,13 +48,14 @@
 //
 // The file of a fork begins with copies of its parent's lines. If the log has the
 // parent, the session becomes a fork of it at the last copy, and the copies are skipped.
-// The lines are held until one is not a copy. If the log lacks the parent, the copies
-// are imported and marked as inherited, up to the first turn of the fork itself. The
-// session stays so, and names the parent as the session it is a copy of. If the parent was
-// removed, the copies are left out.
+// The lines are held until one is not a copy. If the log lacks the parent, the session owns
+// the copies: they count in it. It names the parent as the session it is a copy of. If the
+// parent, or another fork of it, is imported later, its events of these lines are inherited.
+// If the parent was removed, the copies are left out.
 //
 // The header of a newer fork has a history_base: the file has no copies, and the session is
-// a fork of the parent before the ordinal in the header.
+// a fork of the parent before the ordinal in the header. If the log lacks the parent, the
+// session lacks the records before the ordinal, and the result says so.
 //
 // # Repeated imports
 //
@@ -72,12 +73,14 @@
 //	item.go, turn.go, compaction.go, children.go   conversions
 //	session.go, path.go        state of the session, from its events
 //	parent.go, ancestry.go, ordinal.go   forks
+//	owners.go                  lines that other sessions own
 package codex
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
@@ -102,8 +105,9 @@ func (Format) Folders() []interop.Folder {
 	}
 }
 
-// Declare gives the session of the header, and the session that it was forked from
-// or that called it.
+// Declare gives the session of the header, and the session that called it, or the sessions
+// whose records the file begins with copies of. Files with copies from one session are imported
+// one after the other.
 func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	begin, err := src.Head()
 	if err != nil {
@@ -111,24 +115,42 @@ func (Format) Declare(src interop.Source) (ids interop.IDs) {
 	}
 	named := idInName(src.Name)
 	first, _, _ := bytes.Cut(begin, []byte{'\n'})
-	if named != "" && headerIn(head.Trim(first)).id == "" { // its header is damaged or missing
+	hasCopies := named != "" && headerIn(head.Trim(first)).id == "" // its header is damaged or missing
+	if hasCopies {
 		ids.Owns = []string{named}
 	}
-	for line := range head.Lines(begin) {
-		h := headerIn(line)
-		switch {
-		case h.id == "":
-			continue
-		case ids.Owns == nil || h.id == named:
-			ids.Owns = []string{h.id}
-			h.id = h.parent()
+	need := func(id string) {
+		if id == "" || slices.Contains(ids.Needs, id) || slices.Contains(ids.Owns, id) {
+			return
 		}
-		if h.id != "" {
-			ids.Needs = []string{h.id}
+		if ids.Needs = append(ids.Needs, id); hasCopies {
+			ids.Owns = append(ids.Owns, "codex:copies/"+id)
 		}
-		break
+	}
+	for h := range headersIn(begin) {
+		if ids.Owns == nil || h.id == named {
+			ids.Owns, hasCopies = []string{h.id}, h.hasCopies()
+			need(h.parent())
+		} else {
+			need(h.id)
+		}
 	}
 	return ids
+}
+
+// headersIn are the first headers in a file: copies of the headers of other sessions follow the
+// header of a fork.
+func headersIn(begin []byte) iter.Seq[header] {
+	return func(yield func(header) bool) {
+		found := false
+		for line := range head.Lines(begin) {
+			h := headerIn(line)
+			if h.id == "" && found || h.id != "" && !yield(h) {
+				return
+			}
+			found = found || h.id != ""
+		}
+	}
 }
 
 // headerIn is the header in a line, without an id if the line is none. Of a line

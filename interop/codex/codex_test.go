@@ -134,12 +134,12 @@ func TestDeclare(t *testing.T) {
 		"parent": nil, "whole": nil, "bare": nil, "agent-fresh": parent, "agent-forked": parent, "fork": parent,
 	} {
 		got := declared(name, readFixture(t, name))
-		if len(got.Owns) != 1 || !slices.Equal(got.Needs, needs) || len(needs) > 0 && got.Owns[0] == needs[0] {
+		if len(got.Owns) == 0 || !slices.Equal(got.Needs, needs) || len(needs) > 0 && got.Owns[0] == needs[0] {
 			t.Errorf("%s declares %+v, want needs %q", name, got, needs)
 		}
 	}
 	long := `{"type":"session_meta","payload":{"id":"c","forked_from_id":"p","instructions":"` + strings.Repeat("x", 64<<10) + `"}}`
-	if got := declared("f", long); !slices.Equal(got.Owns, []string{"c"}) || !slices.Equal(got.Needs, []string{"p"}) {
+	if got := declared("f", long); !slices.Equal(got.Owns, []string{"c", "codex:copies/p"}) || !slices.Equal(got.Needs, []string{"p"}) {
 		t.Errorf("a header longer than the head declares %+v", got)
 	}
 	if got := declared("f", "{}\n[]\nno JSON"); len(got.Owns) > 0 {

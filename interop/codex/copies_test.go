@@ -172,6 +172,33 @@ func TestForkHasItsBase(t *testing.T) {
 	importtest.Same(t, "history of the fork", []string{"Question 1", "Answer 1", "Question 2", "Answer 2", "Question 3", "Answer 3"}, got)
 }
 
+// A fork with a base that is imported before its parent lacks the base. Each import says so, and
+// how to mend it.
+func TestForkWithoutItsBase(t *testing.T) {
+	c := newCopies(t, true)
+	for _, paths := range [][]string{{c.path(forkSession)}, {c.path(parentSession)}, {c.path(forkSession)}, {c.dir}} {
+		var reasons string
+		for _, r := range importtest.Files(t, c.log, codex.Format{}, paths...).Rejected {
+			reasons += r.Reason
+		}
+		isSaid := strings.Contains(reasons, parentSession) && strings.Contains(reasons, "logtool rm "+forkSession)
+		if isSaid != (paths[0] != c.path(parentSession)) {
+			t.Errorf("import of %q: rejected %q", paths, reasons)
+		}
+	}
+	if err := erase.Remove(t.Context(), c.log, forkSession); err != nil {
+		t.Fatal(err)
+	}
+	table, err := interop.Import(t.Context(), c.log, []interop.Format{codex.Format{}}, []string{c.dir}, interop.Options{Again: true})
+	if err != nil || len(table.Total().Rejected) > 0 {
+		t.Fatalf("%v in %+v", err, table)
+	}
+	if n := len(importtest.Messages(t, c.log, forkSession)); n != 12 {
+		t.Errorf("the fork has %d messages", n)
+	}
+	c.counted()
+}
+
 // The lines that a fork copied from a removed session stay away, and the import says so.
 func TestCopiesOfARemovedParentStayAway(t *testing.T) {
 	c := newCopies(t, false)

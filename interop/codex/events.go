@@ -101,7 +101,7 @@ func (l *line) isRepeat() bool {
 // markInherited marks an event that the file of a fork copied. Its cost counts in the
 // parent.
 func (im *importer) markInherited(e *event.Event) error {
-	if !im.inCopies() {
+	if !im.isOwned && !(im.inCopies() && im.countsInParent()) {
 		return nil
 	}
 	return e.SetMetadata("inherited", true)

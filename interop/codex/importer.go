@@ -3,6 +3,7 @@ package codex
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -30,6 +31,11 @@ type importer struct {
 	s           *session // nil until the session begins
 	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
+	// owners are the sessions that can own records of the file. isOwned says that one of them
+	// owns the current record.
+	owners             []*owner
+	hasOwners, isOwned bool
+	lacksBase          bool // the result says so
 	// isParentRemoved says that the parent was removed from the log.
 	isParentRemoved bool
 	// held are the records before the session begins.
@@ -201,6 +207,9 @@ func (im *importer) begin() error {
 		}
 		im.s = s
 	}
+	if err := errors.Join(im.findOwners(), im.checkBase()); err != nil {
+		return err
+	}
 	held := im.held
 	im.held = nil
 	for i := range held {
@@ -230,6 +239,7 @@ func (im *importer) apply(l *line) error {
 		im.leaveOut()
 		return nil
 	}
+	withheld := im.findOwner(l)
 	if m := s.copied(l, im.shape(l)); m.Seq > 0 {
 		im.result.Found(m.Withheld)
 		return nil
@@ -238,6 +248,10 @@ func (im *importer) apply(l *line) error {
 		im.result.Found(m.Withheld)
 		s.lastRead = max(s.lastRead, m.Seq)
 		s.ancestry.diverged = s.ancestry.diverged || l.kind != metaKind
+		return nil
+	}
+	if withheld {
+		im.result.Found(true)
 		return nil
 	}
 	if s.lacksHeader && im.isHeader(l) {

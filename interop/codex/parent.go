@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -74,4 +75,22 @@ func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (create
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// checkBase says in the result that the session lacks the records of its parent that its file
+// continues: it was imported before the parent. An import of both cannot add them.
+func (im *importer) checkBase() error {
+	parent := im.header.base.Session
+	if parent == "" || im.s.ancestry.events != nil || im.lacksBase {
+		return nil
+	}
+	for _, id := range []string{im.s.ID, parent} {
+		if removed, err := im.s.Removed(im.ctx, id); removed || err != nil {
+			return err
+		}
+	}
+	im.lacksBase = true
+	im.result.Incomplete(fmt.Sprintf("session %q lacks the records of session %q that it continues: remove it (logtool rm %s), and import the files of both sessions with --again",
+		im.s.ID, parent, im.s.ID))
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 func TestDamaged(t *testing.T) {
@@ -167,7 +168,8 @@ func TestNoSessionWithoutAPrompt(t *testing.T) {
 	}
 }
 
-// The ids are not time-ordered. Copies are the records with the time of the header.
+// The ids are not time-ordered. Copies are the records with the time of the header: an equal
+// record after them is no copy.
 func TestCopiesByTime(t *testing.T) {
 	log := importtest.NewLog(t)
 	at := func(second, kind, payload string) string {
@@ -182,7 +184,17 @@ func TestCopiesByTime(t *testing.T) {
 	if _, err := loadText(t, log, text); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "spent", event.Usage{InputTokens: 7}, usage(t, log, "fork"))
+	importtest.Same(t, "spent", event.Usage{InputTokens: 12}, usage(t, log, "fork"))
+	text = at("00", "session_meta", `"id":"gone"`) + at("01", "turn_context", `"model":"m"`) + at("01", "response_item", `"type":"message","role":"user","content":"Hi"`) +
+		at("02", "event_msg", count(5)) + at("20", "response_item", `"type":"message","role":"user","content":"Ho"`) + at("21", "event_msg", count(9))
+	if _, err := loadText(t, log, text); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Same(t, "spent by the parent", event.Usage{InputTokens: 9}, usage(t, log, "gone"))
+	s, err := stats.Load(t.Context(), log, "gone")
+	if err != nil || s.Total.Messages != 1 {
+		t.Errorf("the parent counts %d messages, %v", s.Total.Messages, err)
+	}
 }
 
 // Messages between agents are context. The task of a sub-agent is its title.

@@ -80,7 +80,11 @@ func Refuse(src interop.Source, cause error) interop.Result {
 // NoHeader says in the result that the file has no readable header, so that the session has
 // its id from the name of the file.
 func (r *Tally) NoHeader() {
-	const reason = "the header of the session is missing: the name of the file gives the session its id"
+	r.Incomplete("the header of the session is missing: the name of the file gives the session its id")
+}
+
+// Incomplete rejects a record that the session needs and the file lacks.
+func (r *Tally) Incomplete(reason string) {
 	if len(r.Rejected) > 0 && r.Rejected[0].Line == 1 {
 		r.Rejected[0].Reason += "; " + reason
 		return

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
@@ -68,15 +70,53 @@ func (s *Session) LeaveOut(c Copy) (removed bool) {
 	return true
 }
 
-// leftOut is the member of metadata by which MarkStart marks an event.
-const leftOut = "left_out"
+// Members of the metadata of a session's first event.
+const (
+	leftOut    = "left_out"
+	fromOthers = "copied_from"
+)
 
-// MarkStart marks the first event of a session whose beginning the import has left out.
-func (s *Session) MarkStart(e *event.Event) error {
-	if !s.LacksBeginning {
-		return nil
+// MarkStart marks the first event of a session with LacksBeginning and CopiedFrom.
+func (s *Session) MarkStart(e *event.Event) (err error) {
+	if s.LacksBeginning {
+		err = e.SetMetadata(leftOut, true)
 	}
-	return e.SetMetadata(leftOut, true)
+	if err == nil && len(s.CopiedFrom) > 0 {
+		s.owners.mu.Lock()
+		s.owners.noteCopies(s.ID, s.CopiedFrom)
+		s.owners.mu.Unlock()
+		err = e.SetMetadata(fromOthers, s.CopiedFrom)
+	}
+	return err
+}
+
+// copiedFrom is the CopiedFrom in a session's first event.
+func copiedFrom(e *event.Event) (ids []string) {
+	if v, ok := e.MetadataValue(fromOthers); ok {
+		_ = json.Unmarshal(v, &ids) // another program wrote it
+	}
+	return ids
+}
+
+// Relatives returns the other sessions whose beginning is copied from one of the sessions, or
+// from a relative of them. While the files grow, it returns relatives of a new session only.
+func (s *Session) Relatives(ctx context.Context, of ...string) (all []string, err error) {
+	if s.file != nil && s.file.Growing && !s.isNew {
+		return nil, nil
+	}
+	s.owners.mu.Lock()
+	defer s.owners.mu.Unlock()
+	if err := s.owners.list(ctx); err != nil {
+		return nil, err
+	}
+	for next := of; len(next) > 0; next = next[1:] {
+		for _, id := range s.owners.copiesOf[next[0]] {
+			if id != s.ID && !slices.Contains(all, id) {
+				all, next = append(all, id), append(next, id)
+			}
+		}
+	}
+	return all, nil
 }
 
 // FileRecord is a record of a file, for Fork.

@@ -37,8 +37,10 @@ type owners struct {
 	// copies are the sessions that began as copies without their originals: records can be
 	// older than the session.
 	copies []int32
-	places map[uint64]int32 // the owner of the event with an id
-	erased map[uint64]bool  // the redacted events of places
+	// copiesOf are the sessions whose CopiesFrom has an id.
+	copiesOf map[string][]string
+	places   map[uint64]int32 // the owner of the event with an id
+	erased   map[uint64]bool  // the redacted events of places
 	// contents are the owners of records without a lasting id, by the digest of the record; of
 	// a redacted event, by its whole id.
 	contents map[uint64]int32
@@ -63,7 +65,7 @@ type ownersKey struct{ log *eventlog.Log }
 // ownersOf returns the owners that the files of an import share.
 func ownersOf(ctx context.Context, log *eventlog.Log) *owners {
 	return importrun.Shared(ctx, ownersKey{log}, func(context.Context, ownersKey) *owners {
-		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]int32{}, erased: map[uint64]bool{}, contents: map[uint64]int32{}}
+		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]int32{}, erased: map[uint64]bool{}, contents: map[uint64]int32{}, copiesOf: map[string][]string{}}
 	})
 }
 
@@ -137,6 +139,7 @@ func (x *owners) list(ctx context.Context) error {
 		if _, _, copied := info.First.CopyOrigin(); copied {
 			x.copies = append(x.copies, i)
 		}
+		x.noteCopies(info.ID, copiedFrom(&info.First))
 		x.active(i, info.First.Timestamp.Add(-late), info.Last.Timestamp.Add(late))
 	}
 	x.listed = true
@@ -239,6 +242,15 @@ func (x *owners) note(s *Session, e *event.Event) {
 	x.all[i].format, x.all[i].digested = s.Program, s.ByContent
 	x.active(i, e.Timestamp, e.Timestamp)
 	x.add(i, e)
+}
+
+// noteCopies notes the sessions that the beginning of a session is copied from.
+func (x *owners) noteCopies(session string, originals []string) {
+	for _, original := range originals {
+		if !slices.Contains(x.copiesOf[original], session) {
+			x.copiesOf[original] = append(x.copiesOf[original], session)
+		}
+	}
 }
 
 // forget removes an event that an import has not appended.

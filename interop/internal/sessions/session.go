@@ -50,6 +50,10 @@ type Session struct {
 	// fork, and its records have other ids than the events before it.
 	Begun bool
 
+	// CopiedFrom are the sessions that the beginning of the session is copied from, if the
+	// session has the copies as events of its own. Set it before MarkStart.
+	CopiedFrom []string
+
 	// IsMessage reports whether a raw event is of a record that should have become a
 	// message. Set it before the first Add; nil is none.
 	IsMessage func(event.Type) bool
@@ -60,6 +64,9 @@ type Session struct {
 	Program string
 	// ByContent says that Elsewhere finds the copies by the digests of records.
 	ByContent bool
+	// KnowsErased says that the caller finds the copies of erased records of other sessions
+	// itself: Add does not look for them.
+	KnowsErased bool
 	// Beside reports whether the file has records of another session too; nil is no.
 	Beside func(session string) bool
 
@@ -172,6 +179,9 @@ func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 			s.Format = start.Source.Format
 		}
 		_, s.LacksBeginning = e.MetadataValue(leftOut)
+		if e.SessionID == s.ID {
+			s.CopiedFrom = copiedFrom(e)
+		}
 		s.Erased = s.Erased || e.Redacted()
 	case event.SessionUpdated:
 		s.Erased = s.Erased || e.Redacted()
@@ -258,8 +268,8 @@ func (s *Session) NextID(k Key, at time.Time) ulid.ULID {
 func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = s.NextID(k, at), stamp(at)
 	s.index.diverges(&k)
-	if s.Program != "" {
-		s.erasures.twins = nil // Elsewhere and Fork find the copies
+	if s.Program != "" || s.KnowsErased {
+		s.erasures.twins = nil // Elsewhere, Fork or the caller finds the copies
 	}
 	s.queue(e)
 	s.note(&e)
