@@ -199,7 +199,7 @@ func (m *matching) sameOtherLines(before, after map[erase.EventRef]string, erase
 
 func (m *matching) convert(dst, src *eventlog.Log) {
 	m.Helper()
-	for result, err := range transfer.Convert(m.Context(), dst, src) {
+	for result, err := range transfer.Convert(m.Context(), dst, src, transfer.Options{ApplyRedactions: true}) {
 		if err != nil {
 			m.Errorf("convert %q: %v", result.Session, err)
 		}

@@ -28,7 +28,7 @@ func (b *builder) addAnswer(pieces []records.Record) {
 		b.items[len(b.items)-1].Partial = true
 	}
 	usage := b.info.Tokens.usage()
-	if cost := costOf(b.info.Cost); !stepped && !b.isCopy() && !b.isUnfinished() && (cost > 0 || !usage.IsZero()) {
+	if cost := costOf(b.info.Cost); !stepped && !b.isUnfinished() && (cost > 0 || !usage.IsZero()) {
 		it := document.Item{Rec: *b.rec, Part: 1, Partial: true, Name: "spent " + b.info.ID, At: b.until, Cost: cost, Kind: "message"}
 		it.Payload = event.StepCompletion{Provider: b.info.Provider, Model: b.info.Model, Usage: usage}
 		b.items = append(b.items, it)
@@ -61,18 +61,14 @@ func (b *builder) addPiece(rec *records.Record, name string, part jsontext.Value
 	b.items = append(b.items, document.Item{Rec: *rec, Name: name, At: b.until, Payload: m, Kind: "part"})
 }
 
-// isCopy reports whether the message is older than its session: a fork begins with copies
-// of the messages of another session, which has their tokens and costs.
-func (b *builder) isCopy() bool { return 0 < b.info.Time.Created && b.info.Time.Created < b.began }
-
-// addStep adds a step_completed. The step of a copy stays raw.
+// addStep adds a step_completed.
 func (b *builder) addStep(rec *records.Record) bool {
 	var finish struct {
 		Reason string  `json:"reason"`
 		Cost   float64 `json:"cost"`
 		Tokens tokens  `json:"tokens"`
 	}
-	if json.Unmarshal(rec.Value, &finish) != nil || b.isCopy() {
+	if json.Unmarshal(rec.Value, &finish) != nil {
 		b.items = append(b.items, b.rawPart(rec, "step-finish"))
 		return false
 	}

@@ -20,7 +20,8 @@ import (
 type builder struct {
 	items []document.Item
 
-	began float64 // when the session began
+	began  float64 // when the session began
+	isCopy bool    // a message is older than its session: a fork begins with copies
 
 	rec  *records.Record // the current message
 	info messageInfo
@@ -111,9 +112,7 @@ func (b *builder) addMessage(rec *records.Record) error {
 		b.addAnswer(pieces)
 		b.addCompaction()
 	}
-	for i := range b.items[first:] {
-		b.items[first+i].Inherited = b.isCopy()
-	}
+	b.isCopy = b.isCopy || 0 < b.info.Time.Created && b.info.Time.Created < b.began
 	return nil
 }
 

@@ -20,8 +20,9 @@
 // # Sessions
 //
 // The session keeps its id. A sub-agent names its parent in parentID. A fork does not name
-// its origin. It begins with copies of messages: they are older than the session. Their
-// events are inherited, and their steps are raw events without tokens and costs.
+// its origin. It begins with copies of messages: they are older than the session, and have
+// other ids. The session that is imported first owns a message. In another session, the events
+// of a message with equal content and the same time are inherited.
 //
 // # Events
 //
@@ -92,11 +93,13 @@ func (Format) Folders() []interop.Folder {
 	}
 }
 
-// Declare gives the session.
+// Declare gives the session. All files are imported one after the other, because each can have
+// messages that another one has.
 func (Format) Declare(src interop.Source) interop.IDs {
 	return document.Owns(src, func(begin []byte) (owned []string) {
+		owned = []string{"opencode:copies"}
 		if isDatabase(src.Name, begin) {
-			return sessionsIn(src)
+			return append(owned, sessionsIn(src)...)
 		}
 		h := head.Begins(begin)
 		if id := cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id")); id != "" {

@@ -50,7 +50,7 @@ func read(_ *document.File, rec *records.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Items, s.Held = b.items, b.held
+	s.Items, s.Held, s.Copies, s.IsCopy = b.items, b.held, true, b.isCopy
 	if first, ok := b.firstItems[info.Revert.Message]; ok {
 		s.Head = b.itemBefore(first, info.Revert.Part)
 	}
@@ -71,8 +71,31 @@ func build(messages []records.Record, began float64) (*builder, error) {
 	b.flushClearings(forever)
 	for i := range b.items {
 		b.items[i].Late = true // parts grow after later parts were added
+		b.items[i].Key = keyOf(&b.items[i])
 	}
 	return &b, nil
+}
+
+// keyOf is a digest of a step or of a raw part that a copy with other ids has, too; empty for
+// other items.
+func keyOf(it *document.Item) event.Digest {
+	switch p := it.Payload.(type) {
+	case event.StepCompletion:
+		p.Extra = nil
+		if v, err := json.Marshal(p); err == nil {
+			return event.DigestOf(v)
+		}
+	case nil:
+		o, err := parts.Open(it.Rec.Value)
+		if err != nil || it.Name == "" {
+			return ""
+		}
+		for _, name := range []string{"id", "sessionID", "messageID"} {
+			o.Take(name)
+		}
+		return event.DigestOf(o.Rest())
+	}
+	return ""
 }
 
 // itemBefore is the name of the item before a message, or before one of its parts. If

@@ -82,7 +82,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.initialSeq = opened, opened.Seq()
-	s.Program, s.ByContent = formatName, true
+	s.Program, s.ByContent, s.KnowsErased = formatName, true, true
 	s.IsMessage = func(raw event.Type) bool { return strings.HasPrefix(string(raw), formatName+":message") }
 	if !slices.Contains(s.lineage, id) {
 		s.lineage = append(s.lineage, id)

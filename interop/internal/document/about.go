@@ -47,6 +47,9 @@ func (a *adding) source() event.SessionSource {
 // addAbout adds an event about the session.
 func (a *adding) addAbout(it *Item, about event.Session) error {
 	e, err := a.doc.Rec.Event(0, about)
+	if err == nil && a.s.New() {
+		err = a.s.MarkStart(&e)
+	}
 	if err != nil {
 		return err
 	}

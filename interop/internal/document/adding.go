@@ -34,6 +34,7 @@ type adding struct {
 	groups     map[int]string // by run
 	now        time.Time      // the newest time of an item
 	before     int64          // the newest seq before the import
+	isCopy     bool           // another session owns the item, or the one before it
 }
 
 func newAdding(im *importer, doc *Session, s *session) *adding {
@@ -100,6 +101,9 @@ func (a *adding) item(i int, it *Item) error {
 		a.settle(it, m.Seq)
 		return a.known(i, it, m)
 	}
+	if done, err := a.leavesOut(i, it); done || err != nil {
+		return err
+	}
 	payload, err := a.payload(it)
 	if err != nil {
 		return err
@@ -115,6 +119,25 @@ func (a *adding) item(i int, it *Item) error {
 	a.settle(it, a.s.add(key, it, e, payload))
 	a.count(payload)
 	return nil
+}
+
+// leavesOut looks for the owner of a new item, and leaves the item out if its original is
+// redacted, or was removed.
+func (a *adding) leavesOut(i int, it *Item) (bool, error) {
+	if a.keys[i].key == "" {
+		return false, nil
+	}
+	from, err := a.s.Elsewhere(a.ctx, sessions.Key{Own: it.Name, Digest: a.keys[i].key}, it.At)
+	a.isCopy = from.Session != ""
+	if !from.Withheld || err != nil {
+		return false, err
+	}
+	if a.s.LeaveOut(from) {
+		a.result.Imported++
+	} else {
+		a.result.Found(true)
+	}
+	return true, nil
 }
 
 // find finds the event of the i-th item.
@@ -307,7 +330,7 @@ func (a *adding) event(it *Item, key sessions.Key, payload event.Payload) (event
 		if it.Context && err == nil {
 			err = e.SetMetadata(mark.Context, true)
 		}
-		if it.Inherited && err == nil {
+		if a.isCopy && err == nil {
 			err = e.SetMetadata(mark.Inherited, true)
 		}
 		if err == nil || !errors.Is(err, event.ErrInvalid) {

@@ -70,6 +70,10 @@ type Session struct {
 	// LateResults says that results of calls can be added after later items. Such an
 	// Item is an Answer.
 	LateResults bool
+	// Copies says that the program copies messages, with their times and without their ids, into
+	// other sessions: an item that another session has is inherited. IsCopy says that the items
+	// begin with such copies.
+	Copies, IsCopy bool
 	// Piece says that the next values of the file may hold more items of the session.
 	// All items name their parents then.
 	Piece bool
@@ -131,8 +135,6 @@ type Item struct {
 	Aside bool
 	// Context says that a program wrote the message in the user's name.
 	Context bool
-	// Inherited says that the program copied the item from another session.
-	Inherited bool
 	// Renews says that the compaction replaces the one before it, too.
 	Renews bool
 	// Payload is the item's payload. An item without one is kept raw, as Kind.

@@ -144,6 +144,12 @@ func (im *importer) session(doc *Session) error {
 	if !im.accepts(s, doc) {
 		return doc.Rec.Conflict(s.ID, "the session was not imported from "+im.format)
 	}
+	if doc.Copies {
+		s.Program, s.ByContent = im.format, true
+	}
+	if doc.IsCopy && s.New() {
+		s.CopiedFrom = []string{}
+	}
 	im.result.Touch(s.ID)
 	return im.add(newAdding(im, doc, s))
 }

@@ -29,7 +29,8 @@ type Copy struct {
 
 // Elsewhere finds the owner of a record that Find has not found, if that is another session.
 // at is the time of the record. The caller marks the events of a copy as inherited. With a digest
-// in the key, the owner has a record of this digest, or a redacted one with this own id and time.
+// in the key, the owner has a record of this digest and time, or a redacted one with this own id
+// and time.
 //
 // Programs copy records when they begin a session. So while the files grow, Elsewhere lists
 // the sessions of the log only for a new session, before the first message of its own, and
@@ -81,7 +82,7 @@ func (s *Session) MarkStart(e *event.Event) (err error) {
 	if s.LacksBeginning {
 		err = e.SetMetadata(leftOut, true)
 	}
-	if err == nil && len(s.CopiedFrom) > 0 {
+	if err == nil && s.CopiedFrom != nil {
 		s.owners.mu.Lock()
 		s.owners.noteCopies(s.ID, s.CopiedFrom)
 		s.owners.mu.Unlock()

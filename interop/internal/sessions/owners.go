@@ -41,8 +41,8 @@ type owners struct {
 	copiesOf map[string][]string
 	places   map[uint64]int32 // the owner of the event with an id
 	erased   map[uint64]bool  // the redacted events of places
-	// contents are the owners of records without a lasting id, by the digest of the record; of
-	// a redacted event, by its whole id.
+	// contents are the owners of records without a lasting id, by the digest and the time of the
+	// record; of a redacted event, by its whole id.
 	contents map[uint64]int32
 }
 
@@ -99,7 +99,7 @@ func (x *owners) find(ctx context.Context, format string, k Key, at time.Time, a
 			return c, err
 		}
 		if byContent {
-			if owner, ok := x.contents[shortDigest(k.Digest)]; ok && owner == i {
+			if owner, ok := x.contents[shortDigest(k.Digest, at)]; ok && owner == i {
 				return Copy{Session: o.id, Withheld: o.removed, Removed: o.removed}, nil
 			}
 			if owner, ok := x.contents[shortID(ownPlace(o.id, k.Own, 0, 0).id(at))]; ok && owner == i && Drawn(k.Own) {
@@ -136,10 +136,11 @@ func (x *owners) list(ctx context.Context) error {
 		}
 		i := x.session(info.ID)
 		x.all[i].format = format
-		if _, _, copied := info.First.CopyOrigin(); copied {
+		from := copiedFrom(&info.First)
+		if _, _, copied := info.First.CopyOrigin(); copied || from != nil {
 			x.copies = append(x.copies, i)
 		}
-		x.noteCopies(info.ID, copiedFrom(&info.First))
+		x.noteCopies(info.ID, from)
 		x.active(i, info.First.Timestamp.Add(-late), info.Last.Timestamp.Add(late))
 	}
 	x.listed = true
@@ -197,9 +198,10 @@ func (x *owners) load(ctx context.Context, i int32, byContent bool) error {
 // shortID is the beginning of the random part of an id, changed by its time.
 func shortID(id ulid.ULID) uint64 { return placeOf(id).short() ^ id.Time()<<16 }
 
-func shortDigest(d event.Digest) uint64 {
+// shortDigest is the beginning of a digest of a record's digest, changed by its time.
+func shortDigest(d event.Digest, at time.Time) uint64 {
 	sum := sha256.Sum256([]byte(d))
-	return binary.BigEndian.Uint64(sum[:])
+	return binary.BigEndian.Uint64(sum[:]) ^ uint64(at.UnixMilli())
 }
 
 func (x *owners) add(i int32, e *event.Event) {
@@ -210,7 +212,7 @@ func (x *owners) add(i int32, e *event.Event) {
 		if e.Redacted() {
 			x.contents[shortID(e.ID)] = i
 		} else if d := records.DigestOf(e); d != "" {
-			x.contents[shortDigest(d)] = i
+			x.contents[shortDigest(d, e.Timestamp)] = i
 		}
 	}
 	at := placeOf(e.ID).short()
@@ -259,6 +261,6 @@ func (x *owners) forget(e *event.Event) {
 	defer x.mu.Unlock()
 	delete(x.places, placeOf(e.ID).short())
 	if d := records.DigestOf(e); d != "" {
-		delete(x.contents, shortDigest(d))
+		delete(x.contents, shortDigest(d, e.Timestamp))
 	}
 }

@@ -51,7 +51,8 @@ type Session struct {
 	Begun bool
 
 	// CopiedFrom are the sessions that the beginning of the session is copied from, if the
-	// session has the copies as events of its own. Set it before MarkStart.
+	// session has the copies as events of its own. It is empty and not nil if the format does
+	// not name them. Set it before MarkStart.
 	CopiedFrom []string
 
 	// IsMessage reports whether a raw event is of a record that should have become a
@@ -64,8 +65,8 @@ type Session struct {
 	Program string
 	// ByContent says that Elsewhere finds the copies by the digests of records.
 	ByContent bool
-	// KnowsErased says that the caller finds the copies of erased records of other sessions
-	// itself: Add does not look for them.
+	// KnowsErased says that the caller finds the copies of erased records of other sessions:
+	// Add does not look for them.
 	KnowsErased bool
 	// Beside reports whether the file has records of another session too; nil is no.
 	Beside func(session string) bool
@@ -268,8 +269,8 @@ func (s *Session) NextID(k Key, at time.Time) ulid.ULID {
 func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = s.NextID(k, at), stamp(at)
 	s.index.diverges(&k)
-	if s.Program != "" || s.KnowsErased {
-		s.erasures.twins = nil // Elsewhere, Fork or the caller finds the copies
+	if s.KnowsErased {
+		s.erasures.twins = nil
 	}
 	s.queue(e)
 	s.note(&e)
