@@ -19,8 +19,8 @@ import (
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
-// SourceError reports that the source session, or one of its parents, is damaged or
-// unreadable. The destination is fine.
+// SourceError reports that the source session, or one of its parents, is damaged, unreadable, or
+// shorter than the session of the destination. The destination is fine.
 type SourceError struct {
 	Session string
 	Cause   error
@@ -214,10 +214,30 @@ func convertSession(ctx context.Context, dst, src *eventlog.Log, session string,
 		return adopted, &SourceError{Session: session, Cause: c.cause}
 	}
 	if err != nil {
-		err = fmt.Errorf("convert: %w", ofSession(session, err))
+		return adopted, fmt.Errorf("convert: %w", ofSession(session, err))
+	}
+	if adopted.Head.Seq > c.span.To {
+		err = behind(ctx, dst, session, c.span.To)
 	}
 	return adopted, err
 }
+
+// behind is the error of a source that ends before the session of dst. A redaction in dst
+// alone makes no difference.
+func behind(ctx context.Context, dst *eventlog.Log, session string, last int64) error {
+	for e, err := range dst.Read(ctx, session, eventlog.From(last+1)) {
+		if err != nil {
+			return fmt.Errorf("convert: %w", ofSession(session, err))
+		}
+		if e.Type != event.Redacted {
+			return &SourceError{session, fmt.Errorf("%w: it ends at event %d, and the destination has event %d: it has lost events, or others wrote to the destination", errBehind, last, e.Seq)}
+		}
+	}
+	return nil
+}
+
+// errBehind is the cause in a SourceError of a session with events that the source lacks.
+var errBehind = errors.New("the source is behind the destination")
 
 // sessionCopy is the copy of one session: it yields the lines twice, and copies their
 // blobs.

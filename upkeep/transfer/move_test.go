@@ -82,6 +82,34 @@ func TestConvertNamedSessions(t *testing.T) {
 	}
 }
 
+// A source that is behind the destination is named, and the other sessions are copied.
+func TestConvertFromBehind(t *testing.T) {
+	for name, open := range testkit.Stores {
+		t.Run(name, func(t *testing.T) {
+			src, dst := grown(t, open(t.TempDir())), testkit.Open(t, open(t.TempDir()))
+			bring(t, dst.Store(), src, "other")
+			if _, err := dst.Append(t.Context(), "other", eventlog.Any(), event.UserMessage("lost in the source")); err != nil {
+				t.Fatal(err)
+			}
+			var failed, copied []string
+			for s, err := range transfer.Convert(t.Context(), dst, src) {
+				var source *transfer.SourceError
+				switch {
+				case err == nil:
+					copied = append(copied, s.Session)
+				case errors.As(err, &source) && strings.Contains(err.Error(), "ends at event 1") && strings.Contains(err.Error(), "has event 2"):
+					failed = append(failed, s.Session)
+				default:
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(failed, []string{"other"}) || len(copied) != 3 {
+				t.Errorf("copied %q, failed %q", copied, failed)
+			}
+		})
+	}
+}
+
 // Export refuses a fork with a missing or different parent, because no log could import
 // it.
 func TestExportNeedsThePast(t *testing.T) {
