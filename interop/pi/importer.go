@@ -69,6 +69,9 @@ func (im *importer) header(rec records.Record, f *facts) error {
 	}
 	s.Beside = im.has
 	s.setHeader(rec, f)
+	if s.Begun { // the parent of its first record is in the part that the log wrote
+		s.lastSeq = s.firstOwn
+	}
 	if err := im.addLateHeader(s, &rec, f); err != nil {
 		return err
 	}
