@@ -125,8 +125,22 @@ func newFoldedText(text string) foldedText {
 	return t
 }
 
+// hasRune reports whether a text has a character outside ASCII, which can fold to ASCII. Decoded
+// base64 of other text rarely has one.
+func hasRune(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] < utf8.RuneSelf {
+			continue
+		}
+		if r, _ := utf8.DecodeRuneInString(text[i:]); r != utf8.RuneError {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *foldedText) may(text string) bool {
-	return t.lower == 0 || !searchtext.IsASCII(text) || strings.IndexByte(text, t.lower) >= 0 || strings.IndexByte(text, t.upper) >= 0
+	return t.lower == 0 || strings.IndexByte(text, t.lower) >= 0 || strings.IndexByte(text, t.upper) >= 0 || hasRune(text)
 }
 
 // maxUnescapes bounds how often a text is unescaped: JSON in a string in JSON.

@@ -251,6 +251,23 @@ func TestListsThatMayHoldErasedText(t *testing.T) {
 	}
 }
 
+// A list of the messages of any session, exported before the erasure, is a copy.
+func TestAListOfAnErasedSession(t *testing.T) {
+	log := importtest.NewLog(t)
+	answer := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("hi")}})
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), event.UserMessage("hello"), answer, event.UserMessage("PIN 4711x")); err != nil {
+		t.Fatal(err)
+	}
+	list := string(exported(t, log, "s", "openai"))
+	if _, err := erase.Redact(t.Context(), log, "s", []int64{3}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := lists.Format{}.Import(t.Context(), log, importtest.Source("talk.jsonl", list))
+	if !errors.Is(err, interop.ErrErased) || importtest.Says(importtest.Remains(t, log), "4711x") {
+		t.Errorf("the import of %s: %v", list, err)
+	}
+}
+
 // An import does not bring redacted settings of a session_updated back.
 func TestRedactedSettingsStayRedacted(t *testing.T) {
 	log := importtest.NewLog(t)

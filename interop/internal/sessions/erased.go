@@ -17,9 +17,9 @@ type erasures struct {
 	added map[event.Type]records.Origin
 	// twins are the erased messages of other sessions; nil to look for none.
 	twins *twins
-	last  []event.Digest // of the newest messages
-	count int            // of messages
-	next  *surroundings  // the next record may be a copy of this erased message
+	last  []words       // of the newest messages
+	count int           // of messages
+	next  *surroundings // the next record may be a copy of this erased message
 	found *records.ErasedError
 }
 
@@ -29,7 +29,7 @@ func (x *erasures) note(session string, k *Key, e *event.Event) {
 		return
 	}
 	if x.twins != nil {
-		x.compare(session, k, e)
+		x.compare(session, e)
 	}
 	if _, had := x.added[e.Type]; had || Drawn(k.Own) {
 		return
@@ -41,17 +41,18 @@ func (x *erasures) note(session string, k *Key, e *event.Event) {
 }
 
 // compare compares the newest messages with the messages around erased ones.
-func (x *erasures) compare(session string, k *Key, e *event.Event) {
+func (x *erasures) compare(session string, e *event.Event) {
 	if x.next != nil {
 		x.copyOf(session, x.next, e)
 	}
-	if !isTalk(e.Type) || k.Digest == "" {
+	w, ok := wordsOf(e)
+	if !ok {
 		return
 	}
-	x.last = newest(x.last, k.Digest)
+	x.last = newest(x.last, w)
 	x.count++
 	x.next = find(x.twins.before, x.last, session)
-	if s := find(x.twins.after, x.last, session); s != nil && x.count > len(s.digests) {
+	if s := find(x.twins.after, x.last, session); s != nil && x.count > len(s.messages) {
 		x.copyOf(session, s, e)
 	}
 }
