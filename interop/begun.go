@@ -8,66 +8,52 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/importrun"
 	"github.com/convlog/convlog/internal/written"
 )
 
-// begun are the files that resume wrote, by session.
-type begun struct {
-	files map[string]written.File
-	err   error
-}
-
-type begunKey struct{ log *eventlog.Log }
-
-// begunIn lists the files that resume wrote, once for the files of an import.
-func begunIn(ctx context.Context, log *eventlog.Log) begun {
-	return importrun.Shared(ctx, begunKey{log}, func(ctx context.Context, _ begunKey) begun {
-		b := begun{files: map[string]written.File{}}
-		for info, err := range log.Sessions(ctx) {
-			if err != nil {
-				return begun{err: err}
-			}
-			if info.Err != nil {
-				continue
-			}
-			if f, ok := written.Of(&info.First); ok {
-				b.files[info.ID] = f
-			}
-		}
-		return b
-	})
-}
-
 // withoutBegun hides the beginning of a file that resume wrote: the log has it. It blanks the
-// lines, so that later lines keep their numbers and offsets. The header stays.
+// lines, so that later lines keep their numbers and offsets. The header stays. The name of
+// such a file ends with the id of its session.
 func withoutBegun(ctx context.Context, log *eventlog.Log, format string, src Source) (Source, error) {
-	b := begunIn(ctx, log)
-	if b.err != nil {
-		return src, b.err
-	}
-	name := filepath.Base(src.Name)
-	for session, f := range b.files {
-		if f.Format != format || !strings.Contains(name, session) {
-			continue
-		}
-		same, err := beginsWith(src, &f)
-		if err != nil || !same {
-			return src, err
-		}
-		open := src.Open
-		src.Open = func() (io.ReadCloser, error) {
-			r, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return &blanked{ReadCloser: r, from: f.Header, to: f.Bytes}, nil
-		}
+	name := strings.TrimSuffix(filepath.Base(src.Name), filepath.Ext(src.Name))
+	session := name[max(0, len(name)-len(uuid.Nil.String())):]
+	if uuid.Validate(session) != nil {
 		return src, nil
 	}
+	f, ok, err := begunAs(ctx, log, session)
+	if err != nil || !ok || f.Format != format {
+		return src, err
+	}
+	same, err := beginsWith(src, &f)
+	if err != nil || !same {
+		return src, err
+	}
+	open := src.Open
+	src.Open = func() (io.ReadCloser, error) {
+		r, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return &blanked{ReadCloser: r, from: f.Header, to: f.Bytes}, nil
+	}
 	return src, nil
+}
+
+// begunAs is the file that resume wrote for a session. The error of a session that cannot be
+// read comes from its import.
+func begunAs(ctx context.Context, log *eventlog.Log, session string) (f written.File, ok bool, err error) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
+		if err != nil {
+			return f, false, ctx.Err()
+		}
+		f, ok = written.Of(&e)
+		break
+	}
+	return f, ok, nil
 }
 
 // beginsWith reports whether a file begins with the bytes that resume wrote.
