@@ -25,6 +25,9 @@ type Session struct {
 	Source SessionSource      `json:"source,omitzero"`
 	// Parent is set in session_started only: the run that started this one.
 	Parent SessionParent `json:"parent,omitzero"`
+	// State is set in session_started only: the session has the state of a program, and no
+	// conversation. Lists of sessions leave it out unless asked.
+	State bool `json:"state,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
@@ -61,6 +64,9 @@ func (s Session) EventType() Type {
 func (s Session) Validate() error {
 	if s.Updated && s.Parent != (SessionParent{}) {
 		return fmt.Errorf("%w: parent belongs to session_started", ErrInvalidPayload)
+	}
+	if s.Updated && s.State {
+		return fmt.Errorf("%w: state belongs to session_started", ErrInvalidPayload)
 	}
 	if !s.Updated {
 		for name, text := range s.Labels {

@@ -114,7 +114,7 @@ func conversationTypes() []*typeInfo {
 
 func lifecycleTypes() []*typeInfo {
 	return []*typeInfo{
-		typeOf[Session](SessionStarted, SessionScope, "agent", "source", "parent"),
+		typeOf[Session](SessionStarted, SessionScope, "agent", "source", "parent", "state"),
 		typeOf[Session](SessionUpdated, SessionScope, "agent"),
 		typeOf[TurnStart](TurnStarted, PathScope, "agent", "index", "snapshot_id", "input_id", "version"),
 		typeOf[TurnCompletion](TurnCompleted, SessionScope, "turn_id", "status", "stop_reason", "steps", "usage", "code", "duration_ms"),
@@ -167,6 +167,11 @@ func upkeepTypes() []*typeInfo {
 		controlType[Fork](SessionForked, TreeScope, "parent", "seq", "event_id", "hash", "child"),
 		controlType[HeadMove](HeadMoved, TreeScope, "to"),
 		controlType[RedactionNote](Redacted, SessionScope, "seqs", "kept"),
+		controlType[StoreNote](removed, SessionScope, "sessions"),
+		controlType[StoreNote](retired, SessionScope, "sessions"),
+		controlType[StoreNote](noteErased, SessionScope, "sessions"),
+		controlType[StoreNote](held, SessionScope, "sessions"),
+		controlType[StoreNote](released, SessionScope, "holds"),
 		typeOf[AccountingFlush](AccountingFlushed, SessionScope, "ledger", "through", "total"),
 		controlType[Loss](Lost, PathScope),
 	}

@@ -35,7 +35,7 @@ var samples = map[Type][]string{
 	HandoffMade:   {`{"from_agent":"a","to_agent":"b","reason":"r","input":null,"extra":{"z":1}}`},
 
 	SessionStarted: {`{"title":"t","agent":"a","cwd":"/","labels":{"a":"1","b":"2"},"source":{"format":"f","version":"v","path":"p","session_id":"s"},` +
-		`"parent":{"session_id":"s","seq":3,"event_id":"ID","call_id":"1"},"extra":{"z":1}}`},
+		`"parent":{"session_id":"s","seq":3,"event_id":"ID","call_id":"1"},"state":true,"extra":{"z":1}}`},
 	SessionUpdated: {`{"title":"t","agent":"a","cwd":"/","labels":{"a":null,"b":"2"},"source":{"format":"f"},"extra":{"z":1}}`},
 	TurnStarted:    {`{"agent":"a","index":0,"snapshot_id":"s","input_id":"i","version":"v","extra":{"z":1}}`},
 	TurnCompleted: {`{"turn_id":"ID","status":"failed","stop_reason":"r","steps":2,USAGE,"code":"c","error":"e","duration_ms":12,` +
@@ -88,6 +88,11 @@ var samples = map[Type][]string{
 		`{"parent":"s","seq":4,"event_id":"ID","hash":"HASH","label":"l","reason":"r","child":{"child_id":"c","call_id":"1"},"extra":{"z":1}}`,
 		`{"parent":"s","seq":0,"hash":"` + Hash{}.String() + `"}`},
 	HeadMoved:         {`{"to":0,"label":"l","reason":"r","extra":{"z":1}}`},
+	removed:           {`{"sessions":["S.1"],"by":"b","reason":"r","extra":{"z":1}}`},
+	retired:           {`{"sessions":["S.1","S.2"],"by":"b","reason":"r","extra":{"z":1}}`},
+	noteErased:        {`{"sessions":["S.1"],"by":"b","reason":"r","extra":{"z":1}}`},
+	held:              {`{"sessions":["S.1"],"by":"b","reason":"r","extra":{"z":1}}`},
+	released:          {`{"holds":["ID"],"by":"b","reason":"r","extra":{"z":1}}`},
 	Redacted:          {`{"seqs":[3,4],"reason":"r","by":"b","kept":"DIGEST","extra":{"z":1}}`},
 	AccountingFlushed: {`{"ledger":"l","through":7,"total":0.000000001,"entries":[{"b":1.0},2],"extra":{"z":1}}`},
 	Lost:              {`{"reason":"r","source":{"session_id":"s","offset":0,"bytes":9},"extra":{"z":1}}`},
@@ -134,7 +139,7 @@ var decoders = []func(*Event) (Payload, bool, error){
 	decoder[StepCompletion], decoder[ToolStart], decoder[ToolCompletion], decoder[ApprovalRequest], decoder[ApprovalResolution],
 	decoder[ApprovalCancelation], decoder[Wait], decoder[Escalation], decoder[Op], decoder[RunClaim], decoder[RunRelease],
 	decoder[Abort], decoder[EffectIntent], decoder[EffectCompletion], decoder[Child], decoder[Artifact], decoder[CustomPatch],
-	decoder[Snapshot], decoder[Fork], decoder[HeadMove], decoder[RedactionNote], decoder[AccountingFlush], decoder[Loss],
+	decoder[Snapshot], decoder[Fork], decoder[HeadMove], decoder[RedactionNote], decoder[AccountingFlush], decoder[Loss], decoder[StoreNote],
 }
 
 func decoder[T Payload](e *Event) (Payload, bool, error) {

@@ -234,17 +234,6 @@ type (
 		StoreID(ctx context.Context) (string, error)
 	}
 
-	// RemovalKeeper keeps marks of removed sessions, by which an import tells a removed
-	// session from a new one. A mark has up to 200 printable ASCII characters, and no format
-	// for the store.
-	RemovalKeeper interface {
-		// PutRemovals adds marks, durably. A mark that is stored already is stored once.
-		// The caller holds the exclusive store lock.
-		PutRemovals(ctx context.Context, marks []string) error
-		// Removals yields all marks, in any order. A mark stays.
-		Removals(ctx context.Context) iter.Seq2[string, error]
-	}
-
 	// Notifier reports the sessions that any process changes.
 	Notifier interface {
 		// Changes yields the id of each session that is created, appended to, rewritten

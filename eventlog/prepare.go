@@ -109,8 +109,8 @@ func (en *entry) checkType(lenient bool) error {
 	if en.Type.Name() == event.Redacted && !en.Copied() {
 		return fmt.Errorf("%w: only a redaction appends %s", event.ErrInvalidType, en.Type)
 	}
-	if lenient || en.Type.Known() {
-		return nil
+	if err := en.checkNote(); err != nil || lenient || en.Type.Known() {
+		return err
 	}
 	if !strings.Contains(string(en.Type), ":") {
 		return fmt.Errorf("%w: %s is not in the vocabulary; a type of your own contains a colon, as \"shop:%s\"",
@@ -118,6 +118,19 @@ func (en *entry) checkType(lenient bool) error {
 	}
 	if strings.HasPrefix(string(en.Type), reservedPrefix) {
 		return fmt.Errorf("%w: %s: the prefix %q is reserved", event.ErrInvalidType, en.Type, reservedPrefix)
+	}
+	return nil
+}
+
+// checkNote refuses a note of the store in another session, and any other event in the
+// session of the notes: an imported file must not forge or damage them.
+func (en *entry) checkNote() error {
+	note := engine.IsNote(en.Type)
+	switch {
+	case note && en.SessionID != engine.StoreSession && !en.Copied():
+		return fmt.Errorf("%w: %s is for the session %q, the notes of the store", event.ErrInvalidType, en.Type, engine.StoreSession)
+	case !note && en.SessionID == engine.StoreSession && en.Type.Name() != event.SessionStarted:
+		return fmt.Errorf("%w: %s: the session %q has the notes of the store only", event.ErrInvalidType, en.Type, engine.StoreSession)
 	}
 	return nil
 }

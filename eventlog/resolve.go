@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // AmbiguousError lists the ids that begin with a prefix, sorted.
@@ -27,7 +28,7 @@ func (e *AmbiguousError) Error() string {
 }
 
 // Resolve returns the id of the session with that id or, if there is no such session,
-// of the only session whose id begins with prefix. No session is ErrNotFound; several
+// of the only session whose id begins with prefix, except convlog:store. No session is ErrNotFound; several
 // sessions are an *AmbiguousError.
 func (l *Log) Resolve(ctx context.Context, prefix string) (string, error) {
 	if _, err := l.Head(ctx, prefix); err == nil {
@@ -43,7 +44,9 @@ func (l *Log) Resolve(ctx context.Context, prefix string) (string, error) {
 		if info.ID == prefix {
 			return prefix, nil
 		}
-		found = append(found, info.ID)
+		if info.ID != engine.StoreSession { // only its whole id names the notes of the store
+			found = append(found, info.ID)
+		}
 	}
 	switch len(found) {
 	case 0:

@@ -264,7 +264,7 @@ func TestGuideSinks(t *testing.T) {
 	}()
 	tree, err := sinks.Folder.Read("order-42")
 	check(t, err)
-	if own := tree.Snapshot.OpTree.Totals.Own; tree.Reason != sink.ReasonFinal || own.Cost != said.Cost {
+	if own := tree.Snapshot.OpTree.Totals.Own; tree.Reason != "final" || own.Cost != said.Cost {
 		t.Errorf("op tree %s, %v", tree.Reason, own)
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "accounting.jsonl"))

@@ -63,7 +63,7 @@ func TestSinksOfATree(t *testing.T) {
 			}
 			sessions++
 			tree, err := folder.Read(info.ID)
-			if err != nil || tree.Reason != sink.ReasonFinal || tree.OriginID != "s" || tree.SessionID != info.ID {
+			if err != nil || tree.Reason != "final" || tree.OriginID != "s" || tree.SessionID != info.ID {
 				t.Errorf("%s: %+v, %v", info.ID, tree, err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestSinksThatFail(t *testing.T) {
 						t.Errorf("warning %v", w)
 					}
 				}
-				if reasons[sink.ReasonFinal] < 4 || reasons[sink.ReasonChildFinished] < 3 || len(flushed) != 4 {
+				if reasons["final"] < 4 || reasons["subagent_finish"] < 3 || len(flushed) != 4 {
 					t.Errorf("warnings %v, flushed %v", reasons, flushed)
 				}
 				time.Sleep(2 * time.Hour) // the blocked sinks end

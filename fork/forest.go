@@ -39,6 +39,9 @@ type Node struct {
 	Active time.Time
 	// Bytes is the size of the session's lines.
 	Bytes int64
+	// State says that the session has the state of a program and no conversation, as its first
+	// event is marked (event.Session.State). Lists leave it out unless asked.
+	State bool
 	// Err is set if the session cannot be read.
 	Err error
 	// Up is the parent's node; nil at the root of a tree.
@@ -162,14 +165,17 @@ func NodeOf(info eventlog.SessionInfo) *Node {
 		n.Origin = &Origin{Kind: KindFork, Parent: f.Parent, Seq: f.Seq, Label: f.Label, Reason: f.Reason, ChildID: f.Child.ChildID}
 		return n
 	}
+	var started event.Session
+	if first.Type.Name() == event.SessionStarted {
+		started, _ = event.DecodeKept[event.Session](first) // a damaged payload has no parent
+		n.State = started.State
+	}
 	if original, through, copied := first.CopyOrigin(); copied {
 		n.Origin = &Origin{Kind: KindCopy, Parent: original, Seq: through, Partial: info.Last.Seq < through}
 		return n
 	}
-	if first.Type.Name() == event.SessionStarted {
-		if started, err := event.DecodeKept[event.Session](first); err == nil && started.Parent.SessionID != "" {
-			n.Origin = &Origin{Kind: KindRun, Parent: started.Parent.SessionID, Seq: started.Parent.Seq}
-		}
+	if started.Parent.SessionID != "" {
+		n.Origin = &Origin{Kind: KindRun, Parent: started.Parent.SessionID, Seq: started.Parent.Seq}
 	}
 	return n
 }

@@ -117,14 +117,21 @@ func (x *decision) read(a *app) (err error) {
 	return err
 }
 
-// byFlag adds --by, the person who decides.
+// byFlag adds --by, the person who decides, removes or erases.
 func byFlag(cmd *cobra.Command, by *string) {
-	cmd.Flags().StringVar(by, "by", "", "who decides; $USER by default")
+	cmd.Flags().StringVar(by, "by", "", "who it is, for the log; $USER@host by default")
 }
 
-// user is the value of --by, else the name of the user.
+// user is the value of --by, else the name of the user and the host.
 func (a *app) user(by string) string {
-	return cmp.Or(by, a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME"))
+	if by != "" {
+		return by
+	}
+	name := cmp.Or(a.getenv("USER"), a.getenv("LOGNAME"), a.getenv("USERNAME"), "unknown")
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
 }
 
 // valueOf reads a value of the command line: JSON, @FILE, or a text. A text that begins

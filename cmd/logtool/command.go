@@ -39,7 +39,7 @@ func (a *app) commands() []*cobra.Command {
 		a.agentGroup(a.runsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.resolveCommand(), a.reconcileCommand(),
 			a.postCommand(), a.abortCommand(), a.takeCommand()),
 		a.stateGroup(a.stateCommand(), a.snapshotCommand(), a.snapshotsCommand(), a.replayCommand(), a.tokenCommand()),
-		a.storeGroup(a.verifyCommand(), a.headsCommand(), a.repairCommand(), a.gcCommand(), a.convertCommand(), a.backupCommand(), a.retireCommand(), a.scanCommand()),
+		a.storeGroup(a.verifyCommand(), a.headsCommand(), a.repairCommand(), a.gcCommand(), a.convertCommand(), a.backupCommand(), a.retireCommand(), a.holdCommand(), a.releaseCommand(), a.scanCommand()),
 		a.verifyCommand(), // store verify, under a shorter name
 		a.versionCommand(), a.manCommand(),
 	}

@@ -19,6 +19,7 @@ import (
 // countFlags are the flags of cost and stats: what to count, the groups of the counts, and
 // the prices for estimates.
 type countFlags struct {
+	all bool // also sessions that have the state of a program
 	filter
 	priceFlag
 	by string // a value of groupings; empty for the tables of the command
@@ -43,6 +44,7 @@ func (c *countFlags) flags(cmd *cobra.Command) {
 	c.filter.flags(cmd, "events", "the answers of models")
 	cmd.Flags().StringVar(&c.by, "per", "", "one table per "+strings.Join(groupings, ", "))
 	completeFlag(cmd, "per", groupings...)
+	stateFlag(cmd, &c.all)
 	c.priceFlag.flag(cmd)
 }
 
@@ -70,6 +72,9 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	rows, err := c.sessions(ctx, a, log, ids)
 	if err != nil {
 		return n, err
+	}
+	if ids == nil && !c.all {
+		rows = withoutState(rows)
 	}
 	opts := stats.Options{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table, Hours: c.by == byBlock}
 	catalog := a.catalog(log, stats.CatalogOptions{Options: opts})

@@ -113,6 +113,9 @@ func hintFor(err error) string {
 	case errors.As(err, &ambiguous):
 		return "give more of the id"
 	}
+	if held := (*erase.HeldError)(nil); errors.As(err, &held) {
+		return fmt.Sprintf("nothing was erased; once it may be: logtool store release %s", shellWord(held.Session))
+	}
 	hint := hintIn(hints, err)
 	if corrupt := (*eventlog.CorruptError)(nil); hint == damageHint && !errors.As(err, &corrupt) {
 		return "give --store a sqlite file that logtool made, or restore the file from a copy"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop/html"
@@ -102,7 +103,7 @@ pages, ~ marks list prices of answers without a cost.`,
 	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, openai, responses, anthropic, markdown or html")
 	completeFlag(cmd, "format", slices.Sorted(maps.Keys(exportFormats))...)
 	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write to this file, or into this folder, instead of standard output")
-	cmd.Flags().BoolVar(&x.all, "all", false, "export all sessions")
+	cmd.Flags().BoolVar(&x.all, "all", false, "export all sessions but convlog:store; jsonl alone has the states of programs")
 	cmd.Flags().BoolVar(&x.below, "below", false, "with jsonl: export the sessions below too: runs, forks and copies")
 	cmd.Flags().StringVar(&x.path, "path", "", "all, with orphaned events, or active, without them")
 	completeFlag(cmd, "path", allPaths, activePath)
@@ -215,10 +216,16 @@ func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x ex
 	if err != nil {
 		return err
 	}
+	f := exportFormats[x.format]
 	if x.all {
 		a.progress.ReadsAll()
+		sessions = slices.DeleteFunc(sessions, func(id string) bool { return id == engine.StoreSession }) // no import stores it
+		if f.write != nil {                                                                               // conversations, for people or models
+			if sessions, err = a.conversations(ctx, log); err != nil {
+				return err
+			}
+		}
 	}
-	f := exportFormats[x.format]
 	folder := isDir(x.file) || strings.HasSuffix(x.file, "/")
 	switch {
 	case f.write == nil && folder:

@@ -104,6 +104,16 @@ func (f *filter) hasOrigin(row *sessionRow) bool {
 	return (f.source == "" || cmp.Or(row.Source, noSource) == f.source) && (f.cwd == "" || row.CWD != "" && isBelow(row.CWD, f.cwd))
 }
 
+// stateFlag adds --all: lists have the sessions of programs too.
+func stateFlag(cmd *cobra.Command, all *bool) {
+	cmd.Flags().BoolVar(all, "all", false, "also sessions that only have the state of a program, or the notes of the store")
+}
+
+// withoutState leaves out the sessions that have the state of a program.
+func withoutState(rows []*sessionRow) []*sessionRow {
+	return slices.DeleteFunc(slices.Clone(rows), func(row *sessionRow) bool { return row.state })
+}
+
 // hasModel reports whether --model selects a model.
 func (f *filter) hasModel(name string) bool { return containsFold(name, f.model) }
 

@@ -25,6 +25,7 @@ type listing struct {
 
 	text string
 	idle string
+	all  bool
 	filter
 	priceFlag
 }
@@ -54,7 +55,8 @@ titles and adds turns, messages, tokens, cost, and the number of orphaned (rewou
 events. If an answer has no cost in the log, ~ marks the list price of its tokens.
 SOURCE is the program that a session was imported from, FORKS the number of
 its forks, and FROM its own origin: a fork, a run or a copy of SESSION@SEQ. Events
-that a fork shares with its parents are not counted again.
+that a fork shares with its parents are not counted again. Sessions that only have the
+state of a program are listed with --all, as is convlog:store, the removals and holds.
 
 ` + whenHelp + ` Both bound the
 last activity of a session; --idle 90d is --until 90d.`,
@@ -74,6 +76,7 @@ last activity of a session; --idle 90d is --until 90d.`,
 	limitFlag(cmd, &l.limit, 0, "list the first `n` only; 0 lists all")
 	flags.StringVar(&l.text, "text", "", "only sessions with this text in their title, in any case")
 	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `age`, for example 90d")
+	stateFlag(cmd, &l.all)
 	l.priceFlag.flag(cmd)
 	l.filter.flags(cmd, "sessions with their last activity", "sessions that used a model (ls reads them)")
 	return cmd
@@ -108,20 +111,24 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	}
 	x := reading{app: a, log: log, catalog: a.catalog(log, summaries(l.table))}
 	defer x.catalog.Flush(ctx)
-	rows, err := l.choose(ctx, &x, all)
+	ids, listed := idsOf(all), all
+	if !l.all {
+		listed = withoutState(all)
+	}
+	rows, err := l.choose(ctx, &x, listed)
 	if err != nil {
 		return err
 	}
 	if len(rows) == 0 {
-		if err := l.nothing(len(all), all); err != nil {
+		if err := l.nothing(len(listed), listed); err != nil {
 			return err
 		}
 	}
-	if len(all) == 0 {
+	if len(listed) == 0 {
 		defer a.note("no sessions yet: %s", a.howToBegin())
 	}
-	ids := idsOf(all)
 	clear(all) // printed rows need no memory
+	clear(listed)
 	return l.print(ctx, &x, rows, ids)
 }
 

@@ -38,7 +38,8 @@ nothing along with them: steps, usage and snapshots stay. --older keeps newer bo
 --repeat repeats the redactions of another store: of the original of this one or a copy.
 
 redact does not ask: try --dry-run first. It lists the erased events, and the events
-that may repeat the content and were not touched. Full session ids are required.`,
+that may repeat the content and were not touched. Full session ids are required. A
+session on hold (logtool store hold) stays whole.`,
 		Example: `  logtool redact order-42 7 12-14 --reason 'a password' --dry-run
   logtool redact --match 'hunter2' --dry-run
   logtool redact --bodies --older 30d
@@ -47,6 +48,7 @@ that may repeat the content and were not touched. Full session ids are required.
 		RunE: func(cmd *cobra.Command, args []string) error { return r.command(cmd, args) },
 	}, traits{section: secErase, verb: "erasing", args: []argument{sessionArg, seqArg, more}, exits: "0 done, 1 failed, nothing found, or the text is left, 2 wrong usage."})
 	cmd.Flags().StringVar(&r.reason, "reason", "", "why, for the event that records the redaction")
+	byFlag(cmd, &r.by)
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the events, and erase nothing")
 	cmd.Flags().StringArrayVar(&r.texts, "match", nil, "erase all events that have this text; may be repeated")
 	cmd.Flags().StringArrayVar(&r.files, "match-file", nil, "erase all events with the text in this `file`; - is standard input")
@@ -141,6 +143,7 @@ type redactRun struct {
 	app *app
 	*printer
 	reason     string
+	by         string
 	dry        bool
 	texts      []string // of --match
 	files      []string // of --match-file
@@ -150,6 +153,11 @@ type redactRun struct {
 	older      string   // of --older
 	opTrees    []string // of --op-trees
 	removed    []string // op tree files
+}
+
+// options are the options of the redaction.
+func (r *redactRun) options() erase.RedactOptions {
+	return erase.RedactOptions{Reason: r.reason, By: r.app.user(r.by), DryRun: r.dry}
 }
 
 // before is the time of --older; zero without it.
@@ -170,7 +178,7 @@ func (r *redactRun) bodies(ctx context.Context, log *eventlog.Log, before time.T
 	if err != nil {
 		return err
 	}
-	done, err := erase.Raw(ctx, log, before, sessions, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+	done, err := erase.Raw(ctx, log, before, sessions, r.options())
 	return r.print(&done, err)
 }
 
@@ -185,7 +193,7 @@ func (r *redactRun) repeat(ctx context.Context, m mode, args []string) error {
 	}
 	return r.app.with(m, func(log *eventlog.Log) error {
 		return at.with(forReading, func(from *eventlog.Log) error {
-			done, err := erase.From(ctx, log, from, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+			done, err := erase.From(ctx, log, from, r.options())
 			return r.print(&done, err)
 		})
 	})
@@ -200,7 +208,7 @@ func (r *redactRun) run(ctx context.Context, log *eventlog.Log, session string, 
 	if err != nil {
 		return fmt.Errorf("redact in session %q: %w", session, err)
 	}
-	done, err := erase.Redact(ctx, log, session, seqs, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+	done, err := erase.Redact(ctx, log, session, seqs, r.options())
 	return r.print(&done, err)
 }
 

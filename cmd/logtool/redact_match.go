@@ -59,7 +59,7 @@ func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search
 	if len(sessions) == 0 {
 		r.app.progress.ReadsAll()
 	}
-	done, failed := erase.Match(ctx, log, pattern, sessions, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
+	done, failed := erase.Match(ctx, log, pattern, sessions, r.options())
 	if failed != nil && len(done.Erased) == 0 {
 		return redactError(failed)
 	}

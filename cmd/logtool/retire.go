@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 // retireOptions are the flags of retire.
 type retireOptions struct {
 	idle    string
+	reason  string
+	by      string
 	archive string
 	yes     bool
 	dry     bool
@@ -35,7 +38,7 @@ back. It also gets the parents that forks need, and a manifest retired-TIME.json
 says what went. The copies are verified and everything is on disk before the first
 session is removed. DIR may be the archive of an earlier retirement.
 
-A session stays if one of its forks stays, if it is damaged, or if it is used
+A session stays if one of its forks stays, if it is damaged or on hold, or if it is used
 meanwhile; retire lists it with the reason. Run an interrupted retire again: it
 continues. logtool store gc then removes the bodies that no other session needs.`,
 		Example: "  logtool store retire --idle 90d --archive ~/logs-archive --yes",
@@ -50,6 +53,8 @@ continues. logtool store gc then removes the bodies that no other session needs.
 	}, traits{verb: "retiring"})
 	cmd.Flags().StringVar(&x.idle, "idle", "", "the `age` of the newest event, for example 90d")
 	cmd.Flags().StringVar(&x.archive, "archive", "", "copy the sessions to this folder before they are removed")
+	cmd.Flags().StringVar(&x.reason, "reason", "", "why, for the notes of the store; the age and the archive by default")
+	byFlag(cmd, &x.by)
 	cmd.Flags().BoolVarP(&x.yes, "yes", "y", false, "archive and remove; without it, retire only lists")
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the sessions, and change nothing (the default)")
 	return cmd
@@ -112,12 +117,22 @@ func (r *retireRun) run(ctx context.Context, log *eventlog.Log, before time.Time
 	if err != nil || !r.options.yes {
 		return errors.Join(err, r.list(plan))
 	}
+	plan.By, plan.Reason = r.app.user(r.options.by), r.reason()
 	for _, step := range r.steps(log, plan) {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return r.list(plan)
+}
+
+// reason is the value of --reason, else the age and the archive.
+func (r *retireRun) reason() string {
+	text := "idle for " + r.options.idle
+	if r.options.archive != "" {
+		text += ", archived in " + r.options.archive
+	}
+	return cmp.Or(r.options.reason, text)
 }
 
 // steps are the steps of a retirement, in order. After any of them the process may be

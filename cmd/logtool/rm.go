@@ -26,20 +26,28 @@ forks first, or copy them (logtool copy), which makes them independent. logtool 
 then removes the bodies that no other session needs.
 
 A damaged session is removed like any other. If the parent of a damaged session
-cannot be read, that session may be a fork, and nothing is removed without --force.`,
+cannot be read, that session may be a fork, and nothing is removed without --force.
+
+A session on hold (logtool store hold) stays, and then none of the others is removed. The
+session convlog:store notes who removed sessions, when and why, without their ids.`,
 		Example: "  logtool rm order-42-again order-42 --dry-run",
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changing(func(log *eventlog.Log) error { return a.rm(cmd.Context(), log, args, x) })
 		},
 	}, traits{section: secErase, verb: "removing", args: []argument{sessionArg, more}})
+	cmd.Flags().StringVar(&x.reason, "reason", "", "why, for the notes of the store")
+	byFlag(cmd, &x.by)
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the sessions, and remove nothing")
 	cmd.Flags().BoolVar(&x.force, "force", false, "remove possible parents of damaged sessions too")
 	return cmd
 }
 
 // rmOptions are the flags of rm.
-type rmOptions struct{ dry, force bool }
+type rmOptions struct {
+	dry, force bool
+	reason, by string
+}
 
 // removalRow is a removed session with --json.
 type removalRow struct {
@@ -65,6 +73,9 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 	}
 	p := a.printer()
 	if x.dry {
+		if err := noneHeld(ctx, log, order); err != nil {
+			return err
+		}
 		for _, n := range order {
 			if err := a.removed(p, n, true); err != nil {
 				return err
@@ -78,7 +89,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 	}
 	// Possible forks were checked above.
 	err = erase.RemoveEach(ctx, log, ordered, func(id string) error { return a.removed(p, forest.Node(id), false) },
-		erase.RemoveOptions{DespiteUnreadable: true})
+		erase.RemoveOptions{DespiteUnreadable: true, Reason: x.reason, By: a.user(x.by)})
 	return errors.Join(err, p.Flush())
 }
 
@@ -135,4 +146,15 @@ func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Nod
 	}
 	slices.Reverse(order) // children before their parents
 	return order, nil
+}
+
+// noneHeld returns an error if one of the sessions is on hold.
+func noneHeld(ctx context.Context, log *eventlog.Log, sessions []*fork.Node) error {
+	holds, err := erase.Holds(ctx, log)
+	for i, h := range holds {
+		if slices.ContainsFunc(sessions, func(n *fork.Node) bool { return n.ID == h.Session }) {
+			return fmt.Errorf("remove: %w", &holds[i])
+		}
+	}
+	return err
 }

@@ -28,6 +28,7 @@ type sessionRow struct {
 	Forks, Runs, Copies int32
 	Missing, Partial    bool // as in origin
 	begun               bool // the first event is a session_started
+	state               bool // of a program, as in fork.Node
 	kind                int8 // index of kinds
 
 	*program            // from the first event, or from all events once the session is read
@@ -119,15 +120,17 @@ type listedSession struct {
 	Last   time.Time `json:"last,omitzero"`
 	Bytes  int64     `json:"bytes"`
 	// Seq and Hash are the head, as append and store heads print it.
-	Seq     int64      `json:"seq,omitzero"`
-	Hash    event.Hash `json:"hash,omitzero"`
+	Seq  int64      `json:"seq,omitzero"`
+	Hash event.Hash `json:"hash,omitzero"`
+	// State says that the session has the state of a program.
+	State   bool `json:"state,omitzero"`
 	program `json:",inline"`
 	*tally  `json:",inline"`
 	Error   string `json:"error,omitzero"`
 }
 
 func (row *sessionRow) json() listedSession {
-	x := listedSession{ID: row.ID, Events: row.Events, First: row.First(), Last: row.Last(), Bytes: row.Bytes, Seq: row.Head.Seq, Hash: row.Head.Hash, program: *row.program,
+	x := listedSession{ID: row.ID, Events: row.Events, First: row.First(), Last: row.Last(), Bytes: row.Bytes, Seq: row.Head.Seq, Hash: row.Head.Hash, State: row.state, program: *row.program,
 		origin: origin{row.Kind(), row.Parent, row.At, row.label(), row.Missing, row.Partial, row.Forks, row.Runs, row.Copies}}
 	if row.content != nil {
 		x.Title, x.tally = row.Title, row.tally
@@ -166,7 +169,7 @@ func (all programs) get(x program) *program {
 func newSessionRow(info eventlog.SessionInfo, all programs) *sessionRow {
 	n := fork.NodeOf(info)
 	row := &sessionRow{ID: info.ID, Bytes: info.Bytes, program: all.get(program{}), began: all.get(program{}),
-		kind: int8(slices.Index(kinds, n.Kind)), Parent: n.Parent, At: n.Seq, Partial: n.Partial,
+		kind: int8(slices.Index(kinds, n.Kind)), Parent: n.Parent, At: n.Seq, Partial: n.Partial, state: n.State,
 		first: momentOf(time.Time{}), last: momentOf(time.Time{})}
 	if n.Label != "" || n.Err != nil {
 		row.rare = &rareParts{n.Label, n.Err}

@@ -148,7 +148,7 @@ func TestListingsReadWhatChanged(t *testing.T) {
 				},
 				"stats":       func() error { return a.stats(t.Context(), log, nil, 0, builtinPrices()) },
 				"cost":        func() error { return a.costs(t.Context(), log, nil, builtinPrices()) },
-				"tree --long": func() error { return a.tree(t.Context(), log, nil, true, "json") },
+				"tree --long": func() error { return a.tree(t.Context(), log, nil, true, true, "json") },
 			}
 			readNothing := func(when string) {
 				t.Helper()

@@ -29,6 +29,12 @@ func allIDs(ctx context.Context, log *eventlog.Log) (ids []string, err error) {
 	return ids, ctx.Err()
 }
 
+// conversations are the ids of all sessions, without those that have the state of a program.
+func (a *app) conversations(ctx context.Context, log *eventlog.Log) ([]string, error) {
+	rows, err := a.sessionRows(ctx, log)
+	return idsOf(withoutState(rows)), err
+}
+
 // named are the ids for the names in args; nil without a name.
 func (a *app) named(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
 	if len(args) == 0 {

@@ -33,7 +33,7 @@ func (a *app) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(all) == 0 {
+		if len(withoutState(all)) == 0 {
 			return a.welcome(at)
 		}
 		return a.overview(ctx, log, all)
@@ -60,7 +60,7 @@ func (a *app) overview(ctx context.Context, log *eventlog.Log, all []*sessionRow
 	l := listing{sort: sortActivity, limit: startRows}
 	x := reading{app: a, log: log, catalog: a.catalog(log, summaries(prices.Builtin()))}
 	defer x.catalog.Flush(ctx)
-	rows, err := l.choose(ctx, &x, all)
+	rows, err := l.choose(ctx, &x, withoutState(all))
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ var treeFormats = []string{"text", "dot", "mermaid", "json"}
 
 func (a *app) treeCommand() *cobra.Command {
 	var format string
-	var long bool
+	var long, all bool
 	cmd := a.command(&cobra.Command{
 		Use:   "tree [SESSION]",
 		Short: "Draw the descent of sessions, and the branches rewinds orphaned",
@@ -44,16 +44,17 @@ branches for the whole store, and reads every session.
 			if a.json {
 				format = "json"
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.tree(cmd.Context(), log, args, long, format) })
+			return a.reading(func(log *eventlog.Log) error { return a.tree(cmd.Context(), log, args, long, all, format) })
 		},
 	}, traits{section: secRead, verb: "reading", paged: true, content: true, args: []argument{sessionArg}})
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
 	completeFlag(cmd, "format", treeFormats...)
+	stateFlag(cmd, &all)
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "draw the orphaned branches of every session")
 	return cmd
 }
 
-func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long bool, format string) error {
+func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, all bool, format string) error {
 	a.bound(0)
 	forest, err := fork.Tree(ctx, log)
 	if err != nil {
@@ -67,6 +68,9 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		slices.Sort(g.ids)
 	}
 	roots := forest.Roots
+	if !all {
+		roots = slices.DeleteFunc(slices.Clone(roots), func(n *fork.Node) bool { return n.State })
+	}
 	if len(args) > 0 {
 		if g.marked, err = resolve(ctx, log, args[0]); err != nil {
 			return err

@@ -361,7 +361,7 @@ func testGarbageElsewhere(t *env) {
 	bodies := memory.New()
 	store, err := eventlog.WithBlobs(t.Open(), bodies)
 	t.Must(err)
-	l := t.LogOver(store, eventlog.Options{SpillOver: 8})
+	l := t.LogOver(store, eventlog.Options{SpillOver: 60})
 	t.Append(l, "a", eventlog.New(), suite.User("a spilled message"))
 	t.WantEqual("removed blobs", []event.Digest{t.putBlob(l, "garbage").Blob}, t.collect(l, noGrace))
 	t.WantVerified(l, "a")

@@ -138,7 +138,7 @@ func testHostileRemoved(t *env) {
 		t.WantMissing(l, id)
 		infos, err := suite.Collect(l.Sessions(t.Ctx))
 		t.Must(err)
-		t.WantEqual("number of sessions", 7-i, len(infos))
+		t.WantEqual("number of sessions, with the notes of the store", 7-i+1, len(infos))
 	}
 	t.WantEqual("lines", 2, len(t.Lines(t.Reopen(), "keep")))
 	t.WantNoOtherFiles()

@@ -40,6 +40,7 @@ func groups() []group {
 		{Name: "redact", Cases: redactCases},
 		{Name: "travel", Cases: travelCases},
 		{Name: "remove", Cases: removeCases},
+		{Name: "hold", Cases: holdCases},
 		{Name: "search", Cases: searchCases},
 		{Name: "garbage", Cases: garbageCases},
 		{Name: "adopt", Cases: adoptCases},
@@ -50,9 +51,9 @@ func groups() []group {
 }
 
 // Run tests every promise of a log as a subtest of t. open is called for each subtest.
-func Run(t *testing.T, open storetest.Opener) { runGroups(t, open, groups()) }
+func Run(t *testing.T, open func(t testing.TB) storetest.Harness) { runGroups(t, open, groups()) }
 
-func runGroups(t *testing.T, open storetest.Opener, of []group) {
+func runGroups(t *testing.T, open func(t testing.TB) storetest.Harness, of []group) {
 	suite.RunGroups(t, func(t testing.TB) suite.Harness { return suite.Harness(open(t)) }, of, newEnv)
 }
 

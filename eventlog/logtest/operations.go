@@ -241,12 +241,6 @@ func (c *closing) abilityOperations() (all []operation) {
 			return c.locked(ctx, true, func() error { return e.RemoveSession(ctx, "a", event.Head{}) })
 		})
 	}
-	if k, ok := eventlog.As[eventlog.RemovalKeeper](c.store); ok {
-		add("RemovalKeeper.PutRemovals", func(ctx context.Context) error {
-			return c.locked(ctx, true, func() error { return k.PutRemovals(ctx, []string{"salt.hash"}) })
-		})
-		add("RemovalKeeper.Removals", func(ctx context.Context) error { return drain(k.Removals(ctx)) })
-	}
 	if k, ok := eventlog.As[eventlog.TailKeeper](c.store); ok {
 		add("TailKeeper.TornTails", func(ctx context.Context) error { return drain(k.TornTails(ctx, "")) })
 		add("TailKeeper.CutTail", func(ctx context.Context) error {

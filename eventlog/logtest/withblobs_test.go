@@ -20,7 +20,7 @@ import (
 // A store with blobs in another store keeps all promises. The smaller forms check a part of
 // them on files.
 func TestWithBlobs(t *testing.T) {
-	for name, open := range map[string]storetest.Opener{"jsonl and sqlite": jsonlAndSqlite, "memory and memory": memoryAndMemory} {
+	for name, open := range map[string]func(t testing.TB) storetest.Harness{"jsonl and sqlite": jsonlAndSqlite, "memory and memory": memoryAndMemory} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("store", func(t *testing.T) { storetest.Run(t, open) })
 			t.Run("log", func(t *testing.T) { Run(t, open) })

@@ -64,11 +64,11 @@ var table = map[string]room{
 		tests: []string{"search", "projection", "fork", "upkeep/..."},
 	},
 	"upkeep/verify": {
-		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/regular", "internal/removal", "internal/sealed", "upkeep/internal/keptsum"}, modules: append([]string{"golang.org/x/mod"}, given...),
+		rooms: []string{"event", "eventlog", "projection", "internal/backward", "internal/engine", "internal/line", "internal/mark", "internal/regular", "internal/sealed", "internal/storenotes", "upkeep/internal/keptsum"}, modules: append([]string{"golang.org/x/mod"}, given...),
 		tests: []string{"upkeep/...", "fork", "internal/suite", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/mark", "internal/removal", "internal/searchtext", "search", "upkeep/internal/keptsum"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/mark", "internal/searchtext", "internal/storenotes", "search", "upkeep/internal/keptsum"}, modules: given,
 		tests: []string{"fork", "upkeep/...", "internal/suite", "internal/testkit"},
 	},
 	"upkeep/internal/adopt": {
@@ -76,7 +76,7 @@ var table = map[string]room{
 	},
 	"upkeep/internal/keptsum": {rooms: []string{"event", "internal/line"}, modules: given},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/removal", "internal/sessiontree", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/sessiontree", "internal/storenotes", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
 		tests: []string{"upkeep/...", "fork", "runlog/stats", "internal/testkit", "internal/garden", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
@@ -84,7 +84,7 @@ var table = map[string]room{
 		tests: []string{"internal/testkit"},
 	},
 	"upkeep/retire": {
-		rooms: []string{"event", "eventlog", "fork", "internal/folder", "upkeep/erase", "upkeep/transfer", "upkeep/verify"}, modules: given,
+		rooms: []string{"event", "eventlog", "fork", "internal/folder", "internal/storenotes", "upkeep/erase", "upkeep/transfer", "upkeep/verify"}, modules: given,
 		tests: []string{"internal/suite"},
 	},
 
@@ -185,7 +185,7 @@ var table = map[string]room{
 	},
 
 	"interop/internal/sessions": {
-		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/removal", "internal/written", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
+		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/storenotes", "internal/written", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
 	},
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
@@ -197,14 +197,14 @@ var table = map[string]room{
 	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
 
-	"internal/terminal":  {},
-	"internal/importrun": {},
-	"internal/written":   {rooms: []string{"event"}, modules: given},
-	"internal/removal":   {rooms: []string{"eventlog", "internal/engine"}},
-	"internal/titles":    {},
-	"internal/linediff":  {},
-	"internal/files":     {rooms: []string{"event", "eventlog", "internal/linediff", "internal/rawjson"}, modules: given},
-	"internal/modelapi":  {rooms: []string{"internal/rawjson"}, modules: given},
+	"internal/terminal":   {},
+	"internal/importrun":  {},
+	"internal/written":    {rooms: []string{"event"}, modules: given},
+	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
+	"internal/titles":     {},
+	"internal/linediff":   {},
+	"internal/files":      {rooms: []string{"event", "eventlog", "internal/linediff", "internal/rawjson"}, modules: given},
+	"internal/modelapi":   {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/transcript": {
 		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/stats", "internal/rawjson", "internal/titles"}, modules: given, tests: []string{"fork", "internal/testkit"},
 	},

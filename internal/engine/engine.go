@@ -26,6 +26,27 @@ const (
 	MinSpill = 256
 )
 
+// StoreSession is the session of a store with its notes: removed, retired, held, released.
+const StoreSession = "convlog:store"
+
+// The types of the notes, events of event.StoreNote.
+const (
+	Removed  event.Type = "removed"
+	Retired  event.Type = "retired"
+	Erased   event.Type = "erased"
+	Held     event.Type = "held"
+	Released event.Type = "released"
+)
+
+// IsNote reports whether events of a type are notes of a store.
+func IsNote(t event.Type) bool {
+	switch t.Name() {
+	case Removed, Retired, Erased, Held, Released:
+		return true
+	}
+	return false
+}
+
 // Engine is the part of a Log that other rooms need.
 type Engine interface {
 	// Settings returns the settings of the log. It may ask the server of the store.

@@ -53,7 +53,6 @@ const (
 	Relater    Need = "relater"
 	BlobIndex  Need = "blob index"
 	Identifier Need = "identifier"
-	Removals   Need = "removal keeper"
 )
 
 // capabilities returns the capabilities of a store and its harness.
@@ -69,7 +68,7 @@ func capabilities(t testing.TB, h Harness) []Need {
 		Leaser: hasAbility[eventlog.Leaser](s), Notifier: hasAbility[eventlog.Notifier](s), Versioner: hasAbility[eventlog.Versioner](s), Syncer: hasAbility[eventlog.Syncer](s), Bulk: hasAbility[eventlog.BulkVersioner](s),
 		Sweeper: hasAbility[eventlog.Sweeper](s), Salvager: hasAbility[eventlog.Salvager](s), Cataloger: hasAbility[eventlog.Cataloger](s),
 		Lister: hasAbility[eventlog.Lister](s), Relater: hasAbility[eventlog.Relater](s), BlobIndex: hasAbility[eventlog.BlobIndex](s),
-		Identifier: hasAbility[eventlog.Identifier](s), Removals: hasAbility[eventlog.RemovalKeeper](s),
+		Identifier: hasAbility[eventlog.Identifier](s),
 	} {
 		if found {
 			has = append(has, need)

@@ -152,7 +152,7 @@ func (s *fixture) checkTrees(sessions ...string) {
 			continue
 		}
 		s.must(err)
-		if f.Reason != sink.ReasonFinal && f.Reason != sink.ReasonChildFinished {
+		if f.Reason != "final" && f.Reason != "subagent_finish" {
 			s.Fatalf("the op tree of %q has the reason %q", session, f.Reason)
 		}
 	}

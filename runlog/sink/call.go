@@ -14,7 +14,7 @@ type Error struct {
 	// Sink is "snapshot" or "account".
 	Sink    string
 	Session string
-	// Reason is the reason of the call: ReasonChildFinished or ReasonFinal.
+	// Reason is the reason of the call: "subagent_finish" after a child, and "final" at the end.
 	Reason string
 	// Cause is the error or the panic of the sink. It matches context.DeadlineExceeded if
 	// the sink, or an earlier call of it, did not return in time. That call may still run.

@@ -58,8 +58,8 @@ const defaultSinkTimeout = 5 * time.Second
 
 // The reasons of snapshots.
 const (
-	ReasonChildFinished = "subagent_finish"
-	ReasonFinal         = "final"
+	reasonChildFinished = "subagent_finish"
+	reasonFinal         = "final"
 )
 
 // Run is the sinks of one run of a session. It may be used concurrently.
@@ -90,7 +90,7 @@ func (r *Run) ChildFinished(ctx context.Context) []*Error {
 	if r.finished {
 		return nil
 	}
-	return r.snapshot(ctx, ReasonChildFinished)
+	return r.snapshot(ctx, reasonChildFinished)
 }
 
 // Finish gives the final op tree of the session to the snapshot sink, with the reason
@@ -105,7 +105,7 @@ func (r *Run) Finish(ctx context.Context) []*Error {
 		return nil
 	}
 	r.finished = true
-	return append(r.snapshot(ctx, ReasonFinal), r.account(ctx)...)
+	return append(r.snapshot(ctx, reasonFinal), r.account(ctx)...)
 }
 
 func (r *Run) snapshot(ctx context.Context, reason string) []*Error {
@@ -117,7 +117,7 @@ func (r *Run) snapshot(ctx context.Context, reason string) []*Error {
 	if write == nil {
 		write = s.Folder.Write
 	}
-	err := s.snapshots.call(ctx, s.timeout(), reason == ReasonFinal, func(ctx context.Context) error {
+	err := s.snapshots.call(ctx, s.timeout(), reason == reasonFinal, func(ctx context.Context) error {
 		run, err := runlog.Load(ctx, r.log, r.session)
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (r *Run) account(ctx context.Context) []*Error {
 		})
 		return err
 	})
-	return s.warn(err, Error{Sink: "account", Session: r.session, Reason: ReasonFinal})
+	return s.warn(err, Error{Sink: "account", Session: r.session, Reason: reasonFinal})
 }
 
 func (s *Sinks) timeout() time.Duration {

@@ -102,9 +102,9 @@ func TestSinksWriteFiles(t *testing.T) {
 	defer ledger.Close()
 	x.sinks = &sink.Sinks{Folder: sink.OpTreeFolder(filepath.Join(t.TempDir(), "a", "b")), Ledger: ledger}
 	run := x.sinks.Run(x.Log, "s", "")
-	for _, want := range []string{sink.ReasonChildFinished, sink.ReasonFinal} {
+	for _, want := range []string{"subagent_finish", "final"} {
 		warnings := run.ChildFinished
-		if want == sink.ReasonFinal {
+		if want == "final" {
 			warnings = run.Finish
 		}
 		x.same(warnings(garden.Bg))

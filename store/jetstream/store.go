@@ -45,7 +45,6 @@ var (
 	_ eventlog.Checker       = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Identifier    = (*Store)(nil)
-	_ eventlog.RemovalKeeper = (*Store)(nil)
 	_ eventlog.Leaser        = (*Store)(nil)
 	_ eventlog.Limiter       = (*Store)(nil)
 	_ eventlog.Lister        = (*Store)(nil)

@@ -82,7 +82,7 @@ func (s *Store) checkEntries(dir string, isOwn func(name string) bool, yield fun
 // isOwnName reports whether a file in the store's folder has a name that the store
 // uses.
 func isOwnName(name string) bool {
-	return strings.HasSuffix(name, extension) || isLock(name) || slices.Contains([]string{erasingName, identityName, removalsName, blobDir}, name) ||
+	return strings.HasSuffix(name, extension) || isLock(name) || slices.Contains([]string{erasingName, identityName, blobDir}, name) ||
 		strings.Contains(name, tornInfix) || strings.Contains(name, damagedInfix) || strings.HasSuffix(name, rewriteSuffix)
 }
 

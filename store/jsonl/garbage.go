@@ -203,7 +203,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 		}
 		defer s.endCall()
 		names, err := s.listFiles(".", func(name string) bool {
-			return !isLock(name) && name != erasingName && name != identityName && name != removalsName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
+			return !isLock(name) && name != erasingName && name != identityName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
 		})
 		for i := 0; i < len(names) && err == nil; i++ {
 			err = s.yieldDigests(ctx, names[i], yield)

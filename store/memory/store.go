@@ -34,19 +34,18 @@ type Store struct {
 }
 
 var (
-	_ eventlog.Store         = (*Store)(nil)
-	_ eventlog.Blobs         = (*Store)(nil)
-	_ eventlog.Cataloger     = (*Store)(nil)
-	_ eventlog.Locker        = (*Store)(nil)
-	_ eventlog.Eraser        = (*Store)(nil)
-	_ eventlog.Identifier    = (*Store)(nil)
-	_ eventlog.RemovalKeeper = (*Store)(nil)
-	_ eventlog.Leaser        = (*Store)(nil)
-	_ eventlog.Notifier      = (*Store)(nil)
-	_ eventlog.Salvager      = (*Store)(nil)
-	_ eventlog.Sweeper       = (*Store)(nil)
-	_ eventlog.Syncer        = (*Store)(nil)
-	_ eventlog.Versioner     = (*Store)(nil)
+	_ eventlog.Store      = (*Store)(nil)
+	_ eventlog.Blobs      = (*Store)(nil)
+	_ eventlog.Cataloger  = (*Store)(nil)
+	_ eventlog.Locker     = (*Store)(nil)
+	_ eventlog.Eraser     = (*Store)(nil)
+	_ eventlog.Identifier = (*Store)(nil)
+	_ eventlog.Leaser     = (*Store)(nil)
+	_ eventlog.Notifier   = (*Store)(nil)
+	_ eventlog.Salvager   = (*Store)(nil)
+	_ eventlog.Sweeper    = (*Store)(nil)
+	_ eventlog.Syncer     = (*Store)(nil)
+	_ eventlog.Versioner  = (*Store)(nil)
 )
 
 // New returns an empty store.
@@ -57,7 +56,6 @@ func New() *Store {
 		blobs:    make(map[event.Digest]blob),
 		copies:   make(map[string][][]byte),
 		catalog:  make(map[string][]byte),
-		removals: make(map[string]bool),
 		lookup:   newLookup(),
 		lock:     newStoreLock(),
 		changes:  notify.New(nil),
@@ -82,7 +80,6 @@ type data struct {
 	lookup   lookup
 	version  uint64
 	erasing  []event.Digest
-	removals map[string]bool // marks of removed sessions
 	lock     *storeLock
 	leases   lease.Memory
 	changes  *notify.Hub

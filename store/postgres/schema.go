@@ -80,7 +80,6 @@ CREATE TABLE fence (
 );
 INSERT INTO fence VALUES (0, false, 0);
 CREATE TABLE erasing (digest bytea PRIMARY KEY); -- an empty digest: the tables may have erased bytes
-CREATE TABLE removals (mark text PRIMARY KEY); -- marks of removed sessions
 CREATE TABLE copies (
 	number  bigint NOT NULL,
 	session bytea  NOT NULL,

@@ -39,7 +39,6 @@ var (
 	_ eventlog.Locker        = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Identifier    = (*Store)(nil)
-	_ eventlog.RemovalKeeper = (*Store)(nil)
 	_ eventlog.Leaser        = (*Store)(nil)
 	_ eventlog.Notifier      = (*Store)(nil)
 	_ eventlog.Retainer      = (*Store)(nil)

@@ -41,7 +41,6 @@ func groups() []group {
 		{Name: "span", Cases: spanCases},
 		{Name: "ability", Cases: abilityCases},
 		{Name: "identity", Cases: identityCases},
-		{Name: "removals", Cases: removalCases},
 		{Name: "lease", Cases: leaseCases},
 		{Name: "changes", Cases: changeCases},
 		{Name: "race", Cases: raceCases},
@@ -59,7 +58,7 @@ func groups() []group {
 
 // Run tests every promise of a store as a subtest of t. open is called for each
 // subtest.
-func Run(t *testing.T, open Opener) {
+func Run(t *testing.T, open func(t testing.TB) Harness) {
 	suite.RunGroups(t, func(t testing.TB) suite.Harness { return suite.Harness(open(t)) }, groups(), newEnv)
 }
 
@@ -105,9 +104,6 @@ type Harness struct {
 
 // Network is a connection to a server that the promises of group network break.
 type Network = suite.Network
-
-// Opener returns the harness of a new, empty store. t ends with the promise's subtest.
-type Opener func(t testing.TB) Harness
 
 type (
 	testCase = suite.Case[*env]

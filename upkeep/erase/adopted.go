@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/storenotes"
 )
 
 // Adopted redacts events because another copy of their session has them redacted.
@@ -32,13 +32,16 @@ func (a Adopted) Outside(ctx context.Context, session string, seqs []int64) (fin
 	if err := r.plan.complete(ctx); err != nil {
 		return nil, err
 	}
+	if err := checkHolds(ctx, a.Log, r.plan.sessions()); err != nil {
+		return nil, err
+	}
 	if err := a.record(ctx, r); err != nil {
 		return nil, err
 	}
-	if err := removal.NoteErased(ctx, a.Log, r.plan.order...); err != nil {
+	if err := storenotes.NoteErased(ctx, a.Log, r.plan.order...); err != nil {
 		return nil, err
 	}
-	for _, holder := range slices.Concat(r.plan.order, r.plan.informed()) {
+	for _, holder := range r.plan.sessions() {
 		if holder == session || a.Follows != nil && a.Follows(holder) {
 			continue
 		}

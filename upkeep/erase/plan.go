@@ -141,6 +141,9 @@ func (p *plan) informed() (forks []string) {
 	return forks
 }
 
+// sessions are the sessions that lose events: they have them, or share them with a parent.
+func (p *plan) sessions() []string { return slices.Concat(p.order, p.informed()) }
+
 // tails notes the torn tails of the sessions to rewrite.
 func (p *plan) tails(ctx context.Context) error {
 	tails, ok := eventlog.As[eventlog.TailKeeper](p.log.Store())

@@ -60,8 +60,8 @@ type EventRef struct {
 
 // RedactOptions configure Redact, Match and Raw.
 type RedactOptions struct {
-	// Reason is stored with the redaction.
-	Reason string
+	// Reason and By are stored with the redaction: why, and who erases.
+	Reason, By string
 	// DryRun reports the content that would be erased, and erases nothing.
 	DryRun bool
 }
@@ -78,6 +78,9 @@ type RedactOptions struct {
 //
 // With ErrUnfinished the Redaction lists the events that are redacted; it is empty if an
 // earlier erasure cannot be finished, and nothing was redacted.
+//
+// If a session that shares an erased event, or has one that goes along, is on hold, Redact
+// fails with a *HeldError and erases nothing.
 //
 // Redact skips events that are redacted already, but finishes an interrupted redaction.
 // It refuses lost events (event.ErrInvalidType). It refuses an event that the session

@@ -14,19 +14,22 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
-	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/storenotes"
 	"github.com/convlog/convlog/upkeep/internal/keptsum"
 )
 
 // run completes the plan and, unless it is a dry run, erases.
 func (r *redaction) run(ctx context.Context) error {
-	if err := r.plan.complete(ctx); err != nil || r.opts.DryRun {
+	if err := r.plan.complete(ctx); err != nil {
+		return err
+	}
+	if err := checkHolds(ctx, r.log, r.plan.sessions()); err != nil || r.opts.DryRun {
 		return err
 	}
 	if err := r.record(ctx); err != nil {
 		return err
 	}
-	if err := removal.NoteErased(ctx, r.log, r.plan.order...); err != nil {
+	if err := storenotes.NoteErased(ctx, r.log, r.plan.order...); err != nil {
 		return err
 	}
 	// The session itself comes last: as long as its events are not redacted, an
@@ -110,7 +113,7 @@ func (r *redaction) rewrite(ctx context.Context, session string) error {
 		kept.Add(e.Kept())
 	}
 	note := event.RedactionNote{
-		Seqs: slices.Concat(r.plan.shared[session], own), Reason: r.opts.Reason, Kept: kept.Digest(),
+		Seqs: slices.Concat(r.plan.shared[session], own), Reason: r.opts.Reason, By: r.opts.By, Kept: kept.Digest(),
 	}
 	return r.engine.Rewrite(ctx, session, note, lines)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/storenotes"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -53,10 +54,12 @@ type Plan struct {
 	Parents []string
 	// Removed are the sessions that Remove has removed.
 	Removed []Session
+	// By and Reason are stored in the notes of the store: who retires, and why. Set them before Remove.
+	By, Reason string
 }
 
 // NewPlan selects the sessions whose newest event is older than before. A session with a
-// fork that stays, stays too, and so does a damaged session. If the
+// fork that stays, stays too, and so does a damaged session and a session on hold. If the
 // beginning of a session is unreadable, NewPlan fails: the session may be a fork of any
 // session.
 func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, error) {
@@ -64,7 +67,11 @@ func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, e
 	if err != nil {
 		return nil, fmt.Errorf("retire: %w", err)
 	}
-	p := planning{Plan: &Plan{Before: before}, stays: map[string]bool{}}
+	notes, err := storenotes.Load(ctx, log)
+	if err != nil {
+		return nil, fmt.Errorf("retire: %w", err)
+	}
+	p := planning{Plan: &Plan{Before: before}, notes: notes, stays: map[string]bool{}}
 	var all []*fork.Node
 	for _, n := range forest.All() {
 		all = append(all, n)
@@ -80,11 +87,15 @@ func NewPlan(ctx context.Context, log *eventlog.Log, before time.Time) (*Plan, e
 
 type planning struct {
 	*Plan
+	notes *storenotes.Notes
 	stays map[string]bool
 }
 
 // decide decides on a session. Its forks are decided already.
 func (p *planning) decide(n *fork.Node) {
+	if n.ID == storenotes.Session {
+		return
+	}
 	last := n.Active
 	reason := ""
 	for _, f := range n.Forks() {
@@ -98,6 +109,8 @@ func (p *planning) decide(n *fork.Node) {
 		reason = "it is damaged: " + n.Err.Error()
 	case reason == "" && event.Dated(last).IsZero():
 		reason = "its source has no dates"
+	case len(p.notes.Holds(n.ID)) > 0 && last.Before(p.Before):
+		reason = heldReason(p.notes.Holds(n.ID)[0])
 	case !last.Before(p.Before):
 		p.stays[n.ID] = true
 		return
@@ -112,6 +125,12 @@ func (p *planning) decide(n *fork.Node) {
 		return
 	}
 	p.Sessions = append(p.Sessions, s)
+}
+
+// heldReason is the reason why a session on hold stays.
+func heldReason(h storenotes.Hold) string {
+	held := erase.HeldError{Since: h.Time, By: h.By, Reason: h.Reason}
+	return held.Why()
 }
 
 // Archive copies the sessions of the plan to the log dst, with the parents that forks
@@ -171,8 +190,11 @@ func (p *Plan) keep(s Session, reason string) {
 func (p *Plan) Remove(ctx context.Context, log *eventlog.Log) error {
 	for len(p.Sessions) > 0 {
 		err := p.removeEach(ctx, log)
+		var held *erase.HeldError
 		switch {
 		case err == nil:
+		case errors.As(err, &held):
+			p.keep(p.find(held.Session), held.Why())
 		case errors.Is(err, eventlog.ErrConflict):
 			p.keep(p.Sessions[0], "it has new events")
 		case errors.Is(err, eventlog.ErrInUse):
@@ -199,7 +221,12 @@ func (p *Plan) removeEach(ctx context.Context, log *eventlog.Log) error {
 		p.removed()
 		return nil
 	}
-	return erase.RemoveEach(ctx, log, ids, done, erase.RemoveOptions{Heads: heads})
+	return erase.RemoveEach(ctx, log, ids, done, erase.RemoveOptions{Heads: heads, Retired: true, By: p.By, Reason: p.Reason})
+}
+
+// find is the session of an id.
+func (p *Plan) find(id string) Session {
+	return p.Sessions[slices.IndexFunc(p.Sessions, func(s Session) bool { return s.ID == id })]
 }
 
 // removed moves the first session to Removed.

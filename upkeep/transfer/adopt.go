@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
-	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/storenotes"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
@@ -23,7 +23,7 @@ type Result struct {
 	// Head is the head of the session in the destination.
 	Head event.Head
 	// LeftOut says that the session was removed from the destination, or is below such a
-	// session, and that Import stored nothing of it.
+	// session, or is convlog:store, and that Import stored nothing of it.
 	LeftOut bool
 }
 
@@ -75,18 +75,9 @@ func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adop
 		err = engine.Of(log).Locked(ctx, true, try)
 	}
 	if err == nil && erased {
-		err = noteErased(ctx, log, session)
+		err = storenotes.NoteErased(ctx, log, session)
 	}
 	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
-}
-
-// noteErased marks a session with redacted events, for imports.
-func noteErased(ctx context.Context, log *eventlog.Log, session string) error {
-	marks, err := removal.Load(ctx, log)
-	if err != nil || marks.Erased(session) {
-		return err
-	}
-	return engine.Of(log).Locked(ctx, true, func(ctx context.Context) error { return removal.NoteErased(ctx, log, session) })
 }
 
 // ofSession names the session in err, unless err names it already.

@@ -15,7 +15,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
-	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/storenotes"
+	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
@@ -55,13 +56,15 @@ type Options struct {
 // append, with all events that were acknowledged before it read the session. It holds
 // the store lock of src, shared. A loop over Convert must not redact or remove in src.
 //
-// If no session is named, Convert also copies the marks of removed sessions, so that an
-// import into dst leaves them out too. It copies a session that was removed from dst.
+// If no session is named, Convert copies first the session convlog:store, the notes about removed
+// sessions and holds. If dst has notes of its own, it gets the notes that it lacks. So an import
+// into dst leaves out the removed sessions too. Convert copies a session that was removed from dst.
 //
 // Convert yields a Result for each session. It yields a parent again if a new fork
 // needs more of its events. If a session could not be copied whole, its Result comes
-// with a *SourceError, with a *RedactionError, or with a *eventlog.ConflictError if dst has
-// another history; the other sessions follow. Every other error ends the sequence. Convert
+// with a *SourceError, with a *RedactionError, with a *eventlog.ConflictError if dst has
+// another history, or with a *erase.HeldError if src has redacted events of a session that is on
+// hold in dst. The other sessions follow. Every other error ends the sequence. Convert
 // uses the first Options only.
 func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...Options) iter.Seq2[Result, error] {
 	var o Options
@@ -71,10 +74,7 @@ func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...Options) iter.
 	return func(yield func(Result, error) bool) {
 		err := src.Hold(ctx, func(ctx context.Context) error {
 			c := conversion{dst: dst, src: src, opts: o, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
-			if err := c.run(ctx); err != nil || len(o.Sessions) > 0 {
-				return err
-			}
-			return removal.Copy(ctx, dst, src)
+			return c.run(ctx)
 		})
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(Result{}, fmt.Errorf("convert: %w", err))
@@ -94,6 +94,11 @@ type conversion struct {
 }
 
 func (c *conversion) run(ctx context.Context) error {
+	if len(c.opts.Sessions) == 0 {
+		if err := c.notes(ctx); err != nil {
+			return err
+		}
+	}
 	for info, err := range c.sessions(ctx) {
 		if err != nil {
 			return err
@@ -115,6 +120,34 @@ func (c *conversion) run(ctx context.Context) error {
 		}
 	}
 	return c.tails(ctx)
+}
+
+// notes copies the notes of the store.
+func (c *conversion) notes(ctx context.Context) error {
+	head, err := c.src.Head(ctx, engine.StoreSession)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return nil
+	}
+	adopted, err := convertSession(ctx, c.dst, c.src, engine.StoreSession, func(string) bool { return false })
+	if errors.Is(err, eventlog.ErrConflict) {
+		adopted, err = c.mergeNotes(ctx, head.Seq)
+	}
+	c.copied[engine.StoreSession] = head.Seq
+	adopted.Session = engine.StoreSession
+	return c.report(ctx, adopted, err)
+}
+
+// mergeNotes adds the notes of src to the notes of dst.
+func (c *conversion) mergeNotes(ctx context.Context, read int64) (Result, error) {
+	before, err := c.dst.Head(ctx, engine.StoreSession)
+	if err == nil {
+		err = storenotes.Copy(ctx, c.dst, c.src)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	after, err := c.dst.Head(ctx, engine.StoreSession)
+	return Result{Read: read, Stored: after.Seq - before.Seq, Head: after}, err
 }
 
 // lineage lists the ancestors of a session, its parent first.
@@ -171,12 +204,13 @@ func (c *conversion) follows(ctx context.Context, session string) bool {
 func (c *conversion) report(ctx context.Context, adopted Result, err error) error {
 	var source *SourceError
 	var order *RedactionError
+	var held *erase.HeldError
 	if errors.As(err, &source) {
 		adopted.Session = source.Session
 		c.failed[source.Session] = true
 	}
 	switch {
-	case err != nil && (ctx.Err() != nil || source == nil && !errors.As(err, &order) && !errors.Is(err, eventlog.ErrConflict)):
+	case err != nil && (ctx.Err() != nil || source == nil && !errors.As(err, &order) && !errors.As(err, &held) && !errors.Is(err, eventlog.ErrConflict)):
 		return err
 	case !c.yield(adopted, err):
 		return errStopped

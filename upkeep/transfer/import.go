@@ -16,8 +16,8 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/folder"
 	"github.com/convlog/convlog/internal/line"
-	"github.com/convlog/convlog/internal/removal"
 	"github.com/convlog/convlog/internal/sessiontree"
+	"github.com/convlog/convlog/internal/storenotes"
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
@@ -32,7 +32,8 @@ import (
 // that the error names, and the whole sessions before it.
 //
 // Import leaves out a session that was removed from the log, and the sessions below it
-// in the export, unless Options.Again is true: Result.LeftOut.
+// in the export, unless Options.Again is true: Result.LeftOut. It always leaves out the
+// session convlog:store, so that nobody can forge removals and holds.
 //
 // An event that is redacted in the log stays redacted. An event that is redacted in the
 // export only is a *RedactionError, unless Options.ApplyRedactions is true: nobody
@@ -48,7 +49,7 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...Options
 	m := importer{log: log, leftOut: map[string]bool{}}
 	if len(opts) == 0 || !opts[0].Again {
 		var err error
-		if m.removed, err = removal.Load(ctx, log); err != nil {
+		if m.removed, err = storenotes.Load(ctx, log); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +80,7 @@ type importer struct {
 	events   []event.Event
 	lines    []int // the number of each event's line
 	adopted  []Result
-	removed  *removal.Marks // nil to leave nothing out
+	removed  *storenotes.Notes // nil to leave nothing out
 	leftOut  map[string]bool
 	refused  []error   // the *RedactionErrors of sessions
 	tree     *treeList // the list of the stream's sessions; nil if it has none
@@ -183,7 +184,7 @@ func (m *importer) adopt(ctx context.Context) error {
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return fmt.Errorf("line %d: %w", m.lines[0], err)
 	}
-	if head.IsZero() && m.isRemoved() {
+	if m.session == engine.StoreSession || head.IsZero() && m.isRemoved() {
 		m.leftOut[m.session] = true
 		m.adopted = append(m.adopted, Result{Session: m.session, Read: int64(len(m.events)), LeftOut: true})
 		m.events, m.lines = nil, nil
@@ -221,7 +222,7 @@ func (m *importer) isRemoved() bool {
 		return false
 	}
 	parent, err := sessiontree.ParentOf(&m.events[0]) // adopt reports a damaged fork
-	return m.removed.Has(m.session) || err == nil && m.leftOut[parent]
+	return m.removed.Removed(m.session) || err == nil && m.leftOut[parent]
 }
 
 // readAhead copies an export to a file and lists its sessions.

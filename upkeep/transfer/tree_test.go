@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
+	"github.com/convlog/convlog/internal/storenotes"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/runlog/stats"
@@ -86,6 +87,9 @@ func drawn(l *garden.Life, log *eventlog.Log) (rows []string) {
 	forest, err := fork.Tree(garden.Bg, log)
 	l.Allow(err)
 	for depth, n := range forest.All() {
+		if n.ID == storenotes.Session { // each store has notes of its own
+			continue
+		}
 		rows = append(rows, fmt.Sprintln(depth, n.ID, n.Kind, n.Parent, n.Seq, n.Label, n.Missing, n.Partial, n.Events(), n.Last))
 	}
 	return rows

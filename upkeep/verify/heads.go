@@ -49,7 +49,7 @@ func (v *Verifier) missingSession(ctx context.Context, session string) (Report, 
 	}
 	known := slices.MaxFunc(v.heads[session], func(a, b event.Head) int { return cmp.Compare(a.Seq, b.Seq) })
 	d := eventlog.Defect{Session: session, Seq: known.Seq, Offset: -1, Rule: RuleHistory, Detail: fmt.Sprintf("missing: the session once had %v", known)}
-	if marks.Has(session) {
+	if marks.Removed(session) {
 		d.Seq, d.Detail = 0, "the session was removed on purpose"
 		r.addNote(d)
 		return r, nil

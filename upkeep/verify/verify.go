@@ -23,7 +23,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/regular"
-	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/storenotes"
 )
 
 // Rules of defects that a caller treats in its own way. Defect.Rule of another defect is
@@ -110,7 +110,7 @@ type Verifier struct {
 	heads    map[string][]event.Head
 	blobs    blobChecks
 	lineages lineages
-	removals func(context.Context) (*removal.Marks, error)
+	removals func(context.Context) (*storenotes.Notes, error)
 	slots    chan struct{} // one for each worker
 	bytes    atomic.Int64
 }
@@ -123,10 +123,10 @@ func New(log *eventlog.Log, opts ...Options) *Verifier {
 		v.heads = opts[0].Heads
 	}
 	var once sync.Once
-	var marks *removal.Marks
+	var marks *storenotes.Notes
 	var err error
-	v.removals = func(ctx context.Context) (*removal.Marks, error) {
-		once.Do(func() { marks, err = removal.Load(ctx, log) })
+	v.removals = func(ctx context.Context) (*storenotes.Notes, error) {
+		once.Do(func() { marks, err = storenotes.Load(ctx, log) })
 		return marks, err
 	}
 	return v

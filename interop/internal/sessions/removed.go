@@ -8,7 +8,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/importrun"
-	"github.com/convlog/convlog/internal/removal"
+	"github.com/convlog/convlog/internal/storenotes"
 )
 
 // removals is the key of the marks that the files of an import share.
@@ -16,7 +16,7 @@ type removals struct{ log *eventlog.Log }
 
 // marksOf are the marks of removed sessions, or the error of their storage.
 type marksOf struct {
-	*removal.Marks
+	*storenotes.Notes
 	err error
 }
 
@@ -31,16 +31,16 @@ func (s *Session) isRemoved(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return marks.Has(id), nil
+	return marks.Removed(id), nil
 }
 
 // removalsOf returns the marks of a log's store, which the files of an import share.
-func removalsOf(ctx context.Context, log *eventlog.Log) (*removal.Marks, error) {
+func removalsOf(ctx context.Context, log *eventlog.Log) (*storenotes.Notes, error) {
 	marks := importrun.Shared(ctx, removals{log}, func(ctx context.Context, key removals) marksOf {
-		m, err := removal.Load(ctx, key.log)
+		m, err := storenotes.Load(ctx, key.log)
 		return marksOf{m, err}
 	})
-	return marks.Marks, marks.err
+	return marks.Notes, marks.err
 }
 
 // Removed reports whether another session was removed from the log, and the import must leave
