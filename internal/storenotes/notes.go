@@ -195,7 +195,7 @@ func (n *Notes) Mark(id string) string {
 	return n.own + "." + hex.EncodeToString(h[:])
 }
 
-// Append writes notes, durably. note makes them from the stored notes; it is called again
+// Append writes notes, durably if the store can. note makes them from the stored notes; it is called again
 // if another process was first.
 func Append(ctx context.Context, log *eventlog.Log, note func(stored *Notes) ([]event.StoreNote, error)) error {
 	return update(ctx, log, func(stored *Notes) (events []event.Event, err error) {
@@ -253,6 +253,9 @@ func (n *Notes) append(ctx context.Context, log *eventlog.Log, events []event.Ev
 	}
 	for some := range slices.Chunk(events, inAppend) {
 		stored, err := engine.Of(log).Append(ctx, Session, n.head, true, some...)
+		if errors.Is(err, eventlog.ErrUnsupported) { // servers that do not sync: as durable as any append there
+			stored, err = engine.Of(log).Append(ctx, Session, n.head, false, some...)
+		}
 		if err != nil {
 			return fmt.Errorf("write the notes of the store: %w", err)
 		}

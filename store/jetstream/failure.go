@@ -24,7 +24,7 @@ var (
 	ErrForeign = errors.New("not a server for a log")
 	// ErrNotSynced refuses an append that demands durability, because Options.Synced does
 	// not say that the servers sync every write.
-	ErrNotSynced = errors.New("the servers may not sync every write: run them with sync_interval: always, and set the option synced")
+	ErrNotSynced = fmt.Errorf("%w: the servers may not sync every write: run them with sync_interval: always, and set the option synced", eventlog.ErrUnsupported)
 )
 
 // Codes of JetStream's errors.
