@@ -38,8 +38,7 @@ nothing along with them: steps, usage and snapshots stay. --older keeps newer bo
 --repeat repeats the redactions of another store: of the original of this one or a copy.
 
 redact does not ask: try --dry-run first. It lists the erased events, and the events
-that may repeat the content and were not touched. Full session ids are required. A
-session on hold (logtool store hold) stays whole.`,
+that may repeat the content and were not touched. Sessions on hold stay.`,
 		Example: `  logtool redact order-42 7 12-14 --reason 'a password' --dry-run
   logtool redact --match 'hunter2' --dry-run
   logtool redact --bodies --older 30d
