@@ -82,7 +82,7 @@ type Harness struct {
 	Holds func(text string) (where string)
 	// Network breaks the connections of the stores that Open opens. It is nil if the store
 	// has no server.
-	Network Network
+	Network suite.Network
 	// OpenBeside opens the data of Open through connections that Network does not break. It
 	// is set if Network is.
 	OpenBeside func() (eventlog.Store, error)
@@ -101,9 +101,6 @@ type Harness struct {
 	// Damage is nil if a test cannot edit the stored lines.
 	Damage func(session string, edit func(lines []string) []string) error
 }
-
-// Network is a connection to a server that the promises of group network break.
-type Network = suite.Network
 
 type (
 	testCase = suite.Case[*env]
