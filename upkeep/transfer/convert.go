@@ -129,7 +129,10 @@ func (c *conversion) notes(ctx context.Context) error {
 		return nil
 	}
 	adopted, err := convertSession(ctx, c.dst, c.src, engine.StoreSession, func(string) bool { return false })
-	if errors.Is(err, eventlog.ErrConflict) {
+	switch {
+	case errors.Is(err, errBehind): // dst has the notes of src, and later ones of its own
+		err = nil
+	case errors.Is(err, eventlog.ErrConflict):
 		adopted, err = c.mergeNotes(ctx, head.Seq)
 	}
 	c.copied[engine.StoreSession] = head.Seq
