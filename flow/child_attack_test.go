@@ -210,7 +210,7 @@ func TestARemovedChild(t *testing.T) {
 				if out, err := resume(t.Context(), f.top, "s"); err != nil || f.paid.Load() != 1 {
 					t.Errorf("%v, %+v, paid %d times", err, out.Message, f.paid.Load())
 				}
-				f.check(t, 2)
+				f.check(t, 3) // with the notes of the store
 			})
 		}
 	}
