@@ -99,9 +99,7 @@ func (m *placeMask) read(ctx context.Context, log *eventlog.Log, session string)
 // masked says what the mask covers, and what it may leave.
 func (a *app) masked(m *placeMask) {
 	people := slices.Sorted(maps.Keys(m.names.users))
-	for _, name := range slices.Sorted(maps.Keys(m.names.authors)) {
-		people = append(people, name)
-	}
+	people = append(people, slices.Sorted(maps.Keys(m.names.authors))...)
 	text := "no name of a user or an author was found"
 	if len(people) > 0 {
 		text = "masked: the names " + someOf(people, 20)
