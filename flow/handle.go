@@ -547,6 +547,10 @@ func (f *follower) wait(ctx context.Context, due time.Time) error {
 	defer stop()
 	for _, err := range f.log.Watch(inner, f.live.Session, f.live.Head.Seq+1) {
 		if err != nil && inner.Err() == nil {
+			if !watcherLost(ctx, f.log, f.live.Session, f.live.Head, err) {
+				return err
+			}
+			f.live, err = resume(ctx, f.log, f.live.Session, f.set, f.options.Snapshots)
 			return err
 		}
 		break

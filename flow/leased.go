@@ -101,12 +101,29 @@ func (r *runner) checkUnsynced(ctx context.Context) error {
 	if r.unsynced.IsZero() {
 		return nil
 	}
-	e, err := r.log.Event(ctx, r.session, r.unsynced.Seq)
-	if err == nil && e.Head() == r.unsynced {
-		return nil
-	}
-	if err == nil || errors.Is(err, eventlog.ErrEventNotFound) {
+	lost, err := vanished(ctx, r.log, r.session, r.unsynced)
+	if lost {
 		err = fmt.Errorf("%w: event %d of session %q", errIntentLost, r.unsynced.Seq, r.session)
 	}
 	return err
+}
+
+// vanished reports whether the session has no longer the event at a head.
+func vanished(ctx context.Context, log *eventlog.Log, session string, at event.Head) (bool, error) {
+	e, err := log.Event(ctx, session, at.Seq)
+	if errors.Is(err, eventlog.ErrEventNotFound) {
+		return true, nil
+	}
+	return err == nil && e.Head() != at, err
+}
+
+// watcherLost reports whether err ended a watcher because the event at a head, the last one that
+// it read, has vanished: it was an intent that was not on disk. Its runner notices that too, and
+// executes the turn again.
+func watcherLost(ctx context.Context, log *eventlog.Log, session string, at event.Head, err error) bool {
+	if at.Seq == 0 || !errors.Is(err, eventlog.ErrCorrupt) {
+		return false
+	}
+	lost, err := vanished(ctx, log, session, at)
+	return lost && err == nil
 }

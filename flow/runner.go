@@ -203,24 +203,39 @@ func (r *runner) abort(e *event.Event) error {
 // reaches a running effect. It ends the runner with the error of an event that stops it.
 func (r *runner) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	r.mu.Lock()
-	from := r.live.Head.Seq + 1
+	last := r.live.Head
 	r.mu.Unlock()
-	for e, err := range r.log.Watch(ctx, r.session, from) {
-		if err == nil && e.Seq <= r.appended.Load() {
-			continue
-		}
-		if err == nil {
-			r.mu.Lock()
-			err = r.absorb(ctx, &e)
-			r.mu.Unlock()
-		}
-		if err != nil && ctx.Err() == nil {
-			stop(err)
-		}
-		if err != nil {
+	for {
+		err := r.watchAfter(ctx, &last)
+		if ctx.Err() != nil {
 			return
 		}
+		if !watcherLost(ctx, r.log, r.session, last, err) {
+			stop(err)
+			return
+		}
+		last = event.Head{Seq: last.Seq - 1} // the runner appends another event in its place
 	}
+}
+
+// watchAfter folds the events after the last one, and keeps the last one.
+func (r *runner) watchAfter(ctx context.Context, last *event.Head) error {
+	for e, err := range r.log.Watch(ctx, r.session, last.Seq+1) {
+		if err != nil {
+			return err
+		}
+		*last = e.Head()
+		if e.Seq <= r.appended.Load() {
+			continue
+		}
+		r.mu.Lock()
+		err = r.absorb(ctx, &e)
+		r.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve runs the loop of a claimed session, and releases the claim.

@@ -202,8 +202,7 @@ func loseIntent(t *testing.T, server *pgtest.Server, ends bool) (lost bool) {
 	}
 	a := p.agent(log)
 	_, err = a.Run(s.ctx, agentSession, inputOf(0))
-	// A run that has seen the lost intent ends with ErrCorrupt, and the next one goes on.
-	for errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, eventlog.ErrUnknownOutcome) || lost && errors.Is(err, eventlog.ErrCorrupt) {
+	for errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, eventlog.ErrUnknownOutcome) {
 		_, err = a.Run(s.ctx, agentSession, inputOf(0))
 	}
 	if err != nil {
