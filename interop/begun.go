@@ -29,7 +29,10 @@ func withoutBegun(ctx context.Context, log *eventlog.Log, format string, src Sou
 		return src, err
 	}
 	same, err := beginsWith(src, &f)
-	if err != nil || !same {
+	if err == nil && !same {
+		err = fmt.Errorf("%w: resume wrote the beginning of the file, and the program has changed it; import it into another store", ErrHistory)
+	}
+	if err != nil {
 		return src, err
 	}
 	open := src.Open

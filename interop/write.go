@@ -38,11 +38,8 @@ type Conversation struct {
 
 // Written is a session as a file for a program.
 type Written struct {
-	// Session is the id that the program shows. It is Conversation.ID, unless the program
-	// has ids of its own form.
-	Session string
 	// Path is where the program looks for the file, with slashes, below the first of its
-	// Folders. It is empty if the program reads the file by a command only.
+	// Folders. The name of the file ends with Conversation.ID, before its extension.
 	Path string
 	Body []byte
 	// Header is how many bytes of Body an import reads each time, because records that the
@@ -55,12 +52,11 @@ type Written struct {
 	//   - "system": the text of the system or the developer; the program has its own.
 	//   - "context": a context that a program added; the other program adds its own.
 	//   - "error_mark": the mark that a result is an error; the text of the result stays.
-	//   - "audio", "document", "image": a body; a line of text stays.
+	//   - "audio", "document": a body; a line of text stays.
 	//   - "server_tool", "opaque": a part that only its provider can read.
 	//   - "erased": content that was redacted; a line of text stays.
 	//   - "interrupted": a call without a result; a result that says so was added.
 	Losses map[string][]int64
-	// Before are the arguments of a command that reads the file, if Path is empty; "FILE" is
-	// its place. Command are those that go on. The first is the name of the program.
-	Before, Command []string
+	// Command is the name of the program, and the arguments with which it goes on.
+	Command []string
 }

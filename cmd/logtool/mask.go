@@ -96,7 +96,7 @@ func (m *placeMask) read(ctx context.Context, log *eventlog.Log, session string)
 	return nil
 }
 
-// masked says what the mask covers, and what it may leave.
+// masked prints the names that are masked, and the kinds of names that may be left.
 func (a *app) masked(m *placeMask) {
 	people := slices.Sorted(maps.Keys(m.names.users))
 	people = append(people, slices.Sorted(maps.Keys(m.names.authors))...)

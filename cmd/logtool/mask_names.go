@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/secrets"
 )
 
@@ -131,7 +132,7 @@ func (n *names) rules() []secrets.Rule {
 	}
 	for i, name := range sortedNames(n.users) {
 		rules = append(rules, wordRule(fmt.Sprint("user-", i+1), "user", name, isWhole))
-		if encoded := encodedPath(name); encoded != name && strings.Trim(encoded, "-") != "" {
+		if encoded := written.ClaudeFolder(name); encoded != name && strings.Trim(encoded, "-") != "" {
 			rules = append(rules, wordRule(fmt.Sprint("user-", i+1, "-encoded"), "user", encoded, isWhole))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/secrets"
 )
 
@@ -140,23 +141,13 @@ func folderRules(name, folder, mask, encodedMask string) (rules []secrets.Rule) 
 	if len(segments) < 2 {
 		return rules
 	}
-	encoded := encodedPath(folder)
+	encoded := written.ClaudeFolder(folder)
 	if strings.Trim(encoded, "-") == "" {
 		return rules
 	}
 	return append(rules, wordRule(name+"-encoded", encodedMask, encoded, func(text []byte, start, end int) bool {
 		return beginsEncoded(text, start) && !isNameAt(text, end)
 	}))
-}
-
-// encodedPath is a path in the name that Claude Code gives to the folder of a project.
-func encodedPath(path string) string {
-	return strings.Map(func(c rune) rune {
-		if c < utf8.RuneSelf && isASCIIWord(byte(c)) && c != '_' {
-			return c
-		}
-		return '-'
-	}, path)
 }
 
 // beginsEncoded reports whether an encoded path can begin at an offset.

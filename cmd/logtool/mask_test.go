@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
 	"github.com/convlog/convlog/store/memory"
@@ -75,7 +76,7 @@ func (g *secretPlaces) texts(folders ...string) (texts []string) {
 		case 1:
 			add(g.pick(user, "github.com/"+user+"/shop", user+"/rewrite", "@"+user, "~"+user, strings.ToUpper(user[:1])+user[1:]))
 		case 2:
-			add(encodedPath("/Users/"+user) + "-shop/x.jsonl")
+			add(written.ClaudeFolder("/Users/"+user) + "-shop/x.jsonl")
 		case 3:
 			add(g.written(g.pick("", "/private") + "/var/folders/" + g.name() + "/" + g.name() + "/T/go-build1"))
 		case 4:
@@ -85,7 +86,7 @@ func (g *secretPlaces) texts(folders ...string) (texts []string) {
 			add(g.pick(author, strings.ToUpper(author), mail, "mailto:"+mail, "user.name="+author))
 		default:
 			folder := folders[g.IntN(len(folders))]
-			add(g.pick(g.written(folder)+g.pick("", "/x.go", ":3"), encodedPath(folder), g.written(folder)+" "+folder))
+			add(g.pick(g.written(folder)+g.pick("", "/x.go", ":3"), written.ClaudeFolder(folder), g.written(folder)+" "+folder))
 		}
 	}
 	return texts

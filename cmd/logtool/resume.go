@@ -122,7 +122,6 @@ type resumed struct {
 	Bytes    int                `json:"bytes"`
 	Messages int                `json:"messages"`
 	Losses   map[string][]int64 `json:"losses"`
-	Before   []string           `json:"before,omitzero"`
 	Command  []string           `json:"command"`
 	CWD      string             `json:"cwd"`
 }
@@ -141,30 +140,27 @@ func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, poi
 			return usagef("session %s came from no program that can go on with it: name one with --to", clean(session))
 		}
 	}
-	if err := x.settle(a, &c); err != nil {
+	if err := x.settle(&c); err != nil {
 		return err
 	}
 	w, err := x.writer.Write(c)
 	if err != nil {
 		return fmt.Errorf("write session %q for %s: %w", session, x.writer.Name(), err)
 	}
-	r := resumed{x.writer.Name(), w.Session, session, at.Seq, "", len(w.Body), len(c.History), w.Losses, w.Before, w.Command, c.CWD}
-	r.Path = x.place(a, &w)
-	r.Before = slices.Clone(w.Before)
-	for i, word := range r.Before {
-		if word == "FILE" {
-			r.Before[i] = r.Path
-		}
+	dir := cmp.Or(x.dir, a.pathOf(x.writer.Folders()[0]))
+	r := resumed{
+		Program: x.writer.Name(), Session: c.ID, Parent: session, At: at.Seq, Path: filepath.Join(dir, filepath.FromSlash(w.Path)),
+		Bytes: len(w.Body), Messages: len(c.History), Losses: w.Losses, Command: w.Command, CWD: c.CWD,
 	}
 	if !x.dry {
-		if err := x.write(ctx, log, &r, &w); err != nil {
+		if err := r.write(ctx, log, &w); err != nil {
 			return err
 		}
 	}
 	if err := a.answer(r, func(p *printer) { p.resumed(&r, x.dry) }); err != nil || !x.run {
 		return err
 	}
-	return x.start(ctx, a, &r)
+	return r.start(ctx, a)
 }
 
 // conversationOf reads what a program gets of a session up to an event.
@@ -208,18 +204,15 @@ func conversationOf(ctx context.Context, log *eventlog.Log, session string, at i
 }
 
 // settle sets the working directory.
-func (x *resumption) settle(a *app, c *interop.Conversation) error {
+func (x *resumption) settle(c *interop.Conversation) error {
 	if x.cwd != "" {
-		c.CWD = x.cwd
+		var err error
+		if c.CWD, err = filepath.Abs(x.cwd); err != nil {
+			return err
+		}
 	}
 	if c.CWD == "" {
 		return usagef("the session has no working directory: name one with --cwd")
-	}
-	var err error
-	if x.cwd != "" {
-		if c.CWD, err = filepath.Abs(c.CWD); err != nil {
-			return err
-		}
 	}
 	if info, err := os.Stat(c.CWD); err != nil || !info.IsDir() {
 		return fmt.Errorf("the working directory %s does not exist here: name another one with --cwd", clean(c.CWD))
@@ -227,23 +220,9 @@ func (x *resumption) settle(a *app, c *interop.Conversation) error {
 	return nil
 }
 
-// place is where the file goes.
-func (x *resumption) place(a *app, w *interop.Written) string {
-	name := filepath.FromSlash(w.Path)
-	switch {
-	case w.Path == "" && x.dir == "":
-		return filepath.Join(os.TempDir(), w.Session+".json")
-	case w.Path == "":
-		return filepath.Join(x.dir, w.Session+".json")
-	case x.dir != "":
-		return filepath.Join(x.dir, name)
-	}
-	return filepath.Join(a.pathOf(x.writer.Folders()[0]), name)
-}
-
 // write writes the file under a temporary name, appends the fork, and gives the file its
 // name. So a file without a fork has a temporary name.
-func (x *resumption) write(ctx context.Context, log *eventlog.Log, r *resumed, w *interop.Written) (err error) {
+func (r *resumed) write(ctx context.Context, log *eventlog.Log, w *interop.Written) error {
 	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s exists already: nothing was written", clean(r.Path))
 	}
@@ -273,17 +252,12 @@ func (x *resumption) write(ctx context.Context, log *eventlog.Log, r *resumed, w
 	return nil
 }
 
-// start runs the commands in the working directory of the session.
-func (x *resumption) start(ctx context.Context, a *app, r *resumed) error {
-	for _, words := range [][]string{r.Before, r.Command} {
-		if len(words) == 0 {
-			continue
-		}
-		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.CWD, os.Stdin, a.out, a.err
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", words[0], err)
-		}
+// start runs the program in the working directory of the session.
+func (r *resumed) start(ctx context.Context, a *app) error {
+	cmd := exec.CommandContext(ctx, r.Command[0], r.Command[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.CWD, os.Stdin, a.out, a.err
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", r.Command[0], err)
 	}
 	return nil
 }
@@ -298,16 +272,11 @@ func (p *printer) resumed(r *resumed, dry bool) {
 	if dry {
 		return
 	}
-	p.Printf("\ngo on with:\n  cd %s\n", shellWord(clean(r.CWD)))
-	for _, words := range [][]string{r.Before, r.Command} {
-		if len(words) > 0 {
-			quoted := make([]string, len(words))
-			for i, w := range words {
-				quoted[i] = shellWord(clean(w))
-			}
-			p.Printf("  %s\n", strings.Join(quoted, " "))
-		}
+	quoted := make([]string, len(r.Command))
+	for i, word := range r.Command {
+		quoted[i] = shellWord(clean(word))
 	}
+	p.Printf("\ngo on with:\n  cd %s\n  %s\n", shellWord(clean(r.CWD)), strings.Join(quoted, " "))
 }
 
 // lossWords explain the kinds of losses.
@@ -318,11 +287,10 @@ var lossWords = map[string]string{
 	"error_mark":  "marks of failed results; their texts stay",
 	"audio":       "sounds; a line of text stays",
 	"document":    "documents; a line of text stays",
-	"image":       "images; a line of text stays",
 	"server_tool": "calls of the provider's own tools",
 	"opaque":      "parts that only their provider can read",
 	"erased":      "erased content; a line of text stays",
-	"interrupted": "calls without a result; a result that says so was added",
+	"interrupted": "results of calls that never ended; a line that says so stays",
 }
 
 // losses prints a line for each kind.

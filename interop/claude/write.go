@@ -9,10 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/internal/writing"
-	"github.com/convlog/convlog/projection"
 )
 
 // writtenLine is a line of a written session. Claude Code needs type, uuid, parentUuid, message and
@@ -63,7 +63,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 		Opaque: func(m *event.Message, _ *event.Part) bool { return m.Provider == provider },
 	})
 	w := interop.Written{
-		Session: c.ID, Path: path.Join(folderOf(c.CWD), c.ID+".jsonl"), Losses: losses,
+		Path: path.Join(written.ClaudeFolder(c.CWD), c.ID+".jsonl"), Losses: losses,
 		Command: []string{"claude", "--resume", c.ID},
 	}
 	var lines writing.Lines
@@ -96,17 +96,15 @@ type turn struct {
 
 // turnsOf renders messages for the Messages API, where consecutive messages of a role are one.
 func turnsOf(said []writing.Said, model string, c interop.Conversation) (turns []turn, err error) {
-	history := make([]projection.Entry, len(said))
 	var runs []*writing.Said // the last message of each run
 	for i := range said {
-		history[i] = projection.Entry{Seq: said[i].Seq, Message: said[i].Message}
 		if i > 0 && (said[i].Role == event.Assistant) == (said[i-1].Role == event.Assistant) {
 			runs[len(runs)-1] = &said[i]
 		} else {
 			runs = append(runs, &said[i])
 		}
 	}
-	rendered, err := anthropic.Messages(history, anthropic.Options{Model: model, Blob: c.Blob})
+	rendered, err := anthropic.Messages(writing.Entries(said), anthropic.Options{Model: model, Blob: c.Blob})
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +130,4 @@ func turnsOf(said []writing.Said, model string, c interop.Conversation) (turns [
 		turns = append(turns, t)
 	}
 	return turns, nil
-}
-
-// folderOf is the name of the folder for the sessions of a working directory.
-func folderOf(cwd string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return r
-		}
-		return '-'
-	}, cwd)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/writing"
 	"github.com/convlog/convlog/interop/openai"
-	"github.com/convlog/convlog/projection"
 )
 
 // writtenLine is a line of a written session.
@@ -49,7 +48,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	said, losses := writing.Messages(c, writing.Rules{Documents: true})
 	at := c.At.UTC()
 	w := interop.Written{
-		Session: c.ID, Losses: losses, Command: []string{"codex", "resume", c.ID},
+		Losses: losses, Command: []string{"codex", "resume", c.ID},
 		Path: slash.Join(at.Format("2006/01/02"), "rollout-"+at.Format("2006-01-02T15-04-05")+"-"+c.ID+".jsonl"),
 	}
 	items, err := itemsOf(said, c)
@@ -84,11 +83,7 @@ type writtenItem struct {
 
 // itemsOf renders messages for the Responses API.
 func itemsOf(said []writing.Said, c interop.Conversation) ([]writtenItem, error) {
-	history := make([]projection.Entry, len(said))
-	for i := range said {
-		history[i] = projection.Entry{Seq: said[i].Seq, Message: said[i].Message}
-	}
-	rendered, err := openai.Responses(history, openai.Options{Blob: c.Blob})
+	rendered, err := openai.Responses(writing.Entries(said), openai.Options{Blob: c.Blob})
 	if err != nil {
 		return nil, err
 	}

@@ -84,9 +84,9 @@ func TestCopiesOfARemovedSessionStayAway(t *testing.T) {
 	checkPiSums(t, log, dir, 64000, 3)
 }
 
-// A copy that is read at once equals one that grew: it edits and repeats records that it has from
-// its original, and may begin after a summary, whose tokens stand in the append of the summary. What
-// was erased in the original stays away.
+// A copy that is read at once equals a copy that grew. It may edit and repeat records of its
+// original. It may begin after a summary: the tokens of the summary are in the same append. Text
+// that was erased in the original stays away.
 func TestACopyKnowsTheRecordsOfItsOriginal(t *testing.T) {
 	summary := fmt.Sprintf(`{"type":"compaction","id":"s","parentId":"a2","timestamp":%q,"summary":"Short.","firstKeptEntryId":"u2","usage":{"input":3,"output":1}}`+"\n", piTime(3))
 	edit := fmt.Sprintf(`{"type":"context_edit","id":"e","parentId":"s","timestamp":%q,"targetId":"u2","replacement":null}`+"\n", piTime(61))

@@ -108,7 +108,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	})
 	at := c.At.UTC()
 	w := interop.Written{
-		Session: c.ID, Losses: losses, Command: []string{"pi", "--session", c.ID},
+		Losses: losses, Command: []string{"pi", "--session", c.ID},
 		Path: path.Join("--"+strings.Trim(strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(c.CWD), "-")+"--",
 			strings.NewReplacer(":", "-", ".", "-").Replace(writing.Stamp(at))+"_"+c.ID+".jsonl"),
 	}

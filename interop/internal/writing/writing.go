@@ -103,6 +103,15 @@ func (r Rules) parts(m *event.Message, parts []event.Part, lose func(kind string
 	return kept
 }
 
+// Entries returns the messages as a history, for the packages that render requests.
+func Entries(said []Said) []projection.Entry {
+	history := make([]projection.Entry, len(said))
+	for i := range said {
+		history[i] = projection.Entry{Seq: said[i].Seq, Message: said[i].Message}
+	}
+	return history
+}
+
 // LastModel is the model of the newest answer that has one; empty if none has.
 func LastModel(history []projection.Entry) (provider, model string) {
 	for i := len(history) - 1; i >= 0; i-- {
