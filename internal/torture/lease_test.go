@@ -75,9 +75,23 @@ func TestLeases(t *testing.T) {
 		c.waitStopped()
 		s.checkLeases(log.Store(), leases, true)
 		s.must(c.kill())
+		if s.backend.lease > 0 {
+			s.waitUntilFree(reader.Store()) // the server has to notice that the connection is gone
+		}
 		s.checkLeases(reader.Store(), leases, false)
 		s.checkLeases(log.Store(), leases, false)
 	})
+}
+
+// waitUntilFree waits until no process holds the first lease.
+func (s *fixture) waitUntilFree(store eventlog.Store) {
+	s.Helper()
+	leaser, _ := eventlog.As[eventlog.Leaser](store)
+	for held := true; held; {
+		var err error
+		held, err = leaser.Leased(s.ctx, leaseName(0))
+		s.must(err)
+	}
 }
 
 // checkLeases checks that another process holds the leases, or that all are free.
