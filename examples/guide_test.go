@@ -30,7 +30,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// Every line of Go in docs/GUIDE.md and README.md is a line of a program in this
+// Every line of Go in the guide and README.md is a line of a program in this
 // folder. Lines with … and trailing comments do not count.
 func TestCodeOfTheGuideIsInAProgram(t *testing.T) {
 	programs := map[string]bool{}
@@ -43,7 +43,7 @@ func TestCodeOfTheGuideIsInAProgram(t *testing.T) {
 			programs[code(line)] = true
 		}
 	}
-	for _, page := range []string{"../docs/GUIDE.md", "../README.md"} {
+	for _, page := range append(pagesOfTheGuide(t), "../README.md") {
 		b, err := os.ReadFile(page)
 		check(t, err)
 		inGo, n := false, 0
@@ -67,15 +67,28 @@ func code(line string) string {
 	return strings.TrimSpace(line)
 }
 
-// Each program has a section in docs/GUIDE.md that links to it.
-func TestGuideLinksTheExamples(t *testing.T) {
-	b, err := os.ReadFile("../docs/GUIDE.md")
+func pagesOfTheGuide(t *testing.T) []string {
+	pages, err := filepath.Glob("../docs/guide/*.md")
 	check(t, err)
+	if len(pages) == 0 {
+		t.Fatal("the guide has no pages")
+	}
+	return pages
+}
+
+// Each program has a section in the guide that links to it.
+func TestGuideLinksTheExamples(t *testing.T) {
+	var guide strings.Builder
+	for _, page := range pagesOfTheGuide(t) {
+		b, err := os.ReadFile(page)
+		check(t, err)
+		guide.Write(b)
+	}
 	files, err := filepath.Glob("*/*.go")
 	check(t, err)
 	for _, file := range files {
-		if link := "](../examples/" + filepath.Dir(file); !strings.Contains(string(b), link) {
-			t.Errorf("docs/GUIDE.md has no link %s", link)
+		if link := "](../../examples/" + filepath.Dir(file); !strings.Contains(guide.String(), link) {
+			t.Errorf("docs/guide has no link %s", link)
 		}
 	}
 }

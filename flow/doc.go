@@ -8,5 +8,5 @@
 //   - The order, names and arguments of its effects are the same in each execution.
 //   - It runs one effect at a time, or a Batch.
 //
-// Part 3 of docs/GUIDE.md explains the rules, and shows the tasks.
+// docs/guide/agents.md explains the rules, and shows the tasks.
 package flow

@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/flow/mcptools"
 )
 
-// The code of the section about MCP in docs/GUIDE.md.
+// The code of the section about MCP in docs/guide/agents.md.
 func bank(command string, args ...string) *mcptools.Server {
 	return &mcptools.Server{
 		Name:      "bank",

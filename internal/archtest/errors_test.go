@@ -14,11 +14,11 @@ import (
 // tableName matches `package.Name` in the first column of a table.
 var tableName = regexp.MustCompile("`([a-z]+\\.(?:Err[A-Z]\\w*|[A-Z]\\w*Error|Error|Rule|Hibernated))`")
 
-// Every exported error of a package for users has a row in a table of docs/GUIDE.md,
+// Every exported error of a package for users has a row in a table of docs/guide/errors.md,
 // and every error in these tables exists.
 func TestGuideListsTheErrors(t *testing.T) {
 	root := moduleRoot(t)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "GUIDE.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "guide", "errors.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func TestGuideListsTheErrors(t *testing.T) {
 	}
 	for _, name := range existing {
 		if !slices.Contains(listed, name) {
-			t.Errorf("docs/GUIDE.md does not explain %s", name)
+			t.Errorf("docs/guide/errors.md does not explain %s", name)
 		}
 	}
 	for _, name := range listed {
 		if !slices.Contains(existing, name) {
-			t.Errorf("docs/GUIDE.md explains %s, which does not exist", name)
+			t.Errorf("docs/guide/errors.md explains %s, which does not exist", name)
 		}
 	}
 }
