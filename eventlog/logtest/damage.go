@@ -8,6 +8,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/witness"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -25,7 +26,7 @@ var damageCases = []testCase{
 		Explanation: "A line with a newer version of the envelope is a VersionError and not damage.",
 		Needs:       []suite.Need{suite.Damage, suite.Blobs, suite.Eraser},
 		Run: func(t *env) {
-			f := t.examineDamage(SampleMain, replaceText(9, `"v":1`, `"v":2`))
+			f := t.examineDamage(witness.Main, replaceText(9, `"v":1`, `"v":2`))
 			t.WantErr(event.ErrVersion, f.Forward.Err)
 			t.WantEqual("seqs", between(1, 9), f.Forward.Seqs)
 			t.WantEqual("damage", false, errors.Is(f.Forward.Err, eventlog.ErrCorrupt))
@@ -90,20 +91,20 @@ func replaceText(i int, old, fresh string) func([]string) []string {
 }
 
 // examineDamage writes a sample, damages a session and examines it.
-func (t *env) examineDamage(session string, edit func(lines []string) []string) *Findings {
+func (t *env) examineDamage(session string, edit func(lines []string) []string) *witness.Findings {
 	t.Helper()
-	WriteSample(t, t.Store())
-	w := NewWitness(t, t.Store())
+	witness.WriteSample(t, t.Store())
+	w := witness.New(t, t.Store())
 	return w.Examine(t, t.Damage(session, edit).Store(), session)
 }
 
 func testDamageLocated(t *env) {
-	WriteSample(t, t.Store())
-	w := NewWitness(t, t.Store())
-	undamaged := t.RawLines(SampleMain)
+	witness.WriteSample(t, t.Store())
+	w := witness.New(t, t.Store())
+	undamaged := t.RawLines(witness.Main)
 	for _, d := range lineDamages {
 		restore := func([]string) []string { return d.edit(slices.Clone(undamaged)) }
-		f := w.Inspect(t, t.Damage(SampleMain, restore).Store(), SampleMain)
+		f := w.Inspect(t, t.Damage(witness.Main, restore).Store(), witness.Main)
 		due := int64(d.shown + 1)
 		t.WantEqual(d.name+": seqs", between(1, int64(d.shown)), append([]int64{}, f.Forward.Seqs...))
 		for _, err := range []error{f.Forward.Err, f.Backward.Err} {
@@ -116,11 +117,11 @@ func testDamageLocated(t *env) {
 			t.Errorf("%s: Verify reports no defect at seq %d or later: %v", d.name, due, f.Report.Defects)
 		}
 	}
-	w.Examine(t, t.Store(), SampleMain)
+	w.Examine(t, t.Store(), witness.Main)
 }
 
 func testDamageLayout(t *env) {
-	f := t.examineDamage(SampleMain, func(l []string) []string {
+	f := t.examineDamage(witness.Main, func(l []string) []string {
 		l[8] = "{" + strings.TrimSuffix(l[8][18:], "}\n") + "," + l[8][1:17] + "}\n"
 		l[9] = strings.Replace(l[9], `,"seq":`, ` , "seq" : `, 1)
 		l[21] = strings.Replace(l[21], `"data":{`, "\t\"data\":\t{ ", 1)

@@ -10,8 +10,6 @@
 // The environment variable CONVLOG_TEST_LONG=1 selects the long form: random tests and races
 // have more rounds, and data is larger. Run it once for a new store. go test -short selects
 // the shortest form.
-//
-// Witness and Examine test a store whose files were damaged.
 package logtest
 
 import (

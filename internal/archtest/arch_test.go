@@ -146,19 +146,20 @@ var table = map[string]room{
 	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify", "internal/relation"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "internal/testsize", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
-		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/engine", "internal/mint", "internal/searchtext", "internal/suite", "internal/testsize"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/engine", "internal/mint", "internal/searchtext", "internal/suite", "internal/testsize", "internal/witness"}, modules: append(testModules, given...),
 	},
-	"internal/suite":  {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
-	"internal/needle": {rooms: []string{"internal/line"}},
+	"internal/witness": {rooms: []string{"event", "eventlog", "internal/mint", "internal/suite", "store/memory", "upkeep/..."}, modules: append(testModules, given...)},
+	"internal/suite":   {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
+	"internal/needle":  {rooms: []string{"internal/line"}},
 	"store/jsonl": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/lease", "internal/line", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
-		tests:   []string{"internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
+		tests:   []string{"internal/witness", "internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
-		tests:   []string{"internal/regular/special", "upkeep/...", "search"},
+		tests:   []string{"internal/witness", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/postgres": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/pages", "internal/relation"},

@@ -14,8 +14,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/internal/testsize"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // thorough makes the damage tests flip every bit and truncate at every byte.
@@ -48,7 +48,7 @@ func TestCutAnywhere(t *testing.T) {
 		if cuts%examineEvery == 0 {
 			look = p.Examine
 		}
-		p.check(look(p, p.open(), logtest.SampleMain), logtest.SampleMain, p.cut(cut))
+		p.check(look(p, p.open(), witness.Main), witness.Main, p.cut(cut))
 		if t.Failed() {
 			t.Fatalf("cut at byte %d of %d", cut, len(p.main))
 		}
@@ -148,7 +148,7 @@ func offsetOf(content []byte, i int) int64 {
 // pointsAt reports whether Verify names the line of seq, or a torn tail at the line's
 // append that also names the line. For a line without a newline the torn tail is
 // enough.
-func pointsAt(f *logtest.Findings, line, tail, seq int64, unended bool) bool {
+func pointsAt(f *witness.Findings, line, tail, seq int64, unended bool) bool {
 	return slices.ContainsFunc(slices.Concat(f.Report.Defects, f.Report.Notes), func(d eventlog.Defect) bool {
 		if d.Rule == "torn" {
 			return d.Offset == tail && (unended || line == tail || strings.Contains(d.Detail, fmt.Sprintf("at byte %d:", line)))
@@ -163,7 +163,7 @@ func (p *fixture) blobFlipped(name string) {
 	p.Helper()
 	f := p.inspect()
 	digest := event.Digest("sha256:" + filepath.Base(name))
-	for _, e := range p.Written(logtest.SampleMain) {
+	for _, e := range p.Written(witness.Main) {
 		if !slices.Contains(e.Blobs(), digest) {
 			continue
 		}

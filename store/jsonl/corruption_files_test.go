@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -26,19 +26,19 @@ var fileDamages = []struct {
 	{"two sessions change files", func(p *fixture) error {
 		main, other := p.files["main.jsonl"], p.files["other.jsonl"]
 		return errors.Join(p.write("main.jsonl", other), p.write("other.jsonl", main))
-	}, map[string]func(*fixture) outcome{logtest.SampleMain: foreignAt(0), logtest.SampleOther: foreignAt(0)}},
+	}, map[string]func(*fixture) outcome{witness.Main: foreignAt(0), witness.Other: foreignAt(0)}},
 	{"one session's file is copied over another's", func(p *fixture) error {
 		return p.write("main.jsonl", p.files["fork.jsonl"])
-	}, map[string]func(*fixture) outcome{logtest.SampleMain: foreignAt(0)}},
+	}, map[string]func(*fixture) outcome{witness.Main: foreignAt(0)}},
 	{"a fork's file is copied over an unrelated session's", func(p *fixture) error {
 		return p.write("other.jsonl", p.files["fork.jsonl"])
-	}, map[string]func(*fixture) outcome{logtest.SampleOther: foreignAt(0)}},
+	}, map[string]func(*fixture) outcome{witness.Other: foreignAt(0)}},
 	{"a session file is missing", func(p *fixture) error {
-		return os.Remove(p.path(logtest.SampleMain))
-	}, map[string]func(*fixture) outcome{logtest.SampleMain: always(outcome{kind: missing})}},
+		return os.Remove(p.path(witness.Main))
+	}, map[string]func(*fixture) outcome{witness.Main: always(outcome{kind: missing})}},
 	{"an earlier copy of a session's file", func(p *fixture) error {
 		return p.write("main.jsonl", p.main[:p.start[15]])
-	}, map[string]func(*fixture) outcome{logtest.SampleMain: always(outcome{kind: older, forward: 15})}},
+	}, map[string]func(*fixture) outcome{witness.Main: always(outcome{kind: older, forward: 15})}},
 }
 
 func foreignAt(at int64) func(*fixture) outcome {
@@ -75,10 +75,10 @@ func TestRollback(t *testing.T) {
 	s := p.open()
 	l := eventlog.Open(s)
 	defer func() { must(t, l.Close()) }()
-	seen, err := l.Head(t.Context(), logtest.SampleMain)
+	seen, err := l.Head(t.Context(), witness.Main)
 	must(t, err)
 	var watching error
-	for e, err := range l.Watch(t.Context(), logtest.SampleMain, 0) {
+	for e, err := range l.Watch(t.Context(), witness.Main, 0) {
 		if watching = err; err != nil {
 			break
 		}
@@ -87,13 +87,13 @@ func TestRollback(t *testing.T) {
 		}
 	}
 	wantErr(t, watching, eventlog.ErrCorrupt)
-	_, err = l.Append(t.Context(), logtest.SampleMain, eventlog.At(seen), note("after"))
+	_, err = l.Append(t.Context(), witness.Main, eventlog.At(seen), note("after"))
 	wantErr(t, err, eventlog.ErrConflict)
 	var conflict *eventlog.ConflictError
 	if !errors.As(err, &conflict) || conflict.Actual.Seq != 15 {
 		t.Errorf("append at the later head: %v", err)
 	}
-	report, err := verify.Session(t.Context(), l, logtest.SampleMain)
+	report, err := verify.Session(t.Context(), l, witness.Main)
 	must(t, err)
 	p.wantNoDefects(withoutRedactions(report.Defects), report.Notes)
 }
@@ -122,7 +122,7 @@ func TestDamagedBlobs(t *testing.T) {
 					must(t, damage(filepath.Join(p.dir, file), bytes.Clone(body)))
 				}
 			}
-			f := p.examine(logtest.SampleMain)
+			f := p.examine(witness.Main)
 			if len(f.Forward.Seqs) != 7 || len(f.Backward.Seqs) != all-8 || f.Forward.Err == nil || f.Backward.Err == nil || f.Append != nil {
 				t.Errorf("read %v %v and %v %v, appended with %v", f.Forward.Seqs, f.Forward.Err, f.Backward.Seqs, f.Backward.Err, f.Append)
 			}
@@ -146,7 +146,7 @@ func TestUnreadableFiles(t *testing.T) {
 		listed bool // listed with its error; a directory is not a session
 	}{
 		"a folder": {func() FS { return newFaults(p.dir) }, func() error {
-			return errors.Join(os.Remove(p.path(logtest.SampleMain)), os.Mkdir(p.path(logtest.SampleMain), 0o700))
+			return errors.Join(os.Remove(p.path(witness.Main)), os.Mkdir(p.path(witness.Main), 0o700))
 		}, eventlog.ErrNotRegular, false},
 		"forbidden": {func() FS { return locked{newFaults(p.dir), "main.jsonl"} }, func() error { return nil }, fs.ErrPermission, true},
 	} {
@@ -160,7 +160,7 @@ func TestUnreadableFiles(t *testing.T) {
 				return errors.Is(err, c.target) && strings.Contains(err.Error(), "main.jsonl") && !errors.Is(err, eventlog.ErrCorrupt)
 			}
 			p.Witness = &w
-			f := p.Examine(t, New(p.dir, Options{FS: c.fs()}), logtest.SampleMain)
+			f := p.Examine(t, New(p.dir, Options{FS: c.fs()}), witness.Main)
 			for _, err := range []error{f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append} {
 				wantErr(t, err, c.target)
 			}

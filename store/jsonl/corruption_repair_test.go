@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
@@ -21,7 +21,7 @@ func TestRepairOfCorruption(t *testing.T) {
 			p.restore()
 			damaged := row.edit(&p)
 			p.damage(damaged)
-			m := p.Repair(t, p.open(), logtest.SampleMain)
+			m := p.Repair(t, p.open(), witness.Main)
 			switch want := row.want(&p); {
 			case m == nil:
 				if want.kind != newer && want.kind != missing && want.forward+want.backward > 0 {
@@ -41,7 +41,7 @@ func TestRepairOfCorruption(t *testing.T) {
 }
 
 // wantBackup checks that the repair has kept the damaged bytes.
-func (p *fixture) wantBackup(m *logtest.RepairResult, damaged []byte) {
+func (p *fixture) wantBackup(m *witness.RepairResult, damaged []byte) {
 	p.Helper()
 	for i, line := range p.lines {
 		seq := int64(i + 1)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // corruption is a row of the table: an edit of the main session's file and the expected
@@ -221,7 +221,7 @@ func corruptions() []corruption {
 		{"a foreign line at the end", lines(func(l [][]byte) [][]byte { return append(l, []byte(`{"type":"user"}`+newline)) }), badFor(all+1, 0)},
 		{"a line without crc", inLine(10, func(l []byte) []byte { return append([]byte("{"), l[18:]...) }), bad(10)},
 		{"a line of another session", file(func(p *fixture, b []byte) []byte {
-			other, _, _ := bytes.Cut(p.files[logtest.SampleOther+extension], []byte(newline))
+			other, _, _ := bytes.Cut(p.files[witness.Other+extension], []byte(newline))
 			return slices.Concat(b[:p.start[10]], other, []byte(newline), b[p.start[10]:])
 		}), badFor(11, all-10)},
 
@@ -231,9 +231,9 @@ func corruptions() []corruption {
 		{"garbage before the start", file(func(_ *fixture, b []byte) []byte { return append([]byte("garbage\n"), b...) }), badFor(1, all)},
 		{"only garbage", file(func(*fixture, []byte) []byte { return []byte("garbage\n") }), always(outcome{kind: missing})},
 		{"an empty file", file(func(*fixture, []byte) []byte { return nil }), always(outcome{kind: missing})},
-		{"another session's file", file(func(p *fixture, _ []byte) []byte { return p.files[logtest.SampleOther+extension] }), badFor(1, 0)},
+		{"another session's file", file(func(p *fixture, _ []byte) []byte { return p.files[witness.Other+extension] }), badFor(1, 0)},
 		{"another session's lines at the end", file(func(p *fixture, b []byte) []byte {
-			return append(b, p.files[logtest.SampleOther+extension]...)
+			return append(b, p.files[witness.Other+extension]...)
 		}), badFor(all+1, 0)},
 	}
 }
@@ -268,9 +268,9 @@ func TestCorruption(t *testing.T) {
 			}
 			p.damage(damaged)
 			want := row.want(&p)
-			f := p.examine(logtest.SampleMain)
-			p.check(f, logtest.SampleMain, want)
-			now, err := os.ReadFile(p.path(logtest.SampleMain))
+			f := p.examine(witness.Main)
+			p.check(f, witness.Main, want)
+			now, err := os.ReadFile(p.path(witness.Main))
 			must(t, err)
 			if f.Append != nil && !bytes.Equal(now, damaged) {
 				t.Error("the refused append changed the file")

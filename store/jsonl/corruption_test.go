@@ -13,13 +13,13 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // fixture is an intact store that a test damages.
 type fixture struct {
 	testing.TB
-	*logtest.Witness
+	*witness.Witness
 	dir   string
 	files map[string][]byte // original content, by path in dir
 	main  []byte
@@ -31,8 +31,8 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	p := &fixture{TB: t, dir: t.TempDir(), files: map[string][]byte{}}
 	s := New(p.dir, Options{FS: newFaults(p.dir)})
-	logtest.WriteSample(t, s)
-	p.Witness = logtest.NewWitness(t, s)
+	witness.WriteSample(t, s)
+	p.Witness = witness.New(t, s)
 	must(t, s.Close())
 	must(t, filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -41,7 +41,7 @@ func newFixture(t testing.TB) *fixture {
 		p.files[path[len(p.dir)+1:]], err = os.ReadFile(path)
 		return err
 	}))
-	p.main = p.files[logtest.SampleMain+extension]
+	p.main = p.files[witness.Main+extension]
 	p.lines = bytes.SplitAfter(p.main, []byte("\n"))
 	p.lines = p.lines[:len(p.lines)-1]
 	for at := int64(0); len(p.start) < len(p.lines); at = p.start[len(p.start)-1] + int64(len(p.lines[len(p.start)-1])) {
@@ -69,7 +69,7 @@ func (p *fixture) restore() {
 // damage replaces the main session's file.
 func (p *fixture) damage(file []byte) {
 	p.Helper()
-	write(p, p.dir, logtest.SampleMain, file)
+	write(p, p.dir, witness.Main, file)
 }
 
 func (p *fixture) path(session string) string {
@@ -79,14 +79,14 @@ func (p *fixture) path(session string) string {
 func (p *fixture) open() *Store { return New(p.dir, Options{FS: newFaults(p.dir)}) }
 
 // inspect returns the findings of a new store.
-func (p *fixture) inspect() *logtest.Findings {
+func (p *fixture) inspect() *witness.Findings {
 	p.Helper()
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
-	return p.Inspect(p, s, logtest.SampleMain)
+	return p.Inspect(p, s, witness.Main)
 }
 
-func (p *fixture) examine(session string) *logtest.Findings {
+func (p *fixture) examine(session string) *witness.Findings {
 	p.Helper()
 	return p.Examine(p, p.open(), session)
 }
@@ -94,7 +94,7 @@ func (p *fixture) examine(session string) *logtest.Findings {
 // completeLines returns how many lines belong to complete appends that end at or before
 // an offset.
 func (p *fixture) completeLines(at int64) (n int) {
-	for i, e := range p.Written(logtest.SampleMain) {
+	for i, e := range p.Written(witness.Main) {
 		if p.start[i+1] <= at && e.More() == 0 {
 			n = i + 1
 		}
@@ -136,7 +136,7 @@ const (
 )
 
 // check compares findings with the expected outcome.
-func (p *fixture) check(f *logtest.Findings, session string, want outcome) {
+func (p *fixture) check(f *witness.Findings, session string, want outcome) {
 	p.Helper()
 	first := p.Written(session)[0].Seq
 	last := p.Written(session)[len(p.Written(session))-1].Seq
@@ -170,7 +170,7 @@ func (p *fixture) check(f *logtest.Findings, session string, want outcome) {
 	}
 }
 
-func (p *fixture) wantNoErrors(f *logtest.Findings) {
+func (p *fixture) wantNoErrors(f *witness.Findings) {
 	p.Helper()
 	if err := errors.Join(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append); err != nil {
 		p.Errorf("unexpected error: %v", err)
@@ -192,7 +192,7 @@ func withoutRedactions(defects []eventlog.Defect) []eventlog.Defect {
 }
 
 // checkTruncated checks that an append has truncated the torn tail and named it.
-func (p *fixture) checkTruncated(f *logtest.Findings, session string, want outcome) {
+func (p *fixture) checkTruncated(f *witness.Findings, session string, want outcome) {
 	p.Helper()
 	if f.Append != nil {
 		p.Errorf("append: %v", f.Append)
@@ -215,7 +215,7 @@ func (p *fixture) checkTruncated(f *logtest.Findings, session string, want outco
 }
 
 // checkLocation checks that every operation that meets the damage names its place.
-func (p *fixture) checkLocation(f *logtest.Findings, session string, want outcome) {
+func (p *fixture) checkLocation(f *witness.Findings, session string, want outcome) {
 	p.Helper()
 	for what, err := range map[string]error{"forward": f.Forward.Err, "backward": f.Backward.Err, "append": f.Append} {
 		var damage *eventlog.CorruptError
@@ -230,7 +230,7 @@ func (p *fixture) checkLocation(f *logtest.Findings, session string, want outcom
 }
 
 // checkMissing checks that the session does not exist and an append creates it.
-func (p *fixture) checkMissing(f *logtest.Findings) {
+func (p *fixture) checkMissing(f *witness.Findings) {
 	p.Helper()
 	wantErr(p, f.Forward.Err, eventlog.ErrNotFound)
 	wantErr(p, f.Backward.Err, eventlog.ErrNotFound)
@@ -239,7 +239,7 @@ func (p *fixture) checkMissing(f *logtest.Findings) {
 	}
 }
 
-func (p *fixture) checkDefect(f *logtest.Findings, want outcome) {
+func (p *fixture) checkDefect(f *witness.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool {
 		return (d.Offset == want.at || want.at < 0) && (d.Seq == want.seq || d.Seq == 0 || want.seq == 0)
@@ -248,7 +248,7 @@ func (p *fixture) checkDefect(f *logtest.Findings, want outcome) {
 	}
 }
 
-func (p *fixture) checkNewer(f *logtest.Findings, session string, want outcome) {
+func (p *fixture) checkNewer(f *witness.Findings, session string, want outcome) {
 	p.Helper()
 	place := fmt.Sprintf("%s at byte %d", p.path(session), want.at)
 	for what, err := range map[string]error{"forward": f.Forward.Err, "append": f.Append} {

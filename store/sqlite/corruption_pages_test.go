@@ -12,8 +12,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/internal/testsize"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // everyByte makes the damage tests flip every byte of the file.
@@ -197,7 +197,7 @@ func (p *fixture) try(file []byte, sum *counts) {
 }
 
 func (p *fixture) sessions() iter.Seq[string] {
-	return slices.Values([]string{logtest.SampleMain, logtest.SampleFork, logtest.SampleOther})
+	return slices.Values([]string{witness.Main, witness.Fork, witness.Other})
 }
 
 // appendTo appends to a session of a damaged file. Afterwards the session must have

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
@@ -27,7 +27,7 @@ func TestRepairOfCorruption(t *testing.T) {
 			if row.want.kind == bodiless {
 				readable = slices.DeleteFunc(readable, func(seq int64) bool { return seq == row.want.seq })
 			}
-			m := p.Repair(t, p.open(), logtest.SampleMain)
+			m := p.Repair(t, p.open(), witness.Main)
 			switch {
 			case m == nil:
 				if row.want.kind != absent && row.want.kind != newer && len(readable) > 0 {
@@ -50,7 +50,7 @@ func (p *fixture) readableSeqs() (seqs []int64) {
 	p.sql(func(c *conn) error {
 		return c.each(func(row []driver.Value) {
 			line, _ := row[0].([]byte)
-			if e, err := event.Parse(line, logtest.SampleMain); err == nil {
+			if e, err := event.Parse(line, witness.Main); err == nil {
 				seqs = append(seqs, e.Seq)
 			}
 		}, 1, `SELECT line FROM events WHERE session = ?`, p.key)
@@ -58,7 +58,7 @@ func (p *fixture) readableSeqs() (seqs []int64) {
 	return seqs
 }
 
-func (p *fixture) checkRepair(m *logtest.RepairResult, readable []int64) {
+func (p *fixture) checkRepair(m *witness.RepairResult, readable []int64) {
 	p.Helper()
 	for seq := int64(1); seq <= m.Head.Seq && seq <= all; seq++ {
 		if slices.Contains(m.KeptSeqs, seq) == slices.Contains(m.LostSeqs, seq) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // all is the number of events in the main session.
@@ -138,13 +138,13 @@ func TestCorruption(t *testing.T) {
 				}
 				return err
 			})
-			p.check(p.Examine(t, p.open(), logtest.SampleMain), row.want)
+			p.check(p.Examine(t, p.open(), witness.Main), row.want)
 		})
 	}
 }
 
 // check compares the findings with the expected outcome.
-func (p *fixture) check(f *logtest.Findings, o outcome) {
+func (p *fixture) check(f *witness.Findings, o outcome) {
 	p.Helper()
 	if got := f.Forward.Seqs; !slices.Equal(got, seqsBetween(1, o.shown)) {
 		p.Errorf("read %v, want %d events", got, o.shown)
@@ -184,7 +184,7 @@ func (p *fixture) check(f *logtest.Findings, o outcome) {
 	}
 }
 
-func (p *fixture) reported(f *logtest.Findings) {
+func (p *fixture) reported(f *witness.Findings) {
 	p.Helper()
 	if len(f.Report.Defects) == 0 {
 		p.Errorf("Verify reports nothing")
@@ -213,7 +213,7 @@ func (p *fixture) damaged(what string, err error, want outcome, seq int64) {
 	}
 }
 
-func (p *fixture) defect(f *logtest.Findings, want outcome) {
+func (p *fixture) defect(f *witness.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Seq == want.seq || d.Rule == "version" }) {
 		p.Errorf("Verify has no defect at seq %d: %v", want.seq, f.Report.Defects)

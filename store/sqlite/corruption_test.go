@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // fixture is an undamaged database for tests of damage.
 type fixture struct {
 	testing.TB
-	*logtest.Witness
+	*witness.Witness
 	path string
 	file []byte // the undamaged file, closed and checkpointed
 	key  int64  // key of the main session
@@ -24,8 +24,8 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	p := &fixture{TB: t, path: tempPath(t)}
 	s := New(p.path, Options{NoSync: true})
-	logtest.WriteSample(t, s)
-	p.Witness = logtest.NewWitness(t, s)
+	witness.WriteSample(t, s)
+	p.Witness = witness.New(t, s)
 	must(t, s.Close())
 	// A header with a newer SQLite version makes a file read-only.
 	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) || errors.Is(err, eventlog.ErrReadOnly) }

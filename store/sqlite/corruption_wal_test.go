@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/internal/testsize"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // The write-ahead log has a header and then frames. A frame has a header and a page.
@@ -64,7 +64,7 @@ func crashedFiles(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
 	s := New(path, Options{NoSync: true})
-	logtest.WriteSample(t, s)
+	witness.WriteSample(t, s)
 	file, err := os.ReadFile(path)
 	must(t, err)
 	wal, err = os.ReadFile(path + "-wal")

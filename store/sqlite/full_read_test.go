@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/eventlog/logtest"
+	"github.com/convlog/convlog/internal/witness"
 )
 
 // fullDisk is the variable with the path for the process on the full disk.
@@ -52,7 +52,7 @@ func readOnFullDisk(t *testing.T, path string) {
 	counts := make(chan int)
 	for range 4 {
 		go func() {
-			events, err := collect(s.Read(t.Context(), logtest.SampleMain, eventlog.Span{}))
+			events, err := collect(s.Read(t.Context(), witness.Main, eventlog.Span{}))
 			if err != nil {
 				t.Error(err)
 			}

@@ -1,4 +1,4 @@
-package logtest
+package witness
 
 import (
 	"fmt"
@@ -18,12 +18,12 @@ import (
 
 // The sessions of a sample.
 const (
-	// SampleMain has an event of every kind.
-	SampleMain = "main"
-	// SampleFork is a fork of SampleMain.
-	SampleFork = "fork"
-	// SampleOther is independent of both.
-	SampleOther = "other"
+	// Main has an event of every kind.
+	Main = "main"
+	// Fork is a fork of Main.
+	Fork = "fork"
+	// Other is independent of both.
+	Other = "other"
 )
 
 // sampleSpill is the size above which the sample spills data.
@@ -43,9 +43,9 @@ func WriteSample(t testing.TB, s eventlog.Store) {
 	w.log = eventlog.Open(s, eventlog.Options{Now: clock, Random: rand.NewChaCha8([32]byte{2}), SpillOver: sampleSpill})
 	w.main()
 	w.fork()
-	w.add(SampleOther, suite.Note(1))
-	w.add(SampleOther, suite.Notes(3)...)
-	w.add(SampleOther, suite.User("untouched"))
+	w.add(Other, suite.Note(1))
+	w.add(Other, suite.Notes(3)...)
+	w.add(Other, suite.User("untouched"))
 }
 
 // sampler writes a sample.
@@ -81,40 +81,40 @@ func (w *sampler) main() {
 	updated := suite.NewEvent(event.SessionUpdated, `{"title":"done"}`)
 	updated.Metadata = jsontext.Value(`{"long":"` + strings.Repeat("long ", 300) + `"}`)
 
-	w.add(SampleMain, start)                                                                       // 1
-	w.add(SampleMain, suite.User("refund it"), suite.NewEvent(event.TurnStarted, `{"agent":"a"}`)) // 2 3
-	w.add(SampleMain, asked)                                                                       // 4
-	w.add(SampleMain, started, completed, suite.Result("c1"))                                      // 5 6 7
-	w.add(SampleMain, suite.User(strings.Repeat("long ", 100)))                                    // 8, spilled
-	w.add(SampleMain, suite.User("my secret"))                                                     // 9, redacted below
-	w.add(SampleMain, w.image("not really a picture"))                                             // 10, needs a blob
-	w.appendLines(w.add(SampleMain, suite.User("go on")),                                          // 11
+	w.add(Main, start)                                                                       // 1
+	w.add(Main, suite.User("refund it"), suite.NewEvent(event.TurnStarted, `{"agent":"a"}`)) // 2 3
+	w.add(Main, asked)                                                                       // 4
+	w.add(Main, started, completed, suite.Result("c1"))                                      // 5 6 7
+	w.add(Main, suite.User(strings.Repeat("long ", 100)))                                    // 8, spilled
+	w.add(Main, suite.User("my secret"))                                                     // 9, redacted below
+	w.add(Main, w.image("not really a picture"))                                             // 10, needs a blob
+	w.appendLines(w.add(Main, suite.User("go on")),                                          // 11
 		suite.Line{Typ: "acme/order/2", Members: `"metadata":{"a":null},"priority":7,"route":{"to":["b"]}`, Data: `[1,2.50,"x"]`}, // 12
 		suite.Line{Members: `"überschrift":"ä"`, Data: `{}`})                                                                      // 13
 	w.appendLines(w.head(), suite.Line{Cut: strings.Repeat("0f", 32), Data: `{}`}) // 14
-	w.add(SampleMain, suite.HeadMove(11))                                          // 15
-	w.add(SampleMain, suite.Notes(3)...)                                           // 16 17 18
+	w.add(Main, suite.HeadMove(11))                                                // 15
+	w.add(Main, suite.Notes(3)...)                                                 // 16 17 18
 	w.redact(9)                                                                    // 19
-	w.add(SampleMain, updated)                                                     // 20
-	w.add(SampleMain, suite.Note(21), suite.User("bye"))                           // 21 22
+	w.add(Main, updated)                                                           // 20
+	w.add(Main, suite.Note(21), suite.User("bye"))                                 // 21 22
 }
 
-// sampleForkPoint is the seq of SampleMain that SampleFork forks at.
+// sampleForkPoint is the seq of Main that Fork forks at.
 const sampleForkPoint = 13
 
 func (w *sampler) fork() {
-	at, err := w.log.Event(w.Context(), SampleMain, sampleForkPoint)
+	at, err := w.log.Event(w.Context(), Main, sampleForkPoint)
 	if err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
-	w.add(SampleFork, suite.NewEvent(event.SessionForked, fmt.Sprintf(
-		`{"parent":%q,"seq":%d,"event_id":%q,"hash":%q,"label":"try"}`, SampleMain, at.Seq, at.ID, at.Hash())))
-	w.add(SampleFork, suite.User("yet another way"), suite.Note(16))
+	w.add(Fork, suite.NewEvent(event.SessionForked, fmt.Sprintf(
+		`{"parent":%q,"seq":%d,"event_id":%q,"hash":%q,"label":"try"}`, Main, at.Seq, at.ID, at.Hash())))
+	w.add(Fork, suite.User("yet another way"), suite.Note(16))
 }
 
 func (w *sampler) head() event.Head {
 	w.Helper()
-	head, err := w.log.Head(w.Context(), SampleMain)
+	head, err := w.log.Head(w.Context(), Main)
 	if err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
@@ -123,7 +123,7 @@ func (w *sampler) head() event.Head {
 
 func (w *sampler) redact(seq int64) {
 	w.Helper()
-	if _, err := erase.Redact(w.Context(), w.log, SampleMain, []int64{seq}, erase.RedactOptions{Reason: "asked for"}); err != nil {
+	if _, err := erase.Redact(w.Context(), w.log, Main, []int64{seq}, erase.RedactOptions{Reason: "asked for"}); err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func (w *sampler) appendLines(after event.Head, lines ...suite.Line) {
 	for i := range lines {
 		lines[i].ID = w.mint.NewID()
 	}
-	if err := w.store.Append(w.Context(), SampleMain, after, suite.ChainAfter(SampleMain, after, lines...), false); err != nil {
+	if err := w.store.Append(w.Context(), Main, after, suite.ChainAfter(Main, after, lines...), false); err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
 }

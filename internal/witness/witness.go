@@ -1,4 +1,6 @@
-package logtest
+// Package witness checks what a damaged store gives back: it knows what was stored, and examines the store
+// after the damage. Tests of stores use it.
+package witness
 
 import (
 	"bytes"
@@ -27,8 +29,8 @@ type Witness struct {
 	written map[string][]event.Event
 }
 
-// NewWitness reads the content of an undamaged store.
-func NewWitness(t testing.TB, s eventlog.Store) *Witness {
+// New reads the content of an undamaged store.
+func New(t testing.TB, s eventlog.Store) *Witness {
 	t.Helper()
 	w := &Witness{written: map[string][]event.Event{}}
 	l := eventlog.Open(s)

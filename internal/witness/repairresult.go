@@ -1,4 +1,4 @@
-package logtest
+package witness
 
 import (
 	"bytes"
