@@ -7,6 +7,31 @@
 // A store with an index (eventlog.Searcher) proposes candidates; Events reads every
 // other store whole. Events itself checks each candidate, so every store gives the same
 // hits.
+//
+// # The text of an event
+//
+// A search reads the data of an event as stored, before upcasts. The text of an unknown
+// type is all strings and numbers of the data. The text of a known type is, in order and
+// joined by spaces:
+//
+//   - the strings in text, title, summary, name, message, reason, description, prompt,
+//     note, task, label, from_agent, to_agent, target, url, uri, read_files and
+//     modified_files, also below parts, content, entries and message;
+//   - all strings and numbers below arguments, value, result, answer, detail, patch,
+//     labels, input, context and error;
+//   - bodies with a textual media_type (text, JSON, XML, YAML, TOML, JavaScript or a shell
+//     script): data in base64, and the first 16 MiB of a blob.
+//
+// Names of members, other members, metadata, and strings of 1 KiB or more that have only
+// base64 characters are not text. Redacted events, projection_snapshotted,
+// accounting_flushed, and events with repeats in their metadata have no text.
+//
+// A run of white space (Unicode) becomes one space, and the text has none at its ends.
+// Characters are composed (normalization form C), except U+037E, U+1FEF and U+212A, which
+// would become ASCII. Texts are compared after Unicode's simple case folding: an ASCII
+// letter becomes lower case, and any other character becomes the first non-ASCII character
+// that folding makes equal to it. An ASCII character and a non-ASCII character are never
+// equal. Accents are not removed.
 package search
 
 import (

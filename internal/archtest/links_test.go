@@ -43,7 +43,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// markdownPages returns the pages of the root and of docs.
+// markdownPages returns the pages of the root and of docs, and the other pages about the format.
 func markdownPages(t *testing.T, root string) (pages []string) {
 	t.Helper()
 	pages, err := filepath.Glob(filepath.Join(root, "*.md"))
@@ -59,7 +59,7 @@ func markdownPages(t *testing.T, root string) (pages []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pages
+	return append(pages, filepath.Join(root, "store", "jetstream", "FORMAT.md"))
 }
 
 // proseOf returns a page without its code blocks.

@@ -1,7 +1,7 @@
 // Package searchtext extracts the text of events for searches, normalizes text, and orders
 // the sessions of a search.
 //
-// docs/FORMAT.md, chapter 7, says which members of a payload are text.
+// Package search says which members of a payload are text.
 package searchtext
 
 import (

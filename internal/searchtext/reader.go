@@ -17,7 +17,7 @@ import (
 )
 
 // Reader extracts the text of events for searches: the text that a person reads,
-// on one line (docs/FORMAT.md, chapter 7). One goroutine at a time may use it.
+// on one line (package search). One goroutine at a time may use it.
 type Reader struct {
 	// Open opens a blob with spilled data or with a body of text.
 	Open func(ctx context.Context, d event.Digest) (io.ReadCloser, error)

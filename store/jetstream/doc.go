@@ -6,7 +6,7 @@
 //
 // A log is a set of streams whose names begin with a prefix, "convlog" unless the option
 // prefix names another one. The first write creates them; reading creates nothing. An
-// append is one message. docs/FORMAT.md has the subjects and the headers.
+// append is one message. FORMAT.md has the subjects and the headers.
 //
 // JetStream syncs its files every two minutes by default, so the newest acknowledged
 // appends may be lost if all servers of a stream lose power. Keep a copy of the log

@@ -18,7 +18,7 @@ import (
 //
 //	v=1 id=… first=12 count=2 hash=… n=7 bytes=9120 start=1:55 back=11:90,3:60
 //
-// docs/FORMAT.md has the fields.
+// FORMAT.md has the fields.
 const frameHeader = "Convlog"
 
 // tombstone is the header Convlog of the message that removes a session.

@@ -12,7 +12,7 @@
 // until the store is reopened.
 //
 // Damage is reported with file, offset and seq, and never skipped. docs/FORMAT.md,
-// chapters 4 and 8, has the details.
+// chapters 4 and 9, has the details.
 //
 // # Torn-tail recovery
 //

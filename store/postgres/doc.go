@@ -16,7 +16,7 @@
 //	erasing      what an erasure is to do
 //	copies       the lines that repairs replaced
 //
-// docs/FORMAT.md has the columns. Session ids are bytes, so any encoding and collation
+// schema.go has the columns. Session ids are bytes, so any encoding and collation
 // of the database will do.
 //
 // These files explain the store, in this order:
