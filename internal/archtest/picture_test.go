@@ -19,16 +19,15 @@ const (
 	pictureEnd   = "<!-- End of the picture. -->\n"
 )
 
-// The picture of the rooms in ARCHITECTURE.md shows the imports of the code, and
-// the rooms form floors: no room imports one above it.
+// The picture of the rooms in ARCHITECTURE.md shows the imports of the code. All rooms,
+// also the internal ones, form floors: no room imports one above it.
 func TestPictureOfTheRooms(t *testing.T) {
 	root := moduleRoot(t)
 	arrows := arrowsOf(t, root)
-	floors, err := floorsOf(arrows)
-	if err != nil {
+	if _, err := floorsOf(arrows); err != nil {
 		t.Fatal(err)
 	}
-	want := pictureStart + picture(arrows, floors) + pictureEnd
+	want := pictureStart + picture(arrows.ofUsers()) + pictureEnd
 	name := filepath.Join(root, "docs", "ARCHITECTURE.md")
 	page, err := os.ReadFile(name)
 	if err != nil {
@@ -118,36 +117,50 @@ func floorsOf(arrows graph) (floors map[string]int, err error) {
 	return floors, nil
 }
 
-// picture draws the rooms by floor. It leaves out an arrow if other arrows lead to
-// the same room.
-func picture(arrows graph, floors map[string]int) string {
+// ofUsers returns the rooms that users can import. An arrow through internal rooms leads
+// to the rooms that those import.
+func (g graph) ofUsers() graph {
+	public := graph{}
+	for room, to := range g {
+		if !internal(room) {
+			public[room] = map[string]bool{}
+			g.addPublic(public[room], to)
+		}
+	}
+	return public
+}
+
+func (g graph) addPublic(found, rooms map[string]bool) {
+	for room := range rooms {
+		if internal(room) {
+			g.addPublic(found, g[room])
+		} else {
+			found[room] = true
+		}
+	}
+}
+
+func internal(room string) bool { return slices.Contains(strings.Split(room, "/"), "internal") }
+
+// picture draws the rooms. It leaves out an arrow if other arrows lead to the same room.
+func picture(arrows graph) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nflowchart TD\n")
-	for _, n := range slices.Backward(slices.Sorted(maps.Keys(byFloor(floors)))) {
-		rooms := byFloor(floors)[n]
-		fmt.Fprintf(&b, "    subgraph floor%d [floor %d]\n", n, n)
-		for _, room := range rooms {
-			fmt.Fprintf(&b, "        %s[%q]\n", node(room), room)
-		}
-		b.WriteString("    end\n")
-	}
 	for _, from := range slices.Sorted(maps.Keys(arrows)) {
-		for _, to := range slices.Sorted(maps.Keys(arrows[from])) {
-			if !arrows.detour(from, to) {
-				fmt.Fprintf(&b, "    %s --> %s\n", node(from), node(to))
+		var to []string
+		for _, room := range slices.Sorted(maps.Keys(arrows[from])) {
+			if !arrows.detour(from, room) {
+				to = append(to, node(room))
 			}
 		}
+		fmt.Fprintf(&b, "    %s[%q]", node(from), from)
+		if len(to) > 0 {
+			fmt.Fprintf(&b, " --> %s", strings.Join(to, " & "))
+		}
+		b.WriteByte('\n')
 	}
 	b.WriteString("```\n")
 	return b.String()
-}
-
-func byFloor(floors map[string]int) map[int][]string {
-	rooms := map[int][]string{}
-	for _, room := range slices.Sorted(maps.Keys(floors)) {
-		rooms[floors[room]] = append(rooms[floors[room]], room)
-	}
-	return rooms
 }
 
 // detour reports whether another room that from imports leads to the room to.
@@ -185,5 +198,13 @@ func TestACycleOfRoomsIsFound(t *testing.T) {
 	floors, err := floorsOf(graph{"a": {"b": true, "c": true}, "b": {"c": true}, "c": {}})
 	if err != nil || floors["a"] != 2 || floors["b"] != 1 || floors["c"] != 0 {
 		t.Errorf("floors are %v, %v", floors, err)
+	}
+}
+
+func TestThePictureLeadsThroughInternalRooms(t *testing.T) {
+	arrows := graph{"a": {"internal/b": true}, "internal/b": {"a/internal/c": true, "d": true}, "a/internal/c": {"e": true}, "d": {"e": true}, "e": {}}
+	want := "```mermaid\nflowchart TD\n    a[\"a\"] --> d\n    d[\"d\"] --> e\n    e[\"e\"]\n```\n"
+	if got := picture(arrows.ofUsers()); got != want {
+		t.Errorf("the picture is\n%s\nand should be\n%s", got, want)
 	}
 }
