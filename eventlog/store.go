@@ -74,6 +74,9 @@ type SessionInfo struct {
 	// Err is set if the session cannot be read. Then First, Last and Bytes may be
 	// empty.
 	Err error
+	// Tail is set if a finished write after Last is damaged, so that readers do not see its
+	// events. The session up to Last is readable.
+	Tail error
 }
 
 // Events is the number of the session's own events.

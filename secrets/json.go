@@ -55,7 +55,7 @@ func (s *Scanner) maskJSON(value jsontext.Value, leave func(jsontext.Pointer) bo
 // mayHold reports whether a string of a JSON value may have a keyword. A keyword is in
 // the bytes as it is, unless one of its characters is escaped.
 func (s *Scanner) mayHold(value jsontext.Value) bool {
-	return s.keywords.in(value) || bytes.Contains(value, []byte(`\u`)) || bytes.Contains(value, []byte(`\/`))
+	return s.keywords.in(value) || bytes.IndexByte(value, '%') >= 0 || bytes.Contains(value, []byte(`\u`)) || bytes.Contains(value, []byte(`\/`))
 }
 
 // next reads the next token.

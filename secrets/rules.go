@@ -39,11 +39,28 @@ func keyRules() []Rule {
 			Name: "age-secret-key", Finds: "secret keys of age", Keywords: []string{"age-secret-key-1"},
 			Pattern: `\bAGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\b`,
 		},
+		{Name: "nats-seed", Finds: "seeds of NATS keys (nkeys)", Keywords: []string{"saa", "sca", "sna", "soa", "sua", "sxa"}, Entropy: 3, Match: natsSeed},
 		{
 			Name: "jwt", Finds: "JSON Web Tokens", Keywords: []string{"eyj"}, Reach: 8 << 10, Entropy: 3,
 			Pattern: `\beyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}(?:\.[A-Za-z0-9_-]{10,})?`,
 		},
 	}
+}
+
+// natsSeed finds a seed at a keyword: 58 characters of base32. The first three say what the key
+// is for.
+func natsSeed(text []byte, at int) (start, end int) {
+	const length = 58
+	end = at + length
+	if end > len(text) || text[at] != 'S' || at > 0 && isWord(text[at-1]) || end < len(text) && isWord(text[end]) {
+		return 0, 0
+	}
+	for _, c := range text[at:end] {
+		if (c < 'A' || 'Z' < c) && (c < '2' || '7' < c) {
+			return 0, 0
+		}
+	}
+	return at, end
 }
 
 func cloudRules() []Rule {
@@ -141,6 +158,12 @@ func serviceRules() []Rule {
 	}
 }
 
+// wordsForPasswords matches words that documentation and tests write in the place of a password.
+const wordsForPasswords = `(?i)^'?(?:pass|password|passwd|secret|token|user|username|postgres|mysql|root|guest|admin)'?$`
+
+// dsnPassword matches the value of a password in a connection string of libpq.
+const dsnPassword = `('[^'\n\\]{5,100}'|[^\s'"\x60\\<>(){}\[\]$]{5,})`
+
 // looseRules find secrets by the words before them. They need entropy and allow-lists,
 // and come last: a rule for a service names the secret better.
 func looseRules() []Rule {
@@ -148,7 +171,17 @@ func looseRules() []Rule {
 		{
 			Name: "url-password", Finds: "passwords in URLs", Keywords: []string{"://"}, Reach: 1024, Entropy: 2.5,
 			Pattern: `\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'\x60<>\\\[\](){}]{0,100}:([^\s/:@"'\x60<>\\\[\](){}$*]{5,})@[A-Za-z0-9\[]`,
-			Allow:   []string{placeholder, `(?i)^(?:pass|password|passwd|secret|token|user|username|postgres|mysql|root|guest|admin)$`},
+			Allow:   []string{placeholder, wordsForPasswords},
+		},
+		{
+			Name: "dsn-password", Finds: "passwords in connection strings, after host, user or database", Keywords: []string{"host", "port=", "dbname=", "user=", "sslmode="}, Reach: 1024, Entropy: 2,
+			Pattern: `\b(?i:host|hostaddr|port|dbname|user|sslmode)=[^\s'"\\]{1,100}[ \t]+(?:\w{2,30}=[^\s'"\\]{1,100}[ \t]+){0,8}(?i:password)=` + dsnPassword,
+			Allow:   []string{placeholder, wordsForPasswords},
+		},
+		{
+			Name: "dsn-first-password", Finds: "passwords in connection strings, before host, user or database", Keywords: []string{"password="}, Reach: 1024, Entropy: 2,
+			Pattern: `\b(?i:password)=` + dsnPassword + `[ \t]+(?:\w{2,30}=[^\s'"\\]{1,100}[ \t]+){0,8}(?i:host|hostaddr|port|dbname|user|sslmode)=`,
+			Allow:   []string{placeholder, wordsForPasswords},
 		},
 		{
 			Name: "authorization-header", Finds: "credentials in Authorization headers", Keywords: []string{"authorization"}, Reach: 2 << 10, Entropy: 3.3,

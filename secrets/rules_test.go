@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -49,6 +50,7 @@ var samples = map[string][][3]string{
 		{"", pem("PGP PRIVATE"+" KEY BLOCK", "\n", 80), ""},
 	},
 	"age-secret-key":            {{"", "AGE-SECRET-" + "KEY-1" + sample("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58), "\n"}},
+	"nats-seed":                 {{"nats://", "SU" + "A" + sample(upper[:16], 1) + sample(base32, 54), "@host"}, {"SEED------\n", "SO" + "A" + sample(upper[:16], 1) + sample(base32, 54), "\n---"}},
 	"jwt":                       {{"Cookie: s=", "ey" + "J" + sample(alnum, 30) + ".ey" + "J" + sample(alnum, 60) + "." + sample(alnum, 43), ";"}},
 	"aws-access-key":            {{"id ", "AK" + "IA" + sample(base32, 16), ","}, {"", "AS" + "IA" + sample(base32, 16), ""}},
 	"aws-secret-key":            {{"AWS_SECRET_ACCESS_KEY=", sample(base64s, 40), "\n"}, {`"SecretAccessKey": "`, sample(base64s, 40), `"`}},
@@ -101,6 +103,8 @@ var samples = map[string][][3]string{
 	"discord-webhook":           {{"https://discord" + ".com/api/webhooks/", sample("123456789", 18) + "/" + sample(alnum, 68), ""}},
 	"notion-token":              {{"", "nt" + "n_" + sample(digits, 11) + sample(alnum, 35), ""}},
 	"url-password":              {{"postgres://app:", "q9-" + sample(alnum, 9), "@db:5432/x"}, {"amqps://", "", ""}},
+	"dsn-password":              {{"host=db user=ann password=", sample(letters, 9), " sslmode=require"}, {"dbname=logs port=5432 password=", "'two w" + "ords 7'", "\n"}},
+	"dsn-first-password":        {{"password=", sample(letters, 9), " connect_timeout=3 host=db"}},
 	"authorization-header":      {{"Authorization: Bearer ", sample(alnum, 40), "\n"}, {`"Authorization": "Basic `, sample(alnum, 24) + "==", `"`}},
 	"generic-password":          {{"DB_PASSWORD=", "hunter2-" + sample(alnum, 6), "\n"}, {`\"password\": \"`, "T0" + sample(alnum, 10), `\"`}, {"password: '", "Cor8ect-horse!", "'"}},
 	"generic-secret":            {{"client_secret: ", sample(alnum, 32), "\n"}, {`api_key = "`, sample(alnum, 32), `"`}, {`{"SECRET_KEY":"`, sample(alnum, 50), `"}`}},
@@ -147,6 +151,37 @@ func TestEveryRuleFindsItsSamples(t *testing.T) {
 	}
 }
 
+// A secret is found, and masked whole, in the percent form of a URL.
+func TestPercentForm(t *testing.T) {
+	for _, every := range []bool{false, true} {
+		for name := range samples {
+			for _, s := range samples[name] {
+				if s[1] == "" || strings.ContainsAny(s[1], "\n\r") {
+					continue
+				}
+				text := percent(s[0], every) + percent(s[1], every) + percent(s[2], every)
+				masked, _ := Default().Mask([]byte(text))
+				if want := percent(s[0], every) + "[secret:" + name + "]" + percent(s[2], every); string(masked) != want {
+					t.Errorf("%s: %.200s\nbecame\n%.200s\nwant\n%.200s", name, text, masked, want)
+				}
+			}
+		}
+	}
+}
+
+// percent returns text in percent form: each character, or each one that is no letter or digit.
+func percent(text string, every bool) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if every || !strings.ContainsRune(alnum, rune(c)) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
 // Texts that look like secrets and are none.
 func TestHarmlessTexts(t *testing.T) {
 	for _, text := range []string{
@@ -170,6 +205,7 @@ func FuzzMaskOfAMask(f *testing.F) {
 	for name := range samples {
 		for _, s := range samples[name] {
 			f.Add(s[0]+s[1]+s[2], s[1])
+			f.Add(percent(s[0]+s[1]+s[2], false), percent(s[1], true))
 		}
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {

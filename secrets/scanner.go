@@ -95,7 +95,7 @@ const aside = 8 << 10
 // beside returns the secrets of text[from:to], which is beside a mask, if the mask cuts a
 // word at cut: at from or at to.
 func (s *Scanner) beside(text []byte, from, to, cut int) (found []Finding) {
-	if cut == 0 || cut == len(text) || !isWord(text[cut-1]) || !isWord(text[cut]) {
+	if cut == 0 || cut == len(text) || !isWord(text[cut-1]) || !isWord(text[cut]) && text[cut] != '%' {
 		return nil
 	}
 	first, last := from, to
@@ -135,8 +135,23 @@ func blankEscapes(text []byte) (blank []byte) {
 	return blank
 }
 
-// all returns the matches of all rules.
-func (s *Scanner) all(text []byte) (found []ranked) {
+// all returns the matches of all rules in a text, and in the text that its percent escapes
+// stand for.
+func (s *Scanner) all(text []byte) []ranked {
+	found := s.plain(text)
+	plain, places := unescapePercent(text)
+	if plain == nil {
+		return found
+	}
+	for _, f := range s.plain(plain) {
+		f.Start, f.End = places[f.Start], places[f.End]
+		found = append(found, f)
+	}
+	return found
+}
+
+// plain returns the matches of all rules in a text as it is.
+func (s *Scanner) plain(text []byte) (found []ranked) {
 	regions, found := s.regions(text)
 	for _, r := range regions {
 		rule := &s.rules[r.rule]

@@ -59,7 +59,7 @@ func (a *app) backup(ctx context.Context, src place, to backupTarget) error {
 	if err == nil {
 		err = to.finish(ctx)
 	} else {
-		err = fmt.Errorf("no backup was made: %w", errors.Join(err, to.discard(ctx)))
+		err = fmt.Errorf("back up %s to %s: nothing was made: %w", src, to, errors.Join(err, to.discard(ctx)))
 	}
 	if err != nil {
 		return errors.Join(err, b.Flush())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
@@ -180,6 +181,7 @@ var hints = []errorHint{
 	{eventlog.ErrNotFound, "logtool ls lists the sessions"},
 	{eventlog.ErrCorrupt, damageHint},
 	{event.ErrVersion, "use a newer logtool"},
+	{syscall.EMFILE, "raise the limit of open files (ulimit -n), and run this again"},
 	{fs.ErrPermission, "look at its owner and permissions (ls -l), or run this as a user who may open it"},
 	{eventlog.ErrUnknownOutcome, "look at the end of the session (logtool tail) before you append again"},
 }

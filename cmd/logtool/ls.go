@@ -187,7 +187,7 @@ func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids
 			return err
 		}
 		for i, row := range batch {
-			if row.err() != nil {
+			if row.damage() != nil {
 				damaged++
 			}
 			sum = sum.Add(row.spend())
@@ -265,8 +265,8 @@ func (p *printer) sessions(long bool) term.Table {
 // are short.
 func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 	title := row.name()
-	if row.err() != nil {
-		title = "unreadable: " + clean(onOneLine(row.err().Error()))
+	if err := row.damage(); err != nil {
+		title = "unreadable: " + clean(onOneLine(err.Error()))
 	}
 	id, source := clean(row.ID), cmp.Or(clean(row.Source), "-")
 	if p.Terminal {

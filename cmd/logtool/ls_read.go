@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"runtime"
 	"slices"
@@ -111,7 +112,10 @@ func (x *reading) names(ctx context.Context, rows []*sessionRow) error {
 	return x.counting(rows, func() error {
 		return each(ctx, rows, x.step, func(row *sessionRow) error {
 			if row.content == nil {
-				row.content = &content{Title: readName(ctx, x.log, row.ID)}
+				title, err := nameIn(ctx, x.log, row.ID)
+				if row.content = (&content{Title: title}); errors.Is(err, eventlog.ErrCorrupt) {
+					return err
+				}
 			}
 			return nil
 		})
@@ -156,14 +160,20 @@ func (n *sessionName) add(e *event.Event) {
 // nameEvents is how many events readName reads at each end of a session.
 const nameEvents = 32
 
-// readName finds the name of a session: the title in the newest events, else the
-// first text in the oldest events. Unreadable events end the search.
+// readName finds the name of a session. Unreadable events end the search.
 func readName(ctx context.Context, log *eventlog.Log, session string) string {
+	name, _ := nameIn(ctx, log, session) // the reader of the session reports the error
+	return name
+}
+
+// nameIn finds the name of a session: the title in the newest events, else the first text in
+// the oldest events.
+func nameIn(ctx context.Context, log *eventlog.Log, session string) (string, error) {
 	var n sessionName
 	events, spilled := 0, false
 	for e, err := range log.Read(ctx, session, eventlog.Last(nameEvents).Own().Bare()) {
 		if err != nil {
-			break
+			return n.name(), err
 		}
 		n.add(&e)
 		events++
@@ -171,15 +181,18 @@ func readName(ctx context.Context, log *eventlog.Log, session string) string {
 		spilled = spilled || away
 	}
 	if n.title != "" || events < nameEvents && !spilled {
-		return n.name()
+		return n.name(), nil
 	}
 	n.text, events = "", 0
 	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
-		if err != nil || events == nameEvents {
+		if err != nil {
+			return n.name(), err
+		}
+		if events == nameEvents {
 			break
 		}
 		n.add(&e)
 		events++
 	}
-	return n.name()
+	return n.name(), nil
 }

@@ -61,6 +61,7 @@ func (row *sessionRow) Last() time.Time  { return row.last.time() }
 type rareParts struct {
 	label string
 	err   error // the session cannot be read
+	tail  error // its end is damaged: see eventlog.SessionInfo
 }
 
 // label is the label of a fork.
@@ -79,7 +80,15 @@ func (row *sessionRow) err() error {
 	return row.rare.err
 }
 
-func (row *sessionRow) fail(err error) { row.rare = &rareParts{row.label(), err} }
+func (row *sessionRow) fail(err error) { row.rare = &rareParts{label: row.label(), err: err} }
+
+// damage is the error of a session that cannot be read, or not to its end.
+func (row *sessionRow) damage() error {
+	if row.rare == nil {
+		return nil
+	}
+	return cmp.Or(row.rare.err, row.rare.tail)
+}
 
 // content is the part of a row that is read from the session.
 type content struct {
@@ -135,7 +144,7 @@ func (row *sessionRow) json() listedSession {
 	if row.content != nil {
 		x.Title, x.tally = row.Title, row.tally
 	}
-	if err := row.err(); err != nil {
+	if err := row.damage(); err != nil {
 		x.Error = err.Error()
 	}
 	return x
@@ -171,8 +180,8 @@ func newSessionRow(info eventlog.SessionInfo, all programs) *sessionRow {
 	row := &sessionRow{ID: info.ID, Bytes: info.Bytes, program: all.get(program{}), began: all.get(program{}),
 		kind: int8(slices.Index(kinds, n.Kind)), Parent: n.Parent, At: n.Seq, Partial: n.Partial, state: n.State,
 		first: momentOf(time.Time{}), last: momentOf(time.Time{})}
-	if n.Label != "" || n.Err != nil {
-		row.rare = &rareParts{n.Label, n.Err}
+	if n.Label != "" || n.Err != nil || info.Tail != nil {
+		row.rare = &rareParts{n.Label, n.Err, info.Tail}
 	}
 	if n.Err != nil {
 		return row

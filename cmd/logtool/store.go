@@ -82,6 +82,9 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 // connection is a word of a connection string of libpq.
 var connection = regexp.MustCompile(`(?i)(^|\s)(host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*=`)
 
+// lengthOfSeed is the length of the seed of a NATS key.
+const lengthOfSeed = 58
+
 // checkPlace refuses a text that names no known store, and that is no path on purpose. The text may
 // have a password, so no error shows it.
 func checkPlace(text string, exists bool) error {
@@ -97,8 +100,10 @@ func checkPlace(text string, exists bool) error {
 		return refusedPlace("is a connection string")
 	case serverKinds[name] != "":
 		return refusedPlace("has the scheme " + name + " without two slashes")
-	case strings.Contains(text, "://"):
-		return refusedPlace("is a URL of another program")
+	case strings.Contains(text, "://") || strings.Contains(strings.ToLower(text), "%3a"):
+		return refusedPlace("is a URL of another program, or has its special characters as %XX")
+	case len(text) == lengthOfSeed && strings.HasPrefix(text, "S") && strings.ToUpper(text) == text:
+		return refusedPlace("is the seed of a key")
 	case name != "" && !exists:
 		return refusedPlace("has the scheme " + name)
 	}

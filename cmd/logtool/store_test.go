@@ -64,6 +64,7 @@ func TestPlacesThatAreNone(t *testing.T) {
 		`"postgres://ann:secret@host/db"`, "'postgres://ann:secret@host/db'", " postgres://ann:secret@host/db", "postgres://ann:secret@host/db ",
 		"`nats://secret@host`", "\tlogs-secret", "logs-secret\n", "jdbc:postgresql://host/db?password=secret", "file:///secret.db", "redis:secret",
 		"POSTGRES:/ann:secret@host/db", "x postgres://ann:secret@host/db", "s3://secret", "postgres+ssl://ann:secret@host/db",
+		"postgres%3A//ann:secret@host/db", "postgres%3a%2f%2fann%3asecret@host%2fdb", "SUA" + strings.Repeat("SECRET7", 7) + "SECRET",
 	} {
 		_, err := parsePlace(text, no, no)
 		if exitCode(err) != 2 || strings.Contains(err.Error(), "secret") {

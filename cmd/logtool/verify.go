@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -93,7 +94,8 @@ type verifyRow struct {
 	// Snapshots counts the states that were compared with a replay.
 	Snapshots snapshotCounts `json:"snapshots,omitzero"`
 
-	removed bool // since the listing
+	removed bool  // since the listing
+	failed  error // the session could not be checked
 }
 
 type snapshotCounts struct {
@@ -257,6 +259,9 @@ func (v *verifyRun) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if one.failed != nil {
+			return fmt.Errorf("verify session %q: %w", v.chosen[i], one.failed)
+		}
 		if one.removed {
 			continue
 		}
@@ -317,6 +322,9 @@ func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
 		return verifyRow{Session: session, removed: true}
 	}
+	if failed := errors.Join(err, v.listing[session]); isOutside(failed) {
+		return verifyRow{failed: failed}
+	}
 	one := verifyRow{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
 		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: snapshotCounts{report.Checked, report.Skipped}}
 	if err != nil {
@@ -333,6 +341,13 @@ func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 		one.Defects = []eventlog.Defect{}
 	}
 	return one
+}
+
+// isOutside reports whether err says nothing about a session: the process or the server lacks
+// something for now.
+func isOutside(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, eventlog.ErrUnavailable, eventlog.ErrLocked, eventlog.ErrMoved, eventlog.ErrClosed},
+		func(cause error) bool { return errors.Is(err, cause) })
 }
 
 func (v *verifyRun) print(one verifyRow) error {

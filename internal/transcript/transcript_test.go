@@ -185,12 +185,17 @@ func TestNilLog(t *testing.T) {
 	}
 }
 
+// No character of a text changes the order or the place of the text after it. The marks of
+// Hebrew and Arabic text stay.
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\tb\nc":            "a\tb\nc",
-		"a\r\nb\rc":          "a\nb␍c",
-		"\x1b[31mred":        "␛[31mred",
-		"\x00\x7f\u0085\xff": "␀␡\ufffd\ufffd",
+		"a\tb\nc":             "a\tb\nc",
+		"a\r\nb\rc":           "a\nb␍c",
+		"\x1b[31mred":         "␛[31mred",
+		"\x00\x7f\u0085\xff":  "␀␡\ufffd\ufffd",
+		"file\u202etxt.exe":   `file\u202etxt.exe`,
+		"\u202a\u2066x\u2069": `\u202a\u2066x\u2069`,
+		"שלום\u200f!":         "שלום\u200f!",
 	} {
 		if got := transcript.Visible(text); got != want {
 			t.Errorf("Visible(%q) = %q, want %q", text, got, want)

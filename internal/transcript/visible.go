@@ -1,32 +1,41 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
-// Visible makes a text safe to display. Control characters become control pictures,
-// invalid UTF-8 becomes U+FFFD, and line ends become newlines.
+// Visible makes a text safe to display. Control characters become control pictures, the
+// characters that put text in another order become escapes such as \u202e, invalid UTF-8
+// becomes U+FFFD, and line ends become newlines.
 func Visible(text string) string {
 	if strings.IndexFunc(text, isControl) < 0 && utf8.ValidString(text) {
 		return text
 	}
-	return strings.Map(visible, strings.ReplaceAll(text, "\r\n", "\n"))
-}
-
-func visible(r rune) rune {
-	switch {
-	case !isControl(r):
-		return r
-	case r < 0x20:
-		return '\u2400' + r
-	case r == 0x7f:
-		return '\u2421'
+	var safe strings.Builder
+	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
+		switch {
+		case !isControl(r):
+			safe.WriteRune(r) // U+FFFD for an invalid byte
+		case r < 0x20:
+			safe.WriteRune('\u2400' + r)
+		case r == 0x7f:
+			safe.WriteRune('\u2421')
+		case r < 0xa0:
+			safe.WriteRune(utf8.RuneError)
+		default:
+			fmt.Fprintf(&safe, `\u%04x`, r)
+		}
 	}
-	return utf8.RuneError
+	return safe.String()
 }
 
-func isControl(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 }
+// isControl reports control characters, and the embeddings, overrides and isolates that put text
+// in another order than it has.
+func isControl(r rune) bool {
+	return r < 0x20 && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
+}
 
 // Lines counts the lines of a text.
 func Lines(text string) int { return strings.Count(strings.TrimRight(text, "\n"), "\n") + 1 }

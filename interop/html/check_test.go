@@ -32,6 +32,9 @@ func check(page string) error {
 	if !ok {
 		return fmt.Errorf("begins with %.40q", page)
 	}
+	if i := strings.IndexAny(body, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"); i >= 0 {
+		return fmt.Errorf("text in another order: %.60q", body[i:])
+	}
 	var open []string
 	for i := 0; i < len(body); {
 		switch c := body[i]; {

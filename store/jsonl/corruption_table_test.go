@@ -229,7 +229,7 @@ func corruptions() []corruption {
 		{"garbage lines after the end", file(func(_ *fixture, b []byte) []byte { return append(b, "garbage\nmore\n"...) }), lostAfter(all)},
 		{"garbage like an object after the end", file(func(_ *fixture, b []byte) []byte { return append(b, "{\"a\":}\n"...) }), lostAfter(all)},
 		{"garbage before the start", file(func(_ *fixture, b []byte) []byte { return append([]byte("garbage\n"), b...) }), badFor(1, all)},
-		{"only garbage", file(func(*fixture, []byte) []byte { return []byte("garbage\n") }), always(outcome{kind: missing})},
+		{"only garbage", file(func(*fixture, []byte) []byte { return []byte("garbage\n") }), always(outcome{kind: garbage})},
 		{"an empty file", file(func(*fixture, []byte) []byte { return nil }), always(outcome{kind: missing})},
 		{"another session's file", file(func(p *fixture, _ []byte) []byte { return p.files[witness.Other+extension] }), badFor(1, 0)},
 		{"another session's lines at the end", file(func(p *fixture, b []byte) []byte {

@@ -131,6 +131,8 @@ const (
 	newer
 	// missing: the session does not exist.
 	missing
+	// garbage: like missing, and a listing has it as damaged.
+	garbage
 	// forged: all lines are readable, and Verify reports a defect at the place.
 	forged
 )
@@ -162,8 +164,8 @@ func (p *fixture) check(f *witness.Findings, session string, want outcome) {
 		p.checkLocation(f, session, want)
 	case newer:
 		p.checkNewer(f, session, want)
-	case missing:
-		p.checkMissing(f)
+	case missing, garbage:
+		p.checkMissing(f, want.kind)
 	case forged:
 		p.wantNoErrors(f)
 		p.checkDefect(f, want)
@@ -196,6 +198,9 @@ func (p *fixture) checkTruncated(f *witness.Findings, session string, want outco
 	p.Helper()
 	if f.Append != nil {
 		p.Errorf("append: %v", f.Append)
+	}
+	if f.Listed != nil && f.Listed.Tail != nil && want.kind != lostTail { // a listing looks for no holes
+		p.Errorf("the listing has a damaged end: %v", f.Listed.Tail)
 	}
 	found := f.Report.Defects
 	if want.kind == torn {
@@ -230,11 +235,11 @@ func (p *fixture) checkLocation(f *witness.Findings, session string, want outcom
 }
 
 // checkMissing checks that the session does not exist and an append creates it.
-func (p *fixture) checkMissing(f *witness.Findings) {
+func (p *fixture) checkMissing(f *witness.Findings, want kind) {
 	p.Helper()
 	wantErr(p, f.Forward.Err, eventlog.ErrNotFound)
 	wantErr(p, f.Backward.Err, eventlog.ErrNotFound)
-	if !f.Detected() || f.Listed != nil || f.Append != nil || !slices.Equal(f.After.Seqs, []int64{1}) {
+	if listed := f.Listed != nil && errors.Is(f.Listed.Err, eventlog.ErrCorrupt); !f.Detected() || listed != (want == garbage) || !listed && f.Listed != nil || f.Append != nil || !slices.Equal(f.After.Seqs, []int64{1}) {
 		p.Errorf("Verify: %v; listed: %v; append: %v, which leaves %v", f.VerifyErr, f.Listed, f.Append, f.After.Seqs)
 	}
 }

@@ -269,6 +269,9 @@ func (m *model) compare(ctx context.Context, log *eventlog.Log, lossy bool) erro
 func listSessions(ctx context.Context, log *eventlog.Log) (map[string]bool, error) {
 	listed := map[string]bool{}
 	for info, err := range log.Sessions(ctx) {
+		if errors.Is(info.Err, eventlog.ErrCorrupt) {
+			continue // a torn tail only: otherwise a read of its events fails
+		}
 		if err := errors.Join(err, info.Err); err != nil {
 			return nil, fmt.Errorf("list: %w", err)
 		}

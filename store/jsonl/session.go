@@ -73,7 +73,7 @@ func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers []
 				if all[i].failed = s.alive(ctx); all[i].failed != nil {
 					return
 				}
-				all[i].info, all[i].info.Err = s.sessionInfo(rows[i], &buffers[w])
+				all[i].info = s.sessionInfo(ctx, rows[i], &buffers[w])
 			}
 		})
 	}
@@ -128,30 +128,53 @@ func (s *Store) idInFirstLine(name string) string {
 }
 
 // sessionInfo reads a session's first and last event. If they look damaged, it tries
-// again with a scan for holes: a hole may have taken them.
-func (s *Store) sessionInfo(row sessionFile, scratch *[]byte) (eventlog.SessionInfo, error) {
-	info, err := s.readInfo(row, false, scratch)
+// again with a scan for holes: a hole may have taken them. A file with damage only is a damaged
+// session.
+func (s *Store) sessionInfo(ctx context.Context, row sessionFile, scratch *[]byte) eventlog.SessionInfo {
+	info, torn, err := s.readInfo(row, false, scratch)
 	if errors.Is(err, eventlog.ErrCorrupt) {
-		return s.readInfo(row, true, scratch)
+		info, torn, err = s.readInfo(row, true, scratch)
 	}
-	return info, err
+	info.Err = err
+	if torn {
+		info.Tail = s.damagedTail(ctx, row)
+	}
+	if info.Tail != nil && errors.Is(err, eventlog.ErrNotFound) {
+		info.Err, info.Tail = info.Tail, nil
+	}
+	return info
 }
 
-func (s *Store) readInfo(row sessionFile, thorough bool, scratch *[]byte) (eventlog.SessionInfo, error) {
-	info := eventlog.SessionInfo{ID: row.id}
+// damagedTail returns the damage of a torn tail that looks like finished writes; nil for the
+// rest of an unfinished one.
+func (s *Store) damagedTail(ctx context.Context, row sessionFile) error {
+	t, err := s.tornTail(ctx, row)
+	if err != nil || !t.Whole {
+		return nil // a reader of the session reports an error
+	}
+	return &eventlog.CorruptError{Session: row.id, Path: t.Path, Offset: t.Offset, Cause: fmt.Errorf("%w: readers do not see %d bytes", errTail, t.Bytes)}
+}
+
+var errTail = errors.New("the last append is damaged, or follows a hole")
+
+// readInfo reads a session's first and last event. torn means that bytes follow the last
+// complete append.
+func (s *Store) readInfo(row sessionFile, thorough bool, scratch *[]byte) (info eventlog.SessionInfo, torn bool, err error) {
+	info = eventlog.SessionInfo{ID: row.id}
 	r := &reader{store: s, name: row.name, checkHoles: thorough, source: source{session: row.id, path: s.path(row.name), scratch: scratch}}
 	if row.id != "" && fileOf(row.id) != row.name {
-		return info, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
+		return info, false, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
 	}
 	if err := r.open(); err != nil {
-		return info, err
+		return info, false, err
 	}
 	defer r.close()
+	torn = r.info.Size > r.end && r.damage == nil
 	if r.end == 0 {
-		return info, eventlog.ErrNotFound
+		return info, torn, eventlog.ErrNotFound
 	}
 	info.Bytes = r.end
-	return info, r.readEnds(&info)
+	return info, torn, r.readEnds(&info)
 }
 
 // readEnds reads the first append, and the last line unless finding the end has read

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/regular"
 )
 
 const (
@@ -19,12 +20,13 @@ const (
 	strays    = `SELECT session, count(*), min(seq), max(seq) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session`
 )
 
-// Check implements eventlog.Checker. It runs SQLite's integrity check, finds events
+// Check implements eventlog.Checker. It reports special files that have the name of a lock file
+// of the store, runs SQLite's integrity check, finds events
 // without a session, checks up to 500 events against the text index, and names triggers and
 // tables of other programs.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
-		var found []eventlog.Defect
+		found := s.checkFileNames()
 		for _, check := range []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays, s.checkIndex, s.checkForeign} {
 			var some []eventlog.Defect
 			err := s.read(ctx, func(c *conn) (err error) {
@@ -50,6 +52,17 @@ var _ eventlog.Checker = (*Store)(nil)
 
 func (s *Store) fileDefect(rule, detail string) eventlog.Defect {
 	return eventlog.Defect{Path: filepath.Base(s.path), Offset: -1, Rule: rule, Detail: detail}
+}
+
+// checkFileNames reports named pipes, folders and other special files that have the name of a
+// lock file beside the database.
+func (s *Store) checkFileNames() (found []eventlog.Defect) {
+	for _, suffix := range []string{"-lock", "-lease"} {
+		if special := (*regular.Error)(nil); errors.As(regular.Check(s.path+suffix), &special) {
+			found = append(found, eventlog.Defect{Path: special.Path, Offset: -1, Rule: "file", Detail: "the store has a lock file of this name, and this is a " + special.Kind()})
+		}
+	}
+	return found
 }
 
 // checkIntegrity runs SQLite's integrity check on the whole file. It may take long;

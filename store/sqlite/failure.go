@@ -75,7 +75,7 @@ func explain(path string, err error) error {
 	case isCode(err, codeReadOnly):
 		return fmt.Errorf("%w: %w", eventlog.ErrReadOnly, err)
 	case isCode(err, codeCannotOpen):
-		return permissionError(path, err)
+		return openError(path, err)
 	case isDamage(err) && !errors.Is(err, eventlog.ErrCorrupt):
 		return &eventlog.CorruptError{Path: filepath.Base(path), Offset: -1, Cause: err}
 	default:
@@ -83,12 +83,12 @@ func explain(path string, err error) error {
 	}
 }
 
-// permissionError returns the permission error of the database, its write-ahead log or
-// the log's index, if there is one. Otherwise it returns err.
-func permissionError(path string, err error) error {
+// openError returns the reason why SQLite cannot open the database, its write-ahead log or the
+// log's index: no permission, or no free file descriptor. Otherwise it returns err.
+func openError(path string, err error) error {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		f, opening := regular.Open(name, os.O_RDONLY, 0)
-		if errors.Is(opening, fs.ErrPermission) {
+		if errors.Is(opening, fs.ErrPermission) || errors.Is(opening, syscall.EMFILE) || errors.Is(opening, syscall.ENFILE) {
 			return opening
 		}
 		if opening == nil {

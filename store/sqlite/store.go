@@ -277,7 +277,11 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 			return err
 		}
 	}
-	return s.untilClose(ctx, func(ctx context.Context) error { return s.readers.with(ctx, f) })
+	err := s.untilClose(ctx, func(ctx context.Context) error { return s.readers.with(ctx, f) })
+	if isCode(err, codeCannotOpen) {
+		err = openError(s.path, err)
+	}
+	return err
 }
 
 // untilClose runs f with a context that also ends when the store is closed. Then the
