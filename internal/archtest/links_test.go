@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// inlineLink matches the target of a link in Markdown.
-	inlineLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// inlineLink matches the target of a link or of a picture.
+	inlineLink = regexp.MustCompile(`(?:\]\(|<\w+ [^>]*src(?:set)?=")([^)\s"]+)[)"]`)
 	// notInAnchor matches the characters that GitHub leaves out of the anchor of a heading.
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
