@@ -15,7 +15,7 @@ import (
 )
 
 // mostNames bounds the public names of the module: the constants, variables, functions and types
-// that a package exports. Methods and fields are listed, and not counted.
+// that a package exports. Methods, fields and the names of adapters, which are modules of their own, are listed and not counted.
 const mostNames = 800
 
 // testdata/api.txt lists the public API, so that a change of the API shows in a review. It
@@ -31,7 +31,7 @@ func TestAPI(t *testing.T) {
 		api := apiOf(t, filepath.Join(root, p.dir), p.GoFiles)
 		for _, line := range api {
 			lines = append(lines, p.dir+": "+line)
-			if isName(line) {
+			if isName(line) && !within(p.dir, "adapters/...") {
 				names[p.dir]++
 				total++
 			}

@@ -119,6 +119,9 @@ var table = map[string]room{
 		rooms: []string{"event", "flow"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...),
 		tests: []string{"flow/flowtest", "internal/testsize"},
 	},
+	"adapters/adk": { // a module of its own
+		rooms: []string{"event", "eventlog", "projection", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai"}, given...),
+	},
 	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
 	"flow/internal/raw":      {},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
@@ -235,6 +238,25 @@ func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {
 	})
 	if packages < 3 {
 		t.Fatalf("found %d packages: the walk looks in the wrong place", packages)
+	}
+}
+
+// Programs outside of this repository can do all that an adapter does.
+func TestAdaptersImportPublicPackagesOnly(t *testing.T) {
+	adapters := 0
+	eachPackage(t, moduleRoot(t), func(p pkg) {
+		if !strings.HasPrefix(p.dir, "adapters/") {
+			return
+		}
+		adapters++
+		for _, imported := range p.Imports {
+			if inside, ok := strings.CutPrefix(imported, module+"/"); ok && slices.Contains(strings.Split(inside, "/"), "internal") {
+				t.Errorf("%s imports %s", p.dir, inside)
+			}
+		}
+	})
+	if adapters == 0 {
+		t.Fatal("found no adapter")
 	}
 }
 
