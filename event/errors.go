@@ -11,46 +11,63 @@ import (
 // The errors of this package and of every rule of an append; match them with errors.Is.
 // After an error of a rule, nothing was written.
 var (
-	// ErrInvalid: an event breaks a rule. Every Rule matches it.
+	// ErrInvalid: an event breaks a rule. Every Rule matches it. Correct the event.
 	ErrInvalid = errors.New("invalid event")
 
-	// ErrRedacted: the payload was erased.
+	// ErrRedacted: the payload was erased. Skip the event.
 	ErrRedacted = errors.New("event is redacted")
-	// ErrForeign: a JSON line that no log wrote; it has neither crc nor hash.
+	// ErrForeign: a JSON line that no log wrote; it has neither crc nor hash. Import it
+	// with logtool import.
 	ErrForeign = line.ErrForeign
-	// ErrVersion: written by a version that this program does not read. See VersionError.
+	// ErrVersion: written by a version that this program does not read. Use a newer
+	// program. See VersionError.
 	ErrVersion = errors.New("unsupported version")
 )
 
 // Rule is the error of an event that breaks a rule, by the rule's name. It matches
-// ErrInvalid. Rules without a constant are "event_id" (the event was read from a log, and
-// cannot be appended again), "timestamp" (the format cannot express the year), "cost" (it
-// is negative, or no valid amount), "metadata" (no JSON object, or nested too deeply),
-// "unknown_role", and the rules of conversations "duplicate_call" (two tool calls of a
-// message have one id), "empty_message" (a message of the assistant has no content) and
-// "unknown_word" (this program does not know a word of an open list; the error also matches
-// ErrInvalidPayload):
+// ErrInvalid. Rules without a constant:
 //
-//	errors.Is(err, event.Rule("cost"))
+//   - event_id: the event was read from a log. Make a new event of its payload.
+//
+//   - timestamp, cost, metadata: the member is out of range, no JSON object, or nested
+//     too deeply.
+//
+//   - unknown_word: this program does not know a word of an open list. Use a constant,
+//     or a newer program. The error also matches ErrInvalidPayload.
+//
+//   - unknown_role: the role is not a constant of Role.
+//
+//   - empty_message: a message of the assistant has no content. Add a part.
+//
+//   - duplicate_call: two tool calls of a message have one id.
+//
+//   - orphan_result (OrphanResult): a result has no pending call, is repeated, or is
+//     missing in a tool message. Append the call first, and one result for each call.
+//
+//     errors.Is(err, event.Rule("cost"))
 type Rule string
 
 const (
 	// ErrNilArgument: a required argument is nil. The error names the argument.
 	ErrNilArgument Rule = "nil_argument"
 	// ErrInvalidSession: a session id is malformed, or the event belongs to another
-	// session.
+	// session. Choose another id, or make a new event.
 	ErrInvalidSession Rule = "session_id"
-	// ErrInvalidType: the type is malformed, unknown without a colon, or reserved.
+	// ErrInvalidType: the type is malformed, unknown without a colon, or reserved. Name
+	// your types shop:order_placed.
 	ErrInvalidType Rule = "event_type"
 	// ErrInvalidData: the data is no JSON value, or nested too deeply.
 	ErrInvalidData Rule = "data"
-	// ErrInvalidPayload: the data is not a valid payload of the event's type.
+	// ErrInvalidPayload: the data is not a valid payload of the event's type. Correct
+	// it; after a read, add an upcaster.
 	ErrInvalidPayload Rule = "payload"
-	// ErrInvalidTree: a fork or a move of the head names an impossible event.
+	// ErrInvalidTree: a fork or a move of the head names an impossible event. Use
+	// fork.At and fork.Rewind.
 	ErrInvalidTree Rule = "tree"
-	// ErrInvalidBlob: a digest is malformed, or its blob is missing.
+	// ErrInvalidBlob: a digest is malformed, or its blob is missing. Put the blob first.
 	ErrInvalidBlob Rule = "blob"
-	// ErrInvalidSize: the event or the append is too large.
+	// ErrInvalidSize: the event or the append is too large. Put bodies into blobs, or
+	// split the append.
 	ErrInvalidSize Rule = "size"
 	// OrphanResult is the rule of conversations that a tool result answers a pending call.
 	// The error reports a result that answers none, or repeats, or is missing in a tool
@@ -106,8 +123,8 @@ func invalidPayload(err error) error {
 	return fmt.Errorf("%w: %w", ErrInvalidPayload, err)
 }
 
-// VersionError reports a version that this program does not read: a newer one, or that of
-// a store from before the first release. It matches ErrVersion.
+// VersionError reports a version that this program does not read: a newer one, or that
+// of a store from before the first release. It matches ErrVersion.
 type VersionError struct {
 	// What has the version: "envelope", "sqlite schema", or an event type.
 	What     string

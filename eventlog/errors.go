@@ -13,20 +13,24 @@ import (
 // event.ErrVersion, event.ErrRedacted. A nil context, reader or function is an
 // event.ErrNilArgument.
 var (
-	// ErrNotFound: the session does not exist.
+	// ErrNotFound: the session does not exist. Check the id, or begin the session with
+	// New.
 	ErrNotFound = errors.New("session not found")
-	// ErrExists: the session exists already.
+	// ErrExists: the session exists already. Continue it, or choose another id.
 	ErrExists = errors.New("session exists")
-	// ErrConflict: the session has another head than the append expects, or the id of
-	// an appended event belongs to another event. See ConflictError.
+	// ErrConflict: the session has another head than the append expects, or the id of an
+	// appended event belongs to another event. Read the new events, decide, and append
+	// at the new head. See ConflictError.
 	ErrConflict = errors.New("conflict")
-	// ErrClosed: the log or its store is closed, or nil.
+	// ErrClosed: the log or its store is closed, or nil. Open it again.
 	ErrClosed = errors.New("log is closed")
 	// ErrReadOnly: the store was opened for reading only, or is read-only after damage.
+	// Open it for writing, or run logtool verify.
 	ErrReadOnly = errors.New("store is read-only")
 	// ErrLocked: another process holds a lock, and the store waited as long as it may.
+	// Repeat the call later.
 	ErrLocked = errors.New("locked by another process")
-	// ErrLeased: another holder has the lease.
+	// ErrLeased: another holder has the lease. Ask again later with Leaser.Leased.
 	ErrLeased = errors.New("leased by another holder")
 	// ErrUnknownOutcome: the events may be stored or not. Append the same events
 	// again. See UnknownOutcomeError.
@@ -36,25 +40,29 @@ var (
 	ErrUnavailable = errors.New("store is unavailable")
 	// ErrLockLost: the store lock ended before its holder released it, for example
 	// because the connection to a server broke. Another process may have the lock.
+	// Repeat the operation.
 	ErrLockLost = errors.New("store lock lost")
-	// ErrCorrupt: stored bytes are damaged. See CorruptError.
+	// ErrCorrupt: stored bytes are damaged. Restore the session from a backup, or run
+	// logtool store repair. See CorruptError.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrNotRegular: a file of the store is a named pipe, a device, a folder or another
-	// special file. The error names the path.
+	// special file. Move it away: the error has its path.
 	ErrNotRegular = regular.Err
 	// ErrMoved: the folder or the database of an open store was moved, removed or
 	// replaced. An append would be in files that nobody finds. Open the store again.
 	ErrMoved = errors.New("the store was moved, removed or replaced while it was open")
-	// ErrUnsupported: the store lacks an optional ability.
+	// ErrUnsupported: the store lacks an optional ability. Use a store that has it.
 	ErrUnsupported = errors.New("not supported by this store")
-	// ErrEventNotFound: no event has that seq or id.
+	// ErrEventNotFound: no event has that seq or id. Check the head with Log.Head.
 	ErrEventNotFound = errors.New("event not found")
-	// ErrBlobNotFound: no blob has that digest.
+	// ErrBlobNotFound: no blob has that digest. Put the blob again, or run logtool
+	// verify.
 	ErrBlobNotFound = errors.New("blob not found")
-	// ErrInUse: a fork needs the session or the event, or may need it: a session that may be
-	// a fork cannot be read.
+	// ErrInUse: a fork needs the session or the event, or may need it: a session that
+	// may be a fork cannot be read. Remove or copy the forks first.
 	ErrInUse = errors.New("session is in use")
-	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid.
+	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid. Correct
+	// the event.
 	ErrRefused = fmt.Errorf("%w: refused by hook", event.ErrInvalid)
 )
 

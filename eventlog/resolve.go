@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// AmbiguousError lists the ids that begin with a prefix, sorted.
+// AmbiguousError lists the ids that begin with a prefix, sorted. Use one of them.
 type AmbiguousError struct {
 	Prefix   string
 	Sessions []string

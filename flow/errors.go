@@ -14,16 +14,19 @@ import (
 
 // Errors of Send and Resume, and of a runner that stops. The turn stays open after each of them.
 var (
-	// ErrStart: the arguments or the agent contradict each other or the session; providers
-	// refuse a tool by its name, or two tools have one name; or an effect of class unsafe_once has no
-	// review.
+	// ErrStart: the arguments or the agent contradict each other or the session;
+	// providers refuse a tool by its name, or two tools have one name; or an effect of
+	// class unsafe_once has no review. Nothing ran; the error says what to correct.
 	ErrStart = errors.New("cannot start")
-	// ErrAlreadyRunning: another runner has the session, and is alive.
+	// ErrAlreadyRunning: another runner has the session, and is alive. Post the input to
+	// it, wait, or call TakeOver.
 	ErrAlreadyRunning = errors.New("another runner has the session")
-	// ErrOvertaken: another runner claimed the session, or another writer moved its head or
-	// appended an event that a running turn does not expect. The error says which.
+	// ErrOvertaken: another runner claimed the session, or another writer moved its head
+	// or appended an event that a running turn does not expect. The error says which.
+	// The other runner continues.
 	ErrOvertaken = errors.New("another writer took over the session")
-	// ErrConsumed: a turn was resumed from this hibernation already.
+	// ErrConsumed: a turn was resumed from this hibernation already. Call Resume without
+	// the snapshot, or fork at the snapshot.
 	ErrConsumed = errors.New("the hibernation was resumed already")
 )
 
@@ -37,13 +40,17 @@ var (
 	// allow to run it again. Record its outcome with Reconcile. If the result was erased,
 	// abort the turn.
 	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown")
-	// ErrAborted: the turn was aborted.
+	// ErrAborted: the turn was aborted, and has ended. Return the error.
 	ErrAborted = errors.New("the turn was aborted")
-	// ErrLimit: the turn reached a limit. It ends with the stop reason limit.
+	// ErrLimit: the turn reached a limit, and ends with the stop reason limit. Return
+	// the error, or raise Options.Limits.
 	ErrLimit = errors.New("the turn reached a limit")
-	// ErrChildLimit: the turn may not run another child. See Limits.
+	// ErrChildLimit: the turn has as many children, or the child as many sessions above
+	// it, as the limits allow. Do the work in the turn, or raise Limits.Children or
+	// Limits.Depth.
 	ErrChildLimit = errors.New("the limit of children is reached")
-	// ErrNotPortable: a value cannot be encoded as JSON.
+	// ErrNotPortable: an argument, a result or a state cannot be encoded as JSON. Use
+	// another type.
 	ErrNotPortable = errors.New("the value cannot be encoded as JSON")
 )
 
@@ -55,27 +62,33 @@ var errConcurrentEffect = fmt.Errorf("%w: another effect is running: use Batch f
 
 // Errors of answers, and of effects and waits that an answer ended.
 var (
-	// ErrDenied: a person denied the effect, its review lapsed, or a Hook refused the call.
+	// ErrDenied: a person denied the effect, its review lapsed, or a Hook refused the
+	// call. Continue without the effect.
 	ErrDenied = errors.New("denied")
-	// ErrExpired: the answer came too late, or the wait ended without a value.
+	// ErrExpired: the answer came too late, or the wait ended without a value. Ask
+	// again, or continue without the value.
 	ErrExpired = errors.New("expired")
-	// ErrCanceled: the wait was canceled.
+	// ErrCanceled: the wait was canceled. Continue without the value.
 	ErrCanceled = errors.New("canceled")
 	// ErrMismatch: the answer names another effect or other arguments than its review.
+	// Load the review again.
 	ErrMismatch = errors.New("the answer does not belong to the review")
-	// ErrAnswered: the review or wait has an answer already.
+	// ErrAnswered: the review or wait has an answer already. The first answer counts.
 	ErrAnswered = errors.New("answered already")
-	// ErrNotOpen: the session has no such review, wait or effect.
+	// ErrNotOpen: the session has no such review, wait or effect, or an awaited wait
+	// belongs to another turn. Check the session and the id.
 	ErrNotOpen = errors.New("not open")
 )
 
 // Errors of tokens. A token of a newer version is a *event.VersionError.
 var (
-	// ErrToken: the text is no token, or is not signed with the key.
+	// ErrToken: the text is no token, or is not signed with the key. Check that it is
+	// whole. A token of a newer version is an event.VersionError.
 	ErrToken = errors.New("invalid token")
 )
 
 // Hibernated reports that a turn waits for answers, for a time, or to be started again.
+// Answer with Decide or Resolve.
 type Hibernated struct {
 	// Ref is the snapshot of the hibernation.
 	Ref Ref
@@ -114,7 +127,8 @@ func (h *Hibernated) Error() string {
 }
 
 // DivergenceError reports that a turn function differs from its records, and at which
-// effect. Nothing ran, and the turn stays open.
+// effect. Nothing ran, and the turn stays open. Use Turn.Patched, Options.Resume, or the
+// older code.
 type DivergenceError struct {
 	Session string
 	Turn    ulid.ULID
@@ -135,7 +149,8 @@ func (e *DivergenceError) Error() string {
 		e.Session, e.Seq, e.Ordinal, e.Member, e.Recorded, e.Got)
 }
 
-// EffectError is the error that an effect ended with, as it was recorded.
+// EffectError is the error that an effect ended with, as it was recorded. Handle it, or
+// return it: the turn fails.
 type EffectError struct {
 	Name string
 	// Code names the kind of the error; see the codes in docs/FORMAT.md.

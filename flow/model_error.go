@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// ModelError reports that a call of a model over HTTP failed, or that no answer fits the JSON
-// Schema of Ask (Code schema). Its methods RetryAfter and Permanent say whether another attempt helps.
+// ModelError reports that a call of a model over HTTP failed, or that no answer fits the
+// JSON Schema of Ask (Code schema). Its methods RetryAfter and Permanent say whether
+// another attempt helps.
 type ModelError struct {
 	Provider string
 	// Status is the HTTP status; 0 if no server answered. It is 200 if the answer broke

@@ -129,8 +129,9 @@ func (r *runner) refToResume(ctx context.Context, begun *inputTurns) (Ref, error
 	return ref, nil
 }
 
-// InputError reports that an input cannot try its turn again. Send the input with a new id:
-// that begins a new turn.
+// InputError reports that an input cannot try its turn again: a later turn is in the
+// session, or a failed effect may not run again. Send the input with a new id: that
+// begins a new turn.
 type InputError struct {
 	Session, Input string
 	// Turn is the turn of the input, which failed.

@@ -6,23 +6,27 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Error is a reason to refuse a call. Nothing was written. Errors of this package match it:
-// errors.Is(err, fork.Error("no_move")).
+// Error is a reason to refuse a call. Nothing was written. Errors of this package match
+// it: errors.Is(err, fork.Error("no_move")).
 //
-//   - "past_head": the session has fewer events. The error is also
+//   - past_head: the session has fewer events. The error is also
 //     eventlog.ErrEventNotFound.
-//   - "no_turn": the active path has no turn of that index.
-//   - "no_snapshot": no snapshot of the session has that id.
-//   - "inside_append": the point is between two events of one append. The error is also
-//     event.ErrInvalidTree.
-//   - "open_turn": a turn is open at the point, or a tool call has no result there.
-//   - "no_move": the move would change nothing.
-//   - "nothing_orphaned": no branch is left to recover.
-//   - "unrelated": the sessions descend from no common session, or one is not the child of
-//     the other.
+//   - no_turn: the active path has no turn of that index. List the turns with logtool
+//     runlog.
+//   - no_snapshot: no snapshot of the session has that id. List them with logtool state
+//     list.
+//   - inside_append: the point is between two events of one append. Choose the event
+//     before or after it. The error is also event.ErrInvalidTree.
+//   - open_turn: a turn is open at the point, or a tool call has no result there. Choose
+//     the end of a turn, or set Options.Force.
+//   - no_move: the move would change nothing.
+//   - nothing_orphaned: no branch is left to recover. Rewind with Options.Force takes
+//     any event.
+//   - unrelated: the sessions descend from no common session, or one is not the child of
+//     the other. A copy is unrelated to its original.
 //
-// A missing session is eventlog.ErrNotFound, a taken session id eventlog.ErrExists, damage a
-// *eventlog.CorruptError.
+// A missing session is eventlog.ErrNotFound, a taken session id eventlog.ErrExists,
+// damage a *eventlog.CorruptError.
 type Error string
 
 const (

@@ -23,7 +23,9 @@ var compactionReasons = map[string]string{
 	reasonAbsent: "not in the history",
 }
 
-// CompactionError refuses a compaction.
+// CompactionError refuses a compaction, for its Reason: empty (give a summary, or keep
+// fewer turns), split (wait for the result, or cover call and result), or absent (load
+// the history again).
 type CompactionError struct {
 	// Reason is "empty" if the compaction has neither entries nor a summary for the events
 	// it covers, or covers and clears nothing; "split" if a call would stay without its

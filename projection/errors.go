@@ -8,9 +8,10 @@ import (
 )
 
 var (
-	// ErrSnapshotNotFound means that the session has no such snapshot.
+	// ErrSnapshotNotFound means that the session has no such snapshot. Snapshots lists
+	// them.
 	ErrSnapshotNotFound = errors.New("snapshot not found")
-	// ErrUnknownProjection means that no projection has the name.
+	// ErrUnknownProjection means that no projection has the name. Names lists them.
 	ErrUnknownProjection = errors.New("unknown projection")
 	// errInvalidSet means that a set has no parts, a part of it is unusable, a name
 	// is missing or not allowed, or two parts have one name.
@@ -21,7 +22,7 @@ var (
 	errNotNext = errors.New("event is not the next event")
 )
 
-// FoldError is the event that a projection could not fold.
+// FoldError is the event that a projection could not fold. Let its Apply skip the event.
 type FoldError struct {
 	Projection string
 	Session    string

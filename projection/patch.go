@@ -20,8 +20,8 @@ var (
 	errDocumentTooLarge = errors.New("document too large")
 )
 
-// PatchError is the operation that does not apply. No operation of the patch is
-// applied then.
+// PatchError is the operation that does not apply. No operation of the patch is applied
+// then. Load the state, and make the patch anew.
 type PatchError struct {
 	// Seq is the event of a patch in the log, see CustomState.Refused; 0 for a patch that is
 	// not appended.

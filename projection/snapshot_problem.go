@@ -2,8 +2,9 @@ package projection
 
 import "errors"
 
-// SnapshotProblem is a snapshot that a load could not use, or that VerifySnapshots cannot
-// read or finds different from a replay.
+// SnapshotProblem is a snapshot that a load could not use, or that VerifySnapshots
+// cannot read or finds different from a replay. A load reads more events then; redact a
+// snapshot that differs.
 type SnapshotProblem struct {
 	Session  string
 	Snapshot SnapshotRef

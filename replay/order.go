@@ -2,7 +2,8 @@ package replay
 
 import "fmt"
 
-// OrderError is an event that does not fit into its sequence.
+// OrderError is an event that does not fit into its sequence. Check the source of the
+// stream.
 type OrderError struct {
 	// Session and Seq identify the event.
 	Session string

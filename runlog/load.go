@@ -11,7 +11,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// ErrRunCycle means that a session is a child run of itself.
+// ErrRunCycle means that a session is a child run of itself. Load it without children;
+// export the sessions by name, not as a tree.
 var ErrRunCycle = errors.New("a session is its own child run")
 
 // Options configure Load. The zero value loads the whole tree.

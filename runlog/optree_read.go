@@ -13,6 +13,7 @@ import (
 )
 
 // OpTreeError reports an op tree file that is truncated, damaged, or no op tree file.
+// Write it again from the log.
 type OpTreeError struct {
 	// Path is the path of the file, if it is known.
 	Path  string

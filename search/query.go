@@ -11,7 +11,8 @@ import (
 
 // The errors of this package. Events also returns errors of package eventlog.
 var (
-	// ErrInvalidQuery: a query without words. It matches event.ErrInvalid.
+	// ErrInvalidQuery: a query without words, or a pattern that is malformed or that
+	// every text has. It matches event.ErrInvalid.
 	ErrInvalidQuery = fmt.Errorf("%w: the query has no words", event.ErrInvalid)
 )
 

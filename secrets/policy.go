@@ -32,7 +32,7 @@ type Policy struct {
 }
 
 // FoundError reports an event or a body with secrets that was not stored. It matches
-// eventlog.ErrRefused.
+// eventlog.ErrRefused. Remove the secret, or use a Policy with Mask.
 type FoundError struct{ Found []Located }
 
 func (e *FoundError) Error() string {

@@ -12,7 +12,8 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// DivergenceError is the first difference between the agent and the recording.
+// DivergenceError is the first difference between the agent and the recording. Correct
+// the agent, or record anew.
 type DivergenceError struct {
 	// Session is the recorded session: the one of the test, or of a child.
 	Session string

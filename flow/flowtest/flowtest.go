@@ -21,8 +21,8 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// ErrNotServed means that a recording cannot be replayed: it has something that the package
-// comment excludes, or an erased result.
+// ErrNotServed means that a recording cannot be replayed: it has something that the
+// package comment excludes, or an erased result. Record another session.
 var ErrNotServed = errors.New("the recording cannot be replayed")
 
 // Options configure a replay. The zero value compares everything.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 )
 
-// Error reports that a server gave no result for a call. An error that the tool itself reports is no *Error.
+// Error reports that a server gave no result for a call. An error that the tool itself
+// reports is no *Error. Check the command or address of the server; after Died, check
+// whether the tool ran.
 type Error struct {
 	Server string
 	// Tool is the tool that was called, empty if none was.

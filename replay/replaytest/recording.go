@@ -18,8 +18,8 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// ErrNotRecorded means that the run asks for more model answers than the recording
-// has, or for the result of a call that has no recorded result.
+// ErrNotRecorded means that the run asks for more model answers than the recording has,
+// or for the result of a call that has no recorded result. Record again with -update.
 var ErrNotRecorded = errors.New("not in the recording")
 
 // Recording is a recorded session. It answers model and tool calls of the tested run.

@@ -9,7 +9,9 @@ import (
 	"time"
 )
 
-// Error is a warning: a sink did not get the data of a session.
+// Error is a warning: a sink did not get the data of a session. The next flush has the
+// costs; write the op tree from the log. If the sink did not return in time, the error
+// matches context.DeadlineExceeded.
 type Error struct {
 	// Sink is "snapshot" or "account".
 	Sink    string

@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// ErrBadLedger means that a line of a ledger file is not an entry.
+// ErrBadLedger means that a line of a ledger file is not an entry. Restore the file.
 var ErrBadLedger = errors.New("not a ledger file")
 
 // LedgerEntry is a line of a ledger: the cost of one event. A later piece of a

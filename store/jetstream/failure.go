@@ -13,17 +13,20 @@ import (
 )
 
 var (
-	// ErrNoLog reports that the account has no log with the prefix.
+	// ErrNoLog reports that the account has no log with the prefix. Open it for writing
+	// once, or name another prefix.
 	ErrNoLog = errors.New("no log")
 	// ErrDenied reports that the server refuses the user: a wrong password, or a missing
-	// right, which the error names.
+	// right, which the error names. Correct the URL or the credentials, or grant the
+	// right.
 	ErrDenied = errors.New("the server denies access")
 	// ErrForeign reports a server or streams that this program must not use: JetStream is
 	// off, the server is too old or its messages are too small, a stream has other settings
 	// or too few replicas, or an account or a stream is at its limit.
 	ErrForeign = errors.New("not a server for a log")
-	// ErrNotSynced refuses an append that demands durability, because Options.Synced does
-	// not say that the servers sync every write.
+	// ErrNotSynced refuses an append that demands durability, because Options.Synced
+	// does not say that the servers sync every write. Run the servers with
+	// sync_interval: always, and set Synced.
 	ErrNotSynced = fmt.Errorf("%w: the servers may not sync every write: run them with sync_interval: always, and set the option synced", eventlog.ErrUnsupported)
 )
 

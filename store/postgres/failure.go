@@ -15,6 +15,7 @@ import (
 
 // ErrDenied reports that the server refuses the user: a wrong password, a missing right,
 // or a connection that its rules do not allow. The error names the reason of the server.
+// Correct the DSN, or grant the right.
 var ErrDenied = errors.New("the server denies access")
 
 // ErrForeign reports a schema or a server that this program must not use: the schema has

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrExists reports that the schema of the DSN exists, and that the options demand a new
-// one.
+// one. Name another schema, or leave out MustCreate.
 var ErrExists = errors.New("exists already")
 
 // Schema is the name of the schema of the log.

@@ -16,7 +16,8 @@ import (
 // convlog has it. Programs before the first release wrote versions 1 and 2.
 const schemaVersion = 3
 
-// ErrNoLog reports that the schema of the DSN has no log.
+// ErrNoLog reports that the schema of the DSN has no log. Open it for writing once, or
+// name another schema.
 var ErrNoLog = errors.New("no log")
 
 // oldestServer is the oldest version of PostgreSQL that has all that the store uses.

@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/internal/storenotes"
 )
 
-// HeldError is a hold on a session. As an error, it says that the session is not erased until the
-// hold is released.
+// HeldError is a hold on a session. As an error, it says that the session is not erased
+// until the hold is released with Release.
 type HeldError struct {
 	// Session is empty in a hold whose session is missing.
 	Session    string

@@ -83,6 +83,7 @@ type Range struct {
 }
 
 // Error is the reason why a session cannot be repaired. It matches eventlog.ErrCorrupt.
+// Restore a backup.
 type Error struct {
 	Session, Path, Reason string
 }

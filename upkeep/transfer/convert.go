@@ -20,8 +20,9 @@ import (
 	"github.com/convlog/convlog/upkeep/internal/adopt"
 )
 
-// SourceError reports that the source session, or one of its parents, is damaged, unreadable, or
-// shorter than the session of the destination. The destination is fine.
+// SourceError reports that the source session, or one of its parents, is damaged,
+// unreadable, or shorter than the session of the destination. The destination is fine.
+// Repair the source.
 type SourceError struct {
 	Session string
 	Cause   error

@@ -200,7 +200,7 @@ var (
 // TreeError reports a session that a stream of ExportTree does not have as listed.
 // Import stored nothing of it. If the session is below itself, the error matches
 // runlog.ErrRunCycle. Else the stream is cut, or it has other sessions than its list, or
-// another order.
+// another order. Import the whole stream.
 type TreeError struct {
 	// Session is empty if the stream is cut in its first line.
 	Session string
