@@ -167,8 +167,8 @@ type (
 	}
 
 	// Versioner gives each state of a session a version, cheaply: if two versions are
-	// equal, the session has not changed. Watch polls it for appends of other
-	// processes. A missing session is ErrNotFound.
+	// equal, the session has not changed, also in another process. Watch polls it for
+	// appends of other processes. A missing session is ErrNotFound.
 	Versioner interface {
 		Version(ctx context.Context, session string) (uint64, error)
 	}

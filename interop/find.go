@@ -22,7 +22,8 @@ type Found struct {
 	// Unread are files and folders below the named ones that cannot be opened.
 	Unread []Row
 
-	files []found // in the order of import
+	files   []found // in the order of import
+	cursors *cursors
 }
 
 // found is a file to import.
@@ -30,8 +31,9 @@ type found struct {
 	src    Source
 	format Format
 	ids    IDs
-	waits  []int  // indexes of the files that are imported before this one
-	cycle  string // see Row.Cycle
+	waits  []int   // indexes of the files that are imported before this one
+	cycle  string  // see Row.Cycle
+	known  *cursor // of a file that need not be read
 }
 
 // Candidate is a file to import.
@@ -69,7 +71,7 @@ func Find(ctx context.Context, formats []Format, paths []string, opts ...Options
 		return nil, fmt.Errorf("import: format %d of %d is nil", i+1, len(formats))
 	}
 	o := option(opts)
-	f := finder{formats: formats, forced: o.Forced && len(formats) > 0, growing: o.Growing, seen: map[string]bool{}}
+	f := finder{Found: Found{cursors: loadCursors(ctx, formats, o)}, formats: formats, forced: o.Forced && len(formats) > 0, growing: o.Growing, seen: map[string]bool{}}
 	if err := f.all(ctx, paths, o); err != nil {
 		return nil, err
 	}
@@ -156,7 +158,8 @@ func (f *finder) path(ctx context.Context, path string, named bool) error {
 // walk adds the transcripts in a folder. The separator after its name follows a
 // named link to the folder.
 func (f *finder) walk(ctx context.Context, root string) error {
-	return filepath.WalkDir(root+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
+	var files []string
+	err := filepath.WalkDir(root+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("import: %w", ctx.Err())
@@ -168,10 +171,48 @@ func (f *finder) walk(ctx context.Context, root string) error {
 		case entry.Type()&fs.ModeSymlink != 0:
 			f.Links = append(f.Links, path)
 		case entry.Type().IsRegular():
-			f.inFolder(path)
+			files = append(files, path)
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	f.cursors.walked(root, files)
+	for _, path := range files {
+		if ctx.Err() != nil {
+			return fmt.Errorf("import: %w", ctx.Err())
+		}
+		if !f.seen[path] && !f.known(ctx, path) {
+			f.inFolder(path)
+		}
+	}
+	return nil
+}
+
+// known adds a file that has not changed since its last import.
+func (f *finder) known(ctx context.Context, path string) bool {
+	x, ok := f.cursors.unchanged(ctx, path)
+	if !ok {
+		return false
+	}
+	if x.Format == "" {
+		f.skip(path)
+		return true
+	}
+	i := slices.IndexFunc(f.formats, func(format Format) bool { return format.Name() == x.Format })
+	if i < 0 {
+		return false
+	}
+	f.add(fileOf(path, x.Stamp.Size), f.formats[i])
+	f.files[len(f.files)-1].known = &x
+	return true
+}
+
+// skip adds a file that is no transcript.
+func (f *finder) skip(path string) {
+	f.seen[path] = true
+	f.Skipped = append(f.Skipped, path)
 }
 
 // inFolder adds a file if it is of a known format.
@@ -197,8 +238,8 @@ func (f *finder) inFolder(path string) {
 		}
 		return
 	}
-	f.seen[path] = true
-	f.Skipped = append(f.Skipped, path)
+	f.skip(path)
+	f.cursors.skipped(path)
 }
 
 // gathered adds a file, or the file that represents it.

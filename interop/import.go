@@ -30,6 +30,12 @@ type Options struct {
 	// *.ndjson), a last line without an end waits for a later import, unless it is a whole
 	// JSON object. Find uses it.
 	Growing bool
+	// Log is the log that Find finds files for. A file in a folder that has not changed since its
+	// import into this log is not read again, if the store keeps what it needs to know that
+	// (store/jsonl, store/sqlite). Import sets it. Again and EvenErased read all files.
+	Log *eventlog.Log
+	// Whole reads all files, also those that have not changed.
+	Whole bool
 	// Matched are more files and folders. A matched file that is no transcript is
 	// skipped, like a file in a folder.
 	Matched []string
@@ -68,11 +74,13 @@ func Import(ctx context.Context, log *eventlog.Log, formats []Format, paths []st
 	if err := usable(ctx, log); err != nil {
 		return Table{}, err
 	}
-	f, err := Find(ctx, formats, paths, opts...)
+	o := option(opts)
+	o.Log = log
+	f, err := Find(ctx, formats, paths, o)
 	if err != nil {
 		return Table{}, err
 	}
-	return f.Import(ctx, log, opts...)
+	return f.Import(ctx, log, o)
 }
 
 // usable reports a context or a log that is nil.
@@ -102,10 +110,14 @@ func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) 
 	rows := make([]*Row, len(files))
 	importAll(importrun.WithShared(ctx), log, files, o, func(i int, row Row) {
 		rows[i] = &row
+		if files[i].known == nil {
+			f.cursors.imported(&files[i], &row)
+		}
 		if o.Progress != nil {
 			o.Progress(row)
 		}
 	})
+	f.cursors.save(ctx)
 	return f.table(rows, ctx.Err())
 }
 
@@ -159,6 +171,13 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, o Options,
 // importInto imports a file.
 func (f *found) importInto(ctx context.Context, log *eventlog.Log, o Options) Row {
 	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
+	if f.known != nil {
+		row.Result = f.known.result()
+		if o.Bytes != nil {
+			o.Bytes(f.src.Size)
+		}
+		return row
+	}
 	file := &importrun.File{Again: o.Again, EvenErased: o.EvenErased, Growing: o.Growing}
 	src, err := withoutBegun(ctx, log, row.Format, f.src)
 	if err != nil {

@@ -10,19 +10,25 @@ import (
 	"sync/atomic"
 )
 
-// declare asks the formats for the ids of files, several files at a time. A
+// declare asks the formats for the ids of the files to read, several files at a time. A
 // single file has nothing to wait for.
 func declare(ctx context.Context, files []found) {
-	if len(files) < 2 {
+	var unread []*found
+	for i := range files {
+		if files[i].known == nil {
+			unread = append(unread, &files[i])
+		}
+	}
+	if len(unread) < 2 {
 		return
 	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(len(files), runtime.GOMAXPROCS(0)) {
+	for range min(len(unread), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(files)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if d, ok := files[i].format.(Declarer); ok {
-					files[i].ids = d.Declare(files[i].src)
+			for i := next.Add(1) - 1; i < int64(len(unread)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if d, ok := unread[i].format.(Declarer); ok {
+					unread[i].ids = d.Declare(unread[i].src)
 				}
 			}
 		})

@@ -33,11 +33,12 @@ func File(path string) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	return Source{
-		Name: path,
-		Open: func() (io.ReadCloser, error) { return os.Open(path) },
-		Size: info.Size(),
-	}, nil
+	return fileOf(path, info.Size()), nil
+}
+
+// fileOf makes a source of the first size bytes of a file.
+func fileOf(path string, size int64) Source {
+	return Source{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }, Size: size}
 }
 
 // Reader opens the source and reads at most Size bytes. The caller closes f.

@@ -104,7 +104,7 @@ func (x *importRun) find(ctx context.Context) error {
 		return err
 	}
 	if x.known || len(x.args) == 0 {
-		known, err := x.app.known(ctx, formats)
+		known, err := x.app.known(ctx, formats, !x.known)
 		if err != nil || !x.known {
 			return errors.Join(err, x.app.printKnown(known))
 		}
@@ -121,11 +121,11 @@ func (x *importRun) find(ctx context.Context) error {
 			return err
 		}
 	}
-	found, err := interop.Find(ctx, formats, in.paths, in.opts)
-	if err != nil {
-		return in.rename(err)
-	}
 	if x.dry {
+		found, err := interop.Find(ctx, formats, in.paths, in.opts)
+		if err != nil {
+			return in.rename(err)
+		}
 		return x.preview(in, found)
 	}
 	if x.screen.on() && len(in.own) > 0 {
@@ -133,10 +133,15 @@ func (x *importRun) find(ctx context.Context) error {
 	}
 	x.app.screen = &x.screen
 	return x.app.writing(func(log *eventlog.Log) error {
+		in.opts.Log, in.opts.Again, in.opts.EvenErased, in.opts.Whole = log, x.own.Again, x.evenErased, x.screen.on()
+		found, err := interop.Find(ctx, formats, in.paths, in.opts)
+		if err != nil {
+			return in.rename(err)
+		}
 		if err := opens(ctx, log); err != nil {
 			return err
 		}
-		err := x.all(ctx, log, in, found)
+		err = x.all(ctx, log, in, found)
 		if x.follow && ctx.Err() == nil {
 			if errors.Is(err, errNoFiles) {
 				x.app.note("no files yet: waiting for them")

@@ -18,8 +18,8 @@ type transcriptFolder struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// known finds the transcript folders that exist.
-func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcriptFolder, error) {
+// known finds the transcript folders that exist, and counts their files if count says so.
+func (a *app) known(ctx context.Context, formats []interop.Format, count bool) ([]transcriptFolder, error) {
 	var known []transcriptFolder
 	seen := map[string]bool{}
 	for _, format := range formats {
@@ -33,11 +33,15 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcript
 				continue
 			}
 			seen[dir] = true
-			found, err := interop.Find(ctx, []interop.Format{format}, []string{dir})
-			if err != nil {
-				return nil, err
+			place := transcriptFolder{Folder: dir, Format: format.Name()}
+			if count {
+				found, err := interop.Find(ctx, []interop.Format{format}, []string{dir})
+				if err != nil {
+					return nil, err
+				}
+				place.Files, place.Bytes = len(found.Files()), found.Bytes()
 			}
-			known = append(known, transcriptFolder{dir, format.Name(), len(found.Files()), found.Bytes()})
+			known = append(known, place)
 		}
 	}
 	if len(known) == 0 {

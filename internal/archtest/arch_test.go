@@ -155,12 +155,12 @@ var table = map[string]room{
 	"internal/suite":   {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
 	"internal/needle":  {rooms: []string{"internal/line"}},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/lease", "internal/line", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/importrun", "internal/lease", "internal/line", "internal/needle", "internal/notify", "internal/regular", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
 		tests:   []string{"internal/witness", "internal/crashfs", "internal/regular/special", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
+		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/importrun", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
 		tests:   []string{"internal/witness", "internal/regular/special", "upkeep/...", "search"},
 	},
@@ -180,7 +180,7 @@ var table = map[string]room{
 	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}}, // a module of its own
 	"internal/tcpproxy":            {},
 
-	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun", "internal/written", "projection"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun", "internal/storenotes", "internal/sysfile", "internal/written", "projection"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/files", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "internal/written", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
 	"interop/opencode": {

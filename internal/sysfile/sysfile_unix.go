@@ -37,7 +37,7 @@ func StatOpen(fd int) (Info, error) {
 
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
-		Size: st.Size, ModTime: time.Unix(st.Mtim.Unix()),
+		Size: st.Size, ModTime: time.Unix(st.Mtim.Unix()), ChangeTime: time.Unix(st.Ctim.Unix()),
 		Inode: uint64(st.Ino), Device: uint64(st.Dev), Links: uint64(st.Nlink),
 	}
 }

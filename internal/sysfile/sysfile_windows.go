@@ -1,6 +1,7 @@
 package sysfile
 
 import (
+	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,12 +39,24 @@ func StatOpen(fd int) (Info, error) {
 		return Info{}, err
 	}
 	return Info{
-		Size:    int64(found.FileSizeHigh)<<32 | int64(found.FileSizeLow),
-		ModTime: time.Unix(0, found.LastWriteTime.Nanoseconds()),
-		Inode:   uint64(found.FileIndexHigh)<<32 | uint64(found.FileIndexLow),
-		Device:  uint64(found.VolumeSerialNumber),
-		Links:   uint64(found.NumberOfLinks),
+		Size:       int64(found.FileSizeHigh)<<32 | int64(found.FileSizeLow),
+		ModTime:    time.Unix(0, found.LastWriteTime.Nanoseconds()),
+		ChangeTime: changeTime(fd),
+		Inode:      uint64(found.FileIndexHigh)<<32 | uint64(found.FileIndexLow),
+		Device:     uint64(found.VolumeSerialNumber),
+		Links:      uint64(found.NumberOfLinks),
 	}, nil
+}
+
+// changeTime is the change time of an open file; zero if the file system has none.
+func changeTime(fd int) time.Time {
+	info := make([]byte, 40) // FILE_BASIC_INFO: four times, the change time last, and the attributes
+	err := windows.GetFileInformationByHandleEx(windows.Handle(fd), windows.FileBasicInfo, &info[0], uint32(len(info)))
+	at := windows.Filetime{LowDateTime: binary.LittleEndian.Uint32(info[24:]), HighDateTime: binary.LittleEndian.Uint32(info[28:])}
+	if err != nil || at == (windows.Filetime{}) {
+		return time.Time{}
+	}
+	return time.Unix(0, at.Nanoseconds())
 }
 
 // CheckWritable returns an error if the file is read-only. It does not know of access control

@@ -89,6 +89,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/records"
@@ -101,6 +102,9 @@ type Format struct{}
 
 // Name is "claude".
 func (Format) Name() string { return formatName }
+
+// Scope says that an import reads its file, and the summaries in other files of the folder.
+func (Format) Scope() importrun.Scope { return importrun.OwnFolder }
 
 // Folders returns the folders of the program.
 func (Format) Folders() []interop.Folder {

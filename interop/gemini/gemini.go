@@ -64,6 +64,7 @@ import (
 	"errors"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/records"
@@ -76,6 +77,9 @@ type Format struct{}
 
 // Name is "gemini".
 func (Format) Name() string { return formatName }
+
+// Scope says that an import reads no other file.
+func (Format) Scope() importrun.Scope { return importrun.OwnFile }
 
 // Folders returns the folders of the program.
 func (Format) Folders() []interop.Folder {

@@ -40,14 +40,15 @@ func (s *Store) CatalogRows(ctx context.Context, sessions []string) (map[string]
 		if err := s.alive(ctx); err != nil {
 			return nil, err
 		}
-		if row, err := s.readRow(rowOf(fileOf(session))); err == nil {
+		if row, err := s.readDerived(rowOf(fileOf(session)), maxCatalogRow); err == nil {
 			rows[session] = row
 		}
 	}
 	return rows, nil
 }
 
-func (s *Store) readRow(name string) (row []byte, err error) {
+// readDerived reads a file of the catalog of at most most bytes.
+func (s *Store) readDerived(name string, most int) (row []byte, err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -59,8 +60,8 @@ func (s *Store) readRow(name string) (row []byte, err error) {
 		if n += more; err != nil || n < len(row) {
 			return row[:n], err
 		}
-		if n > maxCatalogRow {
-			return nil, fmt.Errorf("%s is longer than %d bytes", s.path(name), maxCatalogRow)
+		if n > most {
+			return nil, fmt.Errorf("%s is longer than %d bytes", s.path(name), most)
 		}
 		row = append(row, make([]byte, len(row))...)
 	}
@@ -102,14 +103,16 @@ func (s *Store) writeRow(name string, row []byte) (err error) {
 	return writeAll(file, row)
 }
 
-// removeRow removes the session's row, durably. An earlier removal may be unsynced, so a
-// missing row is synced too.
+// removeRow removes the session's row and the cursors of imports, durably. An earlier removal
+// may be unsynced, so a missing row is synced too.
 func (h *handle) removeRow() error {
 	if _, err := h.store.fs.Stat(catalogDir); isAbsent(err) {
 		return nil
 	}
-	if err := h.store.fs.Remove(rowOf(h.name)); err != nil && !isAbsent(err) {
-		return err
+	for _, name := range []string{rowOf(h.name), cursorsName} {
+		if err := h.store.fs.Remove(name); err != nil && !isAbsent(err) {
+			return err
+		}
 	}
 	return h.store.fs.SyncDir(catalogDir)
 }

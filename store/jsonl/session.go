@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
 	"iter"
 	"runtime"
 	"slices"
@@ -224,9 +224,6 @@ func (r *reader) readFirstAppend(info *eventlog.SessionInfo) error {
 	return nil
 }
 
-// versions seeds the hashes: a version is valid within one process only.
-var versions = maphash.MakeSeed()
-
 // Version implements eventlog.Versioner with one stat. While an append of this process
 // is written but not acknowledged, the version differs from the version after it. So
 // watchers see the change.
@@ -255,5 +252,7 @@ func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
 	if inFlight {
 		b[24] = 1
 	}
-	return maphash.Bytes(versions, b[:]), nil
+	hash := fnv.New64a()
+	hash.Write(b[:])
+	return hash.Sum64(), nil
 }

@@ -7,13 +7,19 @@ import (
 	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/importrun"
 )
 
 const (
 	readCatalogRow   = `SELECT c.row FROM catalog c JOIN sessions s ON s.key = c.session WHERE s.id = ?`
 	putCatalogRow    = `INSERT OR REPLACE INTO catalog (session, row) SELECT key, ? FROM sessions WHERE id = ?`
-	deleteCatalogRow = `DELETE FROM catalog WHERE session = ?`
+	deleteCatalogRow = `DELETE FROM catalog WHERE session IN (?, 0)`
+	readCursors      = `SELECT row FROM catalog WHERE session = 0`
+	putCursors       = `INSERT OR REPLACE INTO catalog (session, row) VALUES (0, ?)`
 )
+
+// The row of session 0, which no session is, has the cursors of imports.
+var _ importrun.CursorStore = (*Store)(nil)
 
 // CatalogRows implements eventlog.Cataloger. A damaged catalog has no rows.
 func (s *Store) CatalogRows(ctx context.Context, sessions []string) (rows map[string][]byte, err error) {
@@ -67,7 +73,33 @@ func (p puttingRows) apply(w *writer) error {
 
 func (puttingRows) unknown(cause error) error { return cause }
 
-// uncatalog erases the row of a session, in the transaction that erases its lines.
+// ImportCursors returns what imports know of the files that they have read.
+func (s *Store) ImportCursors(ctx context.Context) (cursors []byte, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		row := make([]driver.Value, 1)
+		_, err := c.first(row, readCursors)
+		cursors, _ = row[0].([]byte)
+		return err
+	})
+	return cursors, wrap("read the cursors of imports", err)
+}
+
+// PutImportCursors replaces what imports know of the files that they have read.
+func (s *Store) PutImportCursors(ctx context.Context, cursors []byte) error {
+	return s.write(ctx, puttingCursors(cursors), false)
+}
+
+type puttingCursors []byte
+
+func (p puttingCursors) apply(w *writer) error {
+	_, err := w.conn.exec(putCursors, []byte(p))
+	return wrap("write the cursors of imports", err)
+}
+
+func (puttingCursors) unknown(cause error) error { return cause }
+
+// uncatalog erases the row of a session and the cursors of imports, in the transaction that
+// erases the session's lines.
 func (w *writer) uncatalog(session int64) error {
 	_, err := w.conn.exec(deleteCatalogRow, session)
 	return wrap("erase the row of the catalog", err)

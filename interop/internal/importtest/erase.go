@@ -116,6 +116,9 @@ func (f *Folder) Write(t TB, change func(name string, content []byte) []byte) {
 	}
 }
 
+// Contents are the contents of the files, by path in the folder.
+func (f *Folder) Contents() map[string][]byte { return f.files }
+
 // Unchanged returns the content of a file.
 func Unchanged(_ string, content []byte) []byte { return content }
 
