@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/runlog/stats"
 )
@@ -105,7 +106,7 @@ func (a *app) calls(ctx context.Context, log *eventlog.Log, args []string, x *ca
 		}
 		found, err := x.read(ctx, log, row.ID)
 		if err != nil {
-			row.fail(err)
+			row.Fail(err)
 			unreadable = append(unreadable, row)
 			continue
 		}
@@ -127,8 +128,8 @@ func (x *callsOptions) withCalls(ctx context.Context, a *app, log *eventlog.Log,
 	catalog := a.catalog(log, anySummary())
 	defer catalog.Flush(ctx)
 	step := a.steps(len(rows))
-	err = eachSummary(ctx, catalog, rows, step, func(row *sessionRow, s *stats.Summary) {
-		if x.model != "" && !usesModel(s, x.hasModel) {
+	err = listing.EachSummary(ctx, catalog, rows, step, func(row *sessionRow, s *stats.Summary) {
+		if x.Model != "" && !usesModel(s, x.HasModel) {
 			return
 		}
 		for name := range s.ByTool {
@@ -143,7 +144,7 @@ func (x *callsOptions) withCalls(ctx context.Context, a *app, log *eventlog.Log,
 	})
 	a.progress.Say(nil)
 	for _, row := range rows {
-		if row.err() != nil {
+		if row.Err() != nil {
 			unreadable = append(unreadable, row)
 		}
 	}
@@ -222,7 +223,7 @@ func (r *callReader) result(e *event.Event, p *event.Part) {
 // of a call of its parent, and an imported file may lack the call.
 func (r *callReader) withoutCalls() {
 	for _, x := range r.results {
-		if r.options.hasTool(x.tool) && (x.failed || !r.options.failed) && r.options.has(x.at) {
+		if r.options.hasTool(x.tool) && (x.failed || !r.options.failed) && r.options.Has(x.at) {
 			r.found = append(r.found, callRow{Session: r.session, Seq: x.seq, Result: x.seq, At: x.at, Tool: x.tool,
 				Failed: x.failed, Interrupted: x.interrupted, Error: x.text})
 		}
@@ -237,7 +238,7 @@ func (r *callReader) call(e *event.Event, p *event.Part) error {
 	result := r.results[p.CallID]
 	delete(r.results, p.CallID)
 	at := event.Dated(e.Timestamp)
-	if !r.options.hasTool(p.Name) || r.options.failed && !result.failed || !r.options.has(at) {
+	if !r.options.hasTool(p.Name) || r.options.failed && !result.failed || !r.options.Has(at) {
 		return nil
 	}
 	row := callRow{Session: r.session, Seq: e.Seq, Result: result.seq, At: at, Tool: p.Name, Arguments: p.Arguments,

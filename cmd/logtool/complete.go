@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -77,21 +78,21 @@ func (a *app) completeArgs(kinds []argument) cobra.CompletionFunc {
 // sessionsFrom are the sessions whose ids begin with typed, with their titles.
 func (a *app) sessionsFrom(ctx context.Context, typed string) (found []cobra.Completion, err error) {
 	var rows []*sessionRow
-	shared := programs{}
+	shared := listing.Programs{}
 	err = a.reading(func(log *eventlog.Log) error {
 		for info, err := range log.List(ctx, eventlog.Part{Prefix: typed}) {
 			if err != nil {
 				return err
 			}
 			if info.Err == nil {
-				rows = append(rows, newSessionRow(info, shared))
+				rows = append(rows, listing.NewRow(info, shared))
 			}
 		}
-		x := reading{app: a, log: log}
-		return x.names(ctx, rows)
+		x := a.reader(log, nil)
+		return x.Names(ctx, rows)
 	})
 	for _, row := range rows {
-		found = append(found, cobra.CompletionWithDesc(row.ID, row.name()))
+		found = append(found, cobra.CompletionWithDesc(row.ID, nameOf(row)))
 	}
 	return found, err
 }

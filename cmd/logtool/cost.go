@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
@@ -124,12 +125,7 @@ func costRows(report *stats.CostReport, tree *stats.TreeCost) []spendRow {
 
 // namesByCost are the names of spends, the most expensive first.
 func namesByCost(spends map[string]projection.Spend) []string {
-	return slices.SortedFunc(maps.Keys(spends), func(x, y string) int { return cmp.Or(byCost(spends[x], spends[y]), cmp.Compare(x, y)) })
-}
-
-// byCost compares spends, the most expensive first. Estimates count.
-func byCost(x, y projection.Spend) int {
-	return cmp.Or(cmp.Compare(y.Cost.Add(y.Estimate), x.Cost.Add(x.Estimate)), cmp.Compare(y.Usage.OutputTokens, x.Usage.OutputTokens))
+	return slices.SortedFunc(maps.Keys(spends), func(x, y string) int { return cmp.Or(listing.CompareCosts(spends[x], spends[y]), cmp.Compare(x, y)) })
 }
 
 func turnRows(report *stats.CostReport) (rows []spendRow) {
@@ -172,7 +168,7 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log, args []string, c *co
 
 func (a *app) printCosts(c *countFlags, spends []stats.SessionSpend) error {
 	slices.SortFunc(spends, func(x, y stats.SessionSpend) int {
-		return cmp.Or(byCost(x.Own, y.Own), cmp.Compare(x.Session, y.Session))
+		return cmp.Or(listing.CompareCosts(x.Own, y.Own), cmp.Compare(x.Session, y.Session))
 	})
 	return printRows(a, spends, func(p *printer) {
 		short := shortener(p, c.ids)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/runlog/stats"
 )
 
@@ -74,22 +75,22 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 		return n, err
 	}
 	if ids == nil && !c.all {
-		rows = withoutState(rows)
+		rows = listing.WithoutState(rows)
 	}
-	opts := stats.Options{Days: time.Local, Since: c.from, Until: c.to, Model: c.modelFilter(), Prices: c.table, Hours: c.by == byBlock}
+	opts := stats.Options{Days: time.Local, Since: c.Since, Until: c.Until, Model: c.modelFilter(), Prices: c.table, Hours: c.by == byBlock}
 	catalog := a.catalog(log, stats.CatalogOptions{Options: opts})
 	defer catalog.Flush(ctx)
 	step := a.steps(len(rows))
 	defer a.progress.Say(nil)
 	for _, row := range rows {
-		if row.err() != nil {
-			row.fail(fmt.Errorf("count session %q: %w", row.ID, row.err()))
+		if row.Err() != nil {
+			row.Fail(fmt.Errorf("count session %q: %w", row.ID, row.Err()))
 		}
 	}
 	all := len(rows)
-	for batch := range slices.Chunk(rows, rowBatch) {
-		err := eachSummary(ctx, catalog, batch, step, func(row *sessionRow, s *stats.Summary) {
-			if c.isSet() && s.Total.Events == 0 || c.model != "" && len(s.ByModel) == 0 {
+	for batch := range slices.Chunk(rows, listing.Batch) {
+		err := listing.EachSummary(ctx, catalog, batch, step, func(row *sessionRow, s *stats.Summary) {
+			if c.isSet() && s.Total.Events == 0 || c.Model != "" && len(s.ByModel) == 0 {
 				return
 			}
 			n.sessions++
@@ -98,12 +99,12 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 		if err != nil {
 			return n, err
 		}
-		n.left = append(n.left, slices.DeleteFunc(batch, func(row *sessionRow) bool { return row.err() == nil })...)
+		n.left = append(n.left, slices.DeleteFunc(batch, func(row *sessionRow) bool { return row.Err() == nil })...)
 		clear(batch) // counted rows need no memory
 	}
 	switch {
 	case len(ids) == 1 && len(n.left) == 1:
-		return n, n.left[0].err()
+		return n, n.left[0].Err()
 	case c.isSet() && n.sessions+len(n.left) == 0:
 		return n, c.nothing(all, nil)
 	}
@@ -115,7 +116,7 @@ func leftOut(rows []*sessionRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s left out: %w", count(len(rows), "session"), rows[0].err())
+	return fmt.Errorf("%s left out: %w", count(len(rows), "session"), rows[0].Err())
 }
 
 // group is a row of a table with --per.
@@ -138,7 +139,7 @@ func (g grouped) add(parts map[string]stats.Tally) {
 func (c *countFlags) groups(sums grouped) (groups []group) {
 	names := slices.Sorted(maps.Keys(sums))
 	if !slices.Contains([]string{byDay, byWeek, byMonth, byBlock}, c.by) {
-		slices.SortStableFunc(names, func(x, y string) int { return byCost(sums[x].Spend, sums[y].Spend) })
+		slices.SortStableFunc(names, func(x, y string) int { return listing.CompareCosts(sums[x].Spend, sums[y].Spend) })
 	}
 	for _, name := range names {
 		groups = append(groups, group{name, sums[name]})
@@ -196,12 +197,12 @@ func rootsOf(rows []*sessionRow) map[string]string {
 	for _, row := range rows {
 		root := row
 		for n := len(rows); n > 0; n-- { // a damaged store may have a cycle
-			parent := rowOf(rows, root.Parent)
+			parent := listing.Find(rows, root.Parent)
 			if parent == nil || root.Kind() == fork.KindRoot {
 				break
 			}
 			if root = parent; roots[root.ID] != "" {
-				root = rowOf(rows, roots[root.ID])
+				root = listing.Find(rows, roots[root.ID])
 				break
 			}
 		}

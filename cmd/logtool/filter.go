@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/interop/formats"
 )
 
 // filter is the flags that narrow a command: a time, and the source, folder and models of
 // sessions. Commands use the same flags.
 type filter struct {
-	since, until, source, cwd, model string
-
-	from, to time.Time // of since and until; zero is no bound
+	since, until string // as they were given
+	listing.Filter
 
 	// Set by sessions: the ids of all sessions of the store, sorted, and, if byTree is
 	// set, the root of each session's tree.
@@ -28,11 +28,8 @@ type filter struct {
 	roots  map[string]string
 }
 
-// noSource is the --source of sessions that were not imported.
-const noSource = "none"
-
 // sourceNames are the values of --source.
-func sourceNames() []string { return append(foreignFormats(), noSource) }
+func sourceNames() []string { return append(foreignFormats(), listing.NoSource) }
 
 // foreignFormats are the names of the formats of other programs.
 func foreignFormats() (names []string) {
@@ -48,10 +45,10 @@ func (f *filter) flags(cmd *cobra.Command, what, models string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.since, "since", "", "only "+what+" since this day or time")
 	flags.StringVar(&f.until, "until", "", "only "+what+" until this day or time, included")
-	flags.StringVar(&f.source, "source", "", "only sessions imported from this program; none: the others")
+	flags.StringVar(&f.Source, "source", "", "only sessions imported from this program; none: the others")
 	completeFlag(cmd, "source", sourceNames()...)
-	flags.StringVar(&f.cwd, "cwd", "", "only sessions that ran in this folder, or below it")
-	flags.StringVar(&f.model, "model", "", "only "+models+" with this text in the name")
+	flags.StringVar(&f.CWD, "cwd", "", "only sessions that ran in this folder, or below it")
+	flags.StringVar(&f.Model, "model", "", "only "+models+" with this text in the name")
 }
 
 // whenHelp explains the values of --since and --until.
@@ -60,18 +57,18 @@ const whenHelp = `--since and --until take today, yesterday, a day (2026-03-01),
 
 // check parses the flags.
 func (f *filter) check(now time.Time) (err error) {
-	if f.cwd != "" {
-		if f.cwd, err = filepath.Abs(f.cwd); err != nil {
+	if f.CWD != "" {
+		if f.CWD, err = filepath.Abs(f.CWD); err != nil {
 			return usagef("--cwd: %v", err)
 		}
 	}
-	if f.from, _, err = parseWhen(f.since, now); err != nil {
+	if f.Since, _, err = listing.ParseWhen(f.since, now); err != nil {
 		return usagef("--since %v", err)
 	}
-	if _, f.to, err = parseWhen(f.until, now); err != nil {
+	if _, f.Until, err = listing.ParseWhen(f.until, now); err != nil {
 		return usagef("--until %v", err)
 	}
-	if !f.from.IsZero() && !f.to.IsZero() && !f.from.Before(f.to) {
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
 		return usagef("--since %s is not before --until %s", f.since, f.until)
 	}
 	return nil
@@ -79,29 +76,7 @@ func (f *filter) check(now time.Time) (err error) {
 
 // isSet reports whether a flag narrows the command.
 func (f *filter) isSet() bool {
-	return f.since != "" || f.until != "" || f.source != "" || f.cwd != "" || f.model != ""
-}
-
-// has reports whether a time is between --since and --until. The zero time is no date: it
-// is between none.
-func (f *filter) has(t time.Time) bool {
-	if t.IsZero() {
-		return f.from.IsZero() && f.to.IsZero()
-	}
-	return !t.Before(f.from) && (f.to.IsZero() || t.Before(f.to))
-}
-
-// overlaps reports whether a session may have events between --since and --until.
-func (f *filter) overlaps(row *sessionRow) bool {
-	if row.Last().IsZero() {
-		return f.has(row.Last())
-	}
-	return !row.Last().Before(f.from) && (f.to.IsZero() || row.First().Before(f.to))
-}
-
-// hasOrigin reports whether a session has the source and the folder.
-func (f *filter) hasOrigin(row *sessionRow) bool {
-	return (f.source == "" || cmp.Or(row.Source, noSource) == f.source) && (f.cwd == "" || row.CWD != "" && isBelow(row.CWD, f.cwd))
+	return f.since != "" || f.until != "" || f.Source != "" || f.CWD != "" || f.Model != ""
 }
 
 // stateFlag adds --all: lists have the sessions of programs too.
@@ -109,35 +84,17 @@ func stateFlag(cmd *cobra.Command, all *bool) {
 	cmd.Flags().BoolVar(all, "all", false, "also sessions that only have the state of a program, or the notes of the store")
 }
 
-// withoutState leaves out the sessions that have the state of a program.
-func withoutState(rows []*sessionRow) []*sessionRow {
-	return slices.DeleteFunc(slices.Clone(rows), func(row *sessionRow) bool { return row.state })
-}
-
-// hasModel reports whether --model selects a model.
-func (f *filter) hasModel(name string) bool { return containsFold(name, f.model) }
-
-// modelFilter is hasModel, or nil if every model is selected.
+// modelFilter is HasModel, or nil if every model is selected.
 func (f *filter) modelFilter() func(string) bool {
-	if f.model == "" {
+	if f.Model == "" {
 		return nil
 	}
-	return f.hasModel
+	return f.HasModel
 }
 
 // sessionRows are all sessions of the log by id, with their sources, folders and parents.
 func (a *app) sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) {
-	var all []*sessionRow
-	shared := programs{}
-	for info, err := range log.Sessions(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		a.bound(len(all))
-		all = append(all, newSessionRow(info, shared))
-	}
-	relate(all, shared)
-	return all, ctx.Err()
+	return listing.Read(ctx, log, a.bound)
 }
 
 // sessions are the sessions with events that the filter selects; ids restricts them,
@@ -147,23 +104,23 @@ func (f *filter) sessions(ctx context.Context, a *app, log *eventlog.Log, ids []
 	if err != nil {
 		return nil, err
 	}
-	f.ids = idsOf(all)
+	f.ids = listing.IDs(all)
 	if f.byTree {
 		f.roots = rootsOf(all)
 	}
 	if ids != nil {
 		all = slices.DeleteFunc(all, func(row *sessionRow) bool { return !slices.Contains(ids, row.ID) })
 	}
-	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err() == nil && !f.overlaps(row) })
-	if f.source != "" {
-		x := reading{app: a, log: log, catalog: a.catalog(log, anySummary())}
-		err := x.sources(ctx, rows)
-		x.catalog.Flush(ctx)
+	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.Err() == nil && !f.Overlaps(row) })
+	if f.Source != "" {
+		x := a.reader(log, a.catalog(log, anySummary()))
+		err := x.Sources(ctx, rows)
+		x.Catalog.Flush(ctx)
 		if err != nil {
 			return nil, err
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err() == nil && !f.hasOrigin(row) })
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.Err() == nil && !f.HasOrigin(row) })
 	if len(rows) == 0 && f.isSet() {
 		return nil, f.nothing(len(all), all)
 	}
@@ -181,12 +138,12 @@ func (f *filter) nothing(n int, rows []*sessionRow) error {
 
 // sources lists the known sources for the error of --source.
 func (f *filter) sources(rows []*sessionRow) string {
-	if f.source == "" || len(rows) == 0 {
+	if f.Source == "" || len(rows) == 0 {
 		return ""
 	}
 	var all []string
 	for _, row := range rows {
-		all = append(all, cmp.Or(clean(row.Source), noSource))
+		all = append(all, cmp.Or(clean(row.Source), listing.NoSource))
 	}
 	slices.Sort(all)
 	return "; sources: " + strings.Join(slices.Compact(all), ", ")
@@ -203,15 +160,4 @@ func (e *nothingError) Error() string {
 		return "the session does not fit the flags" + e.sources
 	}
 	return "none of " + count(e.sessions, "session") + " fits the flags" + e.sources + "; logtool ls lists them"
-}
-
-// containsFold reports whether text contains a part, in any case.
-func containsFold(text, part string) bool {
-	return part == "" || strings.Contains(strings.ToLower(text), strings.ToLower(part))
-}
-
-// isBelow reports whether a path is folder, or below it.
-func isBelow(path, folder string) bool {
-	below, err := filepath.Rel(folder, filepath.Clean(path))
-	return err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator))
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 )
 
-const rootHelp = `Import, read, check, extend and move logs of AI conversations. logtool alone lists the
-newest sessions.`
+const rootHelp = `Import, read and check logs of AI conversations. Alone, it lists the newest.`
 
 // rootNotes end the help of logtool.
 const rootNotes = `SESSION is the id of a session or the beginning of an id. The short id of a sub-agent

@@ -14,11 +14,12 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/projection"
 )
 
-// listing selects and orders the sessions that ls lists.
-type listing struct {
+// lsOptions select and order the sessions that ls lists.
+type lsOptions struct {
 	long  bool
 	sort  string
 	limit int
@@ -30,18 +31,8 @@ type listing struct {
 	priceFlag
 }
 
-// The values of --sort.
-const (
-	sortActivity = "activity"
-	sortID       = "id"
-	sortEvents   = "events"
-	sortCost     = "cost"
-)
-
-var sorts = []string{sortActivity, sortID, sortEvents, sortCost}
-
 func (a *app) lsCommand() *cobra.Command {
-	var l listing
+	var l lsOptions
 	cmd := a.command(&cobra.Command{
 		Use:        "ls",
 		SuggestFor: []string{"lst", "list", "dir", "ll", "session", "sessions"},
@@ -71,8 +62,8 @@ last activity of a session; --idle 90d is --until 90d.`,
 	}, traits{section: secRead, verb: "reading", paged: true, content: true})
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.long, "long", "l", false, "read each session: its latest title, turns, messages, tokens, cost, size")
-	flags.StringVar(&l.sort, "sort", sortActivity, "order: activity, events or cost (the most first), or id")
-	completeFlag(cmd, "sort", sorts...)
+	flags.StringVar(&l.sort, "sort", listing.ByActivity, "order: activity, events or cost (the most first), or id")
+	completeFlag(cmd, "sort", listing.Orders...)
 	limitFlag(cmd, &l.limit, 0, "list the first `n` only; 0 lists all")
 	flags.StringVar(&l.text, "text", "", "only sessions with this text in their title, in any case")
 	flags.StringVar(&l.idle, "idle", "", "only sessions without activity for this `age`, for example 90d")
@@ -82,15 +73,15 @@ last activity of a session; --idle 90d is --until 90d.`,
 	return cmd
 }
 
-func (l *listing) check(now time.Time) (err error) {
-	if !slices.Contains(sorts, l.sort) {
-		return usagef("--sort is one of %s, not %q", strings.Join(sorts, ", "), l.sort)
+func (l *lsOptions) check(now time.Time) (err error) {
+	if !slices.Contains(listing.Orders, l.sort) {
+		return usagef("--sort is one of %s, not %q", strings.Join(listing.Orders, ", "), l.sort)
 	}
 	if l.limit < 0 {
 		return usagef("--limit is a number of sessions, not %d", l.limit)
 	}
 	if l.idle != "" {
-		if _, ok := parseAgo(l.idle); !ok {
+		if _, ok := listing.ParseAgo(l.idle); !ok {
 			return usagef("--idle is an age (36h, 90d, 12w), not %q", l.idle)
 		}
 		if l.until != "" {
@@ -104,18 +95,18 @@ func (l *listing) check(now time.Time) (err error) {
 	return l.read()
 }
 
-func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
+func (a *app) ls(ctx context.Context, log *eventlog.Log, l *lsOptions) error {
 	all, err := a.sessionRows(ctx, log)
 	if err != nil {
 		return err
 	}
-	x := reading{app: a, log: log, catalog: a.catalog(log, summaries(l.table))}
-	defer x.catalog.Flush(ctx)
-	ids, listed := idsOf(all), all
+	x := a.reader(log, a.catalog(log, summaries(l.table)))
+	defer x.Catalog.Flush(ctx)
+	ids, listed := listing.IDs(all), all
 	if !l.all {
-		listed = withoutState(all)
+		listed = listing.WithoutState(all)
 	}
-	rows, err := l.choose(ctx, &x, listed)
+	rows, err := l.choose(ctx, x, listed)
 	if err != nil {
 		return err
 	}
@@ -129,7 +120,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	}
 	clear(all) // printed rows need no memory
 	clear(listed)
-	return l.print(ctx, &x, rows, ids)
+	return l.print(ctx, a, x, rows, ids)
 }
 
 // howToBegin says how a store without sessions gets some. A folder with other files may hold
@@ -146,80 +137,49 @@ func (a *app) howToBegin() string {
 	return "`logtool import` lists transcripts to import, or name another store with --store"
 }
 
-// choose filters and orders the sessions. It reads no more of them than the filters
-// need.
-func (l *listing) choose(ctx context.Context, x *reading, all []*sessionRow) (rows []*sessionRow, err error) {
-	rows = slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.err() == nil && !l.mayMatch(row) })
-	switch {
-	case l.model != "" || l.sort == sortCost || l.long && l.text != "":
-		err = x.summaries(ctx, rows)
-	case l.source != "":
-		err = x.sources(ctx, rows)
-	}
-	if err == nil && l.text != "" {
-		err = x.names(ctx, rows)
-	}
-	if err != nil {
-		return nil, err
-	}
-	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.err() == nil && !l.matches(row) })
-	l.order(rows)
-	if l.limit > 0 && len(rows) > l.limit {
-		rows = rows[:l.limit]
-	}
-	return rows, nil
+// choose filters and orders the sessions.
+func (l *lsOptions) choose(ctx context.Context, x *listing.Reader, all []*sessionRow) ([]*sessionRow, error) {
+	q := listing.Query{Filter: l.Filter, Text: l.text, Sort: l.sort, Limit: l.limit, Long: l.long}
+	return q.Choose(ctx, x, all)
 }
 
 // print reads the columns of the sessions, and prints them. ids are all ids of the store,
 // sorted. It forgets each row that it has printed.
-func (l *listing) print(ctx context.Context, x *reading, rows []*sessionRow, ids []string) error {
-	p := x.app.printer()
+func (l *lsOptions) print(ctx context.Context, a *app, x *listing.Reader, rows []*sessionRow, ids []string) error {
+	p := a.printer()
 	t := p.sessions(l.long)
 	damaged := 0
 	var sum projection.Spend
-	x.begin(len(rows))
-	for batch := range slices.Chunk(rows, rowBatch) {
-		read := x.names
+	x.Begin(len(rows))
+	for batch := range slices.Chunk(rows, listing.Batch) {
+		read := x.Names
 		if l.long {
-			read = x.summaries
+			read = x.Summaries
 		}
 		if err := read(ctx, batch); err != nil {
 			return err
 		}
 		for i, row := range batch {
-			if row.damage() != nil {
+			if row.Damage() != nil {
 				damaged++
 			}
-			sum = sum.Add(row.spend())
-			if !x.app.json {
-				t.Add(row.cells(p, ids, l.long))
-			} else if err := p.Value(row.json()); err != nil {
+			sum = sum.Add(row.Spend())
+			if !a.json {
+				t.Add(cellsOf(row, p, ids, l.long))
+			} else if err := p.Value(jsonOf(row)); err != nil {
 				return err
 			}
 			batch[i] = nil
 		}
 	}
-	x.end()
-	if !x.app.json {
+	x.End()
+	if !a.json {
 		p.Print(t)
 	}
-	if l.long && !x.app.json {
+	if l.long && !a.json {
 		p.legend(l.table, sum)
 	}
 	return cmp.Or(p.Flush(), unreadable(damaged))
-}
-
-// mayMatch rejects sessions that need not be read.
-func (l *listing) mayMatch(row *sessionRow) bool {
-	return l.has(row.Last()) && (!row.begun || l.hasOrigin(row))
-}
-
-// matches decides on a session once the columns that the filters need are filled.
-func (l *listing) matches(row *sessionRow) bool {
-	if !l.hasOrigin(row) || !containsFold(row.name()+" "+row.title()+" "+row.about(), l.text) {
-		return false
-	}
-	return l.model == "" || row.isRead() && slices.ContainsFunc(row.Models, l.hasModel)
 }
 
 // unreadable is the error for n sessions that cannot be read; nil for none.
@@ -228,22 +188,6 @@ func unreadable(n int) error {
 		return nil
 	}
 	return fmt.Errorf("%s cannot be read; logtool verify shows all damage", count(n, "session"))
-}
-
-// order sorts rows, equal rows by id.
-func (l *listing) order(rows []*sessionRow) {
-	slices.SortStableFunc(rows, func(x, y *sessionRow) int {
-		most := 0
-		switch l.sort {
-		case sortActivity:
-			most = y.Last().Compare(x.Last())
-		case sortEvents:
-			most = cmp.Compare(y.Events, x.Events)
-		case sortCost:
-			most = byCost(x.spend(), y.spend())
-		}
-		return cmp.Or(most, cmp.Compare(x.ID, y.ID))
-	})
 }
 
 // sessions is the table of ls. On a terminal it has the source and the folder.
@@ -261,36 +205,36 @@ func (p *printer) sessions(long bool) term.Table {
 	return t
 }
 
-// cells are the cells of a row. ids are all ids of the store, sorted: on a terminal, ids
+// cellsOf are the cells of a row. ids are all ids of the store, sorted: on a terminal, ids
 // are short.
-func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
-	title := row.name()
-	if err := row.damage(); err != nil {
+func cellsOf(row *sessionRow, p *printer, ids []string, long bool) []string {
+	title := nameOf(row)
+	if err := row.Damage(); err != nil {
 		title = "unreadable: " + clean(onOneLine(err.Error()))
 	}
 	id, source := clean(row.ID), cmp.Or(clean(row.Source), "-")
 	if p.Terminal {
 		id = clean(abbreviate(row.ID, ids))
-		if row.Kind() == fork.KindFork && row.title() == "" && !row.Missing { // the description names the parent
+		if row.Kind() == fork.KindFork && row.KnownTitle() == "" && !row.Missing { // the description names the parent
 			title = strings.Replace(title, clean(row.Parent), clean(abbreviate(row.Parent, ids)), 1)
 		}
 	}
 	switch {
 	case !long && p.Terminal:
-		return []string{id, source, row.folder(), thousands(row.Events), p.when(row.Last()), title}
+		return []string{id, source, folderOf(row), thousands(row.Events), p.when(row.Last()), title}
 	case !long:
 		return []string{id, thousands(row.Events), p.when(row.Last()), title}
 	}
 	orphaned, turns, messages, output := "-", "-", "-", "-"
-	if row.isRead() {
-		t := row.tally
+	if row.IsRead() {
+		t := row.Tally
 		orphaned, turns, messages, output = thousands(t.Orphaned), thousands(t.Turns), thousands(t.Messages), thousands(t.Usage.OutputTokens)
 	}
 	return []string{id, source, thousands(row.Events), orphaned, turns, messages, thousands(int64(row.Forks)),
-		output, priced(row.spend()), size(row.Bytes), p.when(row.Last()), row.from(ids), title}
+		output, priced(row.Spend()), size(row.Bytes), p.when(row.Last()), fromOf(row, ids), title}
 }
 
-// folder is the last name of the folder of a session.
-func (row *sessionRow) folder() string {
+// folderOf is the last name of the folder of a session.
+func folderOf(row *sessionRow) string {
 	return cmp.Or(brief(row.CWD[strings.LastIndexAny(row.CWD, `/\`)+1:], 20), "-")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/secrets"
 )
 
@@ -31,12 +32,12 @@ func maskPaths(ctx context.Context, log *eventlog.Log, sessions []string) (m pla
 	if m.names, err = newNames(); err != nil {
 		return m, err
 	}
-	shared := programs{}
+	shared := listing.Programs{}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return m, err
 		}
-		m.add(newSessionRow(info, shared).began.CWD)
+		m.add(listing.NewRow(info, shared).Began.CWD)
 		m.addSource(&info.First)
 	}
 	all := slices.Sorted(maps.Keys(m.folders))

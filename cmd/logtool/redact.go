@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -161,7 +162,7 @@ func (r *redactRun) options() erase.RedactOptions {
 
 // before is the time of --older; zero without it.
 func (r *redactRun) before() (time.Time, error) {
-	age, ok := parseAgo(r.older)
+	age, ok := listing.ParseAgo(r.older)
 	switch {
 	case r.older == "":
 		return time.Time{}, nil

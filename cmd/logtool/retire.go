@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/upkeep/retire"
 )
 
@@ -62,7 +63,7 @@ continues. logtool store gc then removes the bodies that no other session needs.
 
 // before is the time before which a session was used last.
 func (x *retireOptions) before(now time.Time) (time.Time, error) {
-	idle, ok := parseAgo(x.idle)
+	idle, ok := listing.ParseAgo(x.idle)
 	switch {
 	case x.idle == "":
 		return time.Time{}, usagef("how long must a session be idle? Give --idle, as in --idle 90d")

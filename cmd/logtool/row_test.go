@@ -13,9 +13,9 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
@@ -77,7 +77,7 @@ func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) it
 
 // A listing reads the ends of sessions only.
 func TestListingReadsTheEnds(t *testing.T) {
-	const sessions, long = 3, 10 * nameEvents
+	const sessions, long = 3, 10 * listing.NameEvents
 	for name, open := range map[string]func(dir string) eventlog.Store{
 		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{NoSync: true}) },
 		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{}) },
@@ -99,13 +99,13 @@ func TestListingReadsTheEnds(t *testing.T) {
 			a := &app{out: io.Discard, getenv: func(string) string { return "" }, now: time.Now}
 			for _, json := range []bool{false, true} {
 				a.json, store.events = json, 0
-				most := sessions * (2*nameEvents + 1)
-				if err := a.ls(t.Context(), log, &listing{sort: "activity"}); err != nil || store.events > most {
+				most := sessions * (2*listing.NameEvents + 1)
+				if err := a.ls(t.Context(), log, &lsOptions{sort: "activity"}); err != nil || store.events > most {
 					t.Errorf("json %v: %d events (%v), want %d at most", json, store.events, err, most)
 				}
 			}
 			store.events = 0
-			if err := a.ls(t.Context(), log, &listing{long: true, sort: "id"}); err != nil || store.events != sessions*long {
+			if err := a.ls(t.Context(), log, &lsOptions{long: true, sort: "id"}); err != nil || store.events != sessions*long {
 				t.Errorf("--long: %d events (%v)", store.events, err)
 			}
 		})
@@ -144,7 +144,7 @@ func TestListingsReadWhatChanged(t *testing.T) {
 			}
 			commands := map[string]func() error{
 				"ls --long": func() error {
-					return a.ls(t.Context(), log, &listing{long: true, sort: "cost", priceFlag: builtinPrices().priceFlag})
+					return a.ls(t.Context(), log, &lsOptions{long: true, sort: "cost", priceFlag: builtinPrices().priceFlag})
 				},
 				"stats":       func() error { return a.stats(t.Context(), log, nil, 0, builtinPrices()) },
 				"cost":        func() error { return a.costs(t.Context(), log, nil, builtinPrices()) },
@@ -175,46 +175,3 @@ func TestListingsReadWhatChanged(t *testing.T) {
 
 // builtinPrices are the flags of stats and cost without any.
 func builtinPrices() *countFlags { return &countFlags{priceFlag: priceFlag{table: prices.Builtin()}} }
-
-// readName reads the ends of a session only. The newest title counts, else the first
-// text.
-func TestReadName(t *testing.T) {
-	const long = 5 * nameEvents
-	for _, tt := range []struct {
-		name   string
-		events int
-		titles []int // the events that give one
-		want   string
-	}{
-		{"nothing", 3, nil, "words of 1"},
-		{"a short session", nameEvents / 2, []int{2, 5}, "title 5"},
-		{"the first event", long, []int{1}, "title 1"},
-		{"near the start", long, []int{1, nameEvents}, fmt.Sprint("title ", nameEvents)},
-		{"in between", long, []int{1, long / 2}, "title 1"},
-		{"only in between", long, []int{long / 2}, "words of 1"},
-		{"near the end", long, []int{1, long - nameEvents + 1}, fmt.Sprint("title ", long-nameEvents+1)},
-		{"the last event", long, []int{1, long - 3, long}, fmt.Sprint("title ", long)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			log := eventlog.Open(memory.New())
-			titles := map[int]bool{}
-			for _, seq := range tt.titles {
-				titles[seq] = true
-			}
-			var events []event.Event
-			for seq := 1; seq <= tt.events; seq++ {
-				e := event.UserMessage(fmt.Sprint("words of ", seq))
-				if titles[seq] {
-					e = event.New(event.Session{Updated: true, Title: fmt.Sprint("title ", seq)})
-				}
-				events = append(events, e)
-			}
-			if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
-				t.Fatal(err)
-			}
-			if got := readName(t.Context(), log, "s"); got != tt.want {
-				t.Errorf("called %q, want %q", got, tt.want)
-			}
-		})
-	}
-}

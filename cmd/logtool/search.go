@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/search"
 )
 
@@ -280,7 +281,7 @@ func (p *hitPrinter) repeats(hit search.Hit) bool {
 
 // begin prepares for the hits of the next session.
 func (p *hitPrinter) begin(ctx context.Context, hit search.Hit) {
-	p.current, p.title = hit.Session, readName(ctx, p.log, hit.Session)
+	p.current, p.title = hit.Session, listing.Name(ctx, p.log, hit.Session)
 	p.texts, p.found, p.here = map[string]bool{}, 0, 0
 	if p.marker = nil; p.path == allPaths {
 		p.marker = &pathMarker{log: p.log, session: cmp.Or(p.session, hit.Session)}

@@ -103,7 +103,7 @@ func (h *hitFilter) hasPart(p event.Part) bool {
 // where selects the events of a search by all flags.
 func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, catalog *stats.Catalog) (func(*event.Event) bool, error) {
 	var among map[string]bool // sessions; nil for all
-	if s.source != "" || s.cwd != "" {
+	if s.Source != "" || s.CWD != "" {
 		var ids []string
 		if s.session != "" {
 			ids = []string{s.session}
@@ -123,10 +123,10 @@ func (s *searchOptions) where(ctx context.Context, a *app, log *eventlog.Log, ca
 		if s.session != "" {
 			session = s.session // its ancestors are a part of it
 		}
-		if !s.filter.has(e.Timestamp) || among != nil && !among[session] || !s.hitFilter.has(e) {
+		if !s.filter.Has(e.Timestamp) || among != nil && !among[session] || !s.hitFilter.has(e) {
 			return false
 		}
-		return (s.model == "" || usesModel(known.of(session), s.hasModel)) && (s.file == "" || s.hasFile(e, known.of(e.SessionID)))
+		return (s.Model == "" || usesModel(known.of(session), s.HasModel)) && (s.file == "" || s.hasFile(e, known.of(e.SessionID)))
 	}, nil
 }
 

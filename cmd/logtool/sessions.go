@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 )
 
 // sessions are the ids for the names in args, each once, or all ids of the log.
@@ -32,7 +33,7 @@ func allIDs(ctx context.Context, log *eventlog.Log) (ids []string, err error) {
 // conversations are the ids of all sessions, without those that have the state of a program.
 func (a *app) conversations(ctx context.Context, log *eventlog.Log) ([]string, error) {
 	rows, err := a.sessionRows(ctx, log)
-	return idsOf(withoutState(rows)), err
+	return listing.IDs(listing.WithoutState(rows)), err
 }
 
 // named are the ids for the names in args; nil without a name.
@@ -98,7 +99,7 @@ const mostTitles = 10
 
 func titlesOf(ctx context.Context, log *eventlog.Log, ids []string) (titles []string) {
 	for _, id := range ids[:min(len(ids), mostTitles)] {
-		titles = append(titles, strings.TrimSpace(clean(id)+"  "+brief(readName(ctx, log, id), titleColumns)))
+		titles = append(titles, strings.TrimSpace(clean(id)+"  "+brief(listing.Name(ctx, log, id), titleColumns)))
 	}
 	if n := len(ids) - len(titles); n > 0 {
 		titles = append(titles, "… "+thousands(n)+" more")

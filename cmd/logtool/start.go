@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/runlog/stats"
 )
@@ -33,7 +34,7 @@ func (a *app) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(withoutState(all)) == 0 {
+		if len(listing.WithoutState(all)) == 0 {
 			return a.welcome(at)
 		}
 		return a.overview(ctx, log, all)
@@ -57,15 +58,15 @@ func (a *app) welcome(at place) error {
 
 // overview prints the newest sessions, the week, and commands to go on.
 func (a *app) overview(ctx context.Context, log *eventlog.Log, all []*sessionRow) error {
-	l := listing{sort: sortActivity, limit: startRows}
-	x := reading{app: a, log: log, catalog: a.catalog(log, summaries(prices.Builtin()))}
-	defer x.catalog.Flush(ctx)
-	rows, err := l.choose(ctx, &x, withoutState(all))
+	l := lsOptions{sort: listing.ByActivity, limit: startRows}
+	x := a.reader(log, a.catalog(log, summaries(prices.Builtin())))
+	defer x.Catalog.Flush(ctx)
+	rows, err := l.choose(ctx, x, listing.WithoutState(all))
 	if err != nil {
 		return err
 	}
-	ids, newest := idsOf(all), rows[0].ID
-	damaged := l.print(ctx, &x, rows, ids)
+	ids, newest := listing.IDs(all), rows[0].ID
+	damaged := l.print(ctx, a, x, rows, ids)
 	week, left, err := a.week(ctx, log)
 	if err != nil {
 		return err

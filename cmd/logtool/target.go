@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/folder"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/sysfile"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -79,7 +80,7 @@ func (t target) checkApart(src place) error {
 	switch {
 	case from == to || from == to+partialSuffix:
 		return usagef("the target is the store itself: %s", src)
-	case src.kind == kindJSONL && isBelow(to, from):
+	case src.kind == kindJSONL && listing.IsBelow(to, from):
 		return usagef("the target is in the folder of the store: %s", src)
 	}
 	return nil

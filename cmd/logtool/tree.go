@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/runlog/stats"
 )
 
@@ -60,7 +61,7 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, 
 	if err != nil {
 		return err
 	}
-	g := drawing{reading: reading{app: a, log: log}, printer: a.printer()}
+	g := drawing{app: a, log: log, printer: a.printer()}
 	if g.Terminal {
 		for _, n := range forest.All() {
 			g.ids = append(g.ids, n.ID)
@@ -93,7 +94,10 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, 
 
 // drawing draws trees.
 type drawing struct {
-	reading
+	app     *app
+	log     *eventlog.Log
+	catalog *stats.Catalog // nil reads the ends of sessions
+	step    func()         // counts a session
 	*printer
 	ids    []string // of all sessions of the store, sorted; empty without a terminal
 	marked string   // the session that the user named
@@ -114,13 +118,13 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 			sessions++
 		}
 	}
-	g.begin(sessions)
-	defer g.end()
+	g.step = g.app.steps(sessions)
+	defer g.app.progress.Say(nil)
 	f.begin()
 	for len(roots) > 0 {
 		var batch []*fork.Node
 		trees := 0
-		for trees < len(roots) && len(batch) < rowBatch {
+		for trees < len(roots) && len(batch) < listing.Batch {
 			for _, n := range roots[trees].Walk() {
 				batch = append(batch, n)
 			}
@@ -157,11 +161,12 @@ func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.N
 	moved := map[string]bool{}
 	for i, n := range nodes {
 		all[n] = &description{}
-		rows[i] = &sessionRow{ID: n.ID, Head: n.Last, program: &program{}, rare: &rareParts{err: n.Err}}
+		rows[i] = &sessionRow{ID: n.ID, Head: n.Last, Program: &listing.Program{}}
+		rows[i].Fail(n.Err)
 	}
 	if g.catalog != nil {
-		err := eachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *stats.Summary) {
-			row.fill(s)
+		err := listing.EachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *stats.Summary) {
+			row.Fill(s)
 			moved[row.ID] = s.Moves > 0
 		})
 		if err != nil {
@@ -175,7 +180,7 @@ func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.N
 		readers.Go(func() {
 			defer func() { <-free }()
 			all[n].read(ctx, g.log, n, rows[i], moved[n.ID])
-			g.reading.step()
+			g.step()
 		})
 	}
 	readers.Wait()
@@ -187,9 +192,9 @@ func (d *description) read(ctx context.Context, log *eventlog.Log, n *fork.Node,
 	if n.Err != nil || ctx.Err() != nil {
 		return
 	}
-	d.err, d.title = row.err(), row.title()
-	if !row.isRead() {
-		d.title = readName(ctx, log, n.ID)
+	d.err, d.title = row.Err(), row.KnownTitle()
+	if !row.IsRead() {
+		d.title = listing.Name(ctx, log, n.ID)
 	}
 	if moved && !n.Missing && d.err == nil {
 		d.branches, d.err = fork.Branches(ctx, log, n.ID, true)
@@ -205,7 +210,7 @@ func readAbout(ctx context.Context, log *eventlog.Log, session string) string {
 		if err != nil {
 			break
 		}
-		return newSessionRow(eventlog.SessionInfo{ID: session, First: e, Last: e}, programs{}).about()
+		return about(listing.NewRow(eventlog.SessionInfo{ID: session, First: e, Last: e}, listing.Programs{}))
 	}
 	return ""
 }

@@ -206,9 +206,20 @@ var table = map[string]room{
 	"internal/written":    {rooms: []string{"event"}, modules: given},
 	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
 	"internal/titles":     {},
-	"internal/linediff":   {},
-	"internal/files":      {rooms: []string{"event", "eventlog", "internal/linediff", "internal/rawjson"}, modules: given},
-	"internal/modelapi":   {rooms: []string{"internal/rawjson"}, modules: given},
+	"web": {
+		rooms:   []string{"event", "eventlog", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search"},
+		modules: given, tests: []string{"internal/testkit"},
+	},
+	"internal/htmlpage": {
+		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},
+		modules: append([]string{"github.com/alecthomas/chroma/v2", "github.com/yuin/goldmark"}, given...),
+	},
+	"internal/listing": {
+		rooms: []string{"event", "eventlog", "fork", "internal/transcript", "projection", "runlog/stats"}, modules: given,
+	},
+	"internal/linediff": {},
+	"internal/files":    {rooms: []string{"event", "eventlog", "internal/linediff", "internal/rawjson"}, modules: given},
+	"internal/modelapi": {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/transcript": {
 		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/stats", "internal/rawjson", "internal/titles"}, modules: given, tests: []string{"fork", "internal/testkit"},
 	},

@@ -14,6 +14,7 @@ type Change struct {
 	Session     string
 	Seq, Result int64
 	At          time.Time // of the result
+	CallID      string
 	Tool        string
 	Does        Action
 	Path        string // empty for a Run or an Agent

@@ -124,7 +124,7 @@ func (f *fold) part(e *event.Event, m *event.Message, p *event.Part) {
 	switch p.Type {
 	case event.ToolCallPart:
 		c := &call{args: ArgumentsOf(p.Arguments), Change: Change{
-			Session: e.SessionID, Seq: e.Seq, At: e.Timestamp, Tool: p.Name,
+			Session: e.SessionID, Seq: e.Seq, At: e.Timestamp, Tool: p.Name, CallID: p.CallID,
 			Orphaned: e.Type.Scope() == event.PathScope && !f.path.Has(e.Seq),
 		}}
 		if c.tool, c.steps = f.table.steps(p, folderOf(m, f.folder)); len(c.steps) > 0 {

@@ -1,4 +1,4 @@
-package main
+package listing
 
 import (
 	"fmt"
@@ -22,9 +22,9 @@ var whenLayouts = []struct {
 	{time.RFC3339, 0, time.Second},
 }
 
-// parseWhen parses a day, a time or an age, and returns its begin and end. Empty text
+// ParseWhen parses a day, a time or an age, and returns its begin and end. Empty text
 // is the zero time.
-func parseWhen(text string, now time.Time) (begin, end time.Time, err error) {
+func ParseWhen(text string, now time.Time) (begin, end time.Time, err error) {
 	if text == "" {
 		return begin, end, nil
 	}
@@ -39,7 +39,7 @@ func parseWhen(text string, now time.Time) (begin, end time.Time, err error) {
 	case "yesterday":
 		return day(now, -1), day(now, 0), nil
 	}
-	d, ok := parseAgo(text)
+	d, ok := ParseAgo(text)
 	if !ok {
 		return begin, end, fmt.Errorf("is today, yesterday, a day (2026-03-01), a time (2026-03-01T09:30) or how long ago (12h, 7d, 2w), not %q", text)
 	}
@@ -53,8 +53,8 @@ func day(now time.Time, n int) time.Time {
 	return time.Date(y, m, d+n, 0, 0, 0, 0, time.Local)
 }
 
-// parseAgo parses a duration, also in days or weeks.
-func parseAgo(text string) (time.Duration, bool) {
+// ParseAgo parses a duration, also in days or weeks.
+func ParseAgo(text string) (time.Duration, bool) {
 	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
 	for suffix, unit := range units {
 		if number, ok := strings.CutSuffix(text, suffix); ok {

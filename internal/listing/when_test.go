@@ -1,4 +1,4 @@
-package main
+package listing
 
 import (
 	"testing"
@@ -22,16 +22,16 @@ func TestParseWhen(t *testing.T) {
 		"1d":                        {"2026-02-27T22:30:00Z", "2026-02-27T22:30:00Z"},
 		"2w":                        {"2026-02-14T22:30:00Z", "2026-02-14T22:30:00Z"},
 	} {
-		begin, end, err := parseWhen(text, now)
+		begin, end, err := ParseWhen(text, now)
 		if got := [2]string{begin.UTC().Format(time.RFC3339), end.UTC().Format(time.RFC3339)}; err != nil || got != want {
 			t.Errorf("%s is %v (%v), want %v", text, got, err, want)
 		}
 	}
-	if begin, end, err := parseWhen("", now); err != nil || !begin.IsZero() || !end.IsZero() {
+	if begin, end, err := ParseWhen("", now); err != nil || !begin.IsZero() || !end.IsZero() {
 		t.Errorf("nothing is %v to %v, %v", begin, end, err)
 	}
 	for _, text := range []string{"soon", "7", "-1d", "d", "1x", "2026-02-30", "2026", "-5m", "99999999d", "9999999999w"} {
-		if _, _, err := parseWhen(text, now); err == nil {
+		if _, _, err := ParseWhen(text, now); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

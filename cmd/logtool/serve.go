@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/web"
+)
+
+// serveOptions say where the pages are servedAt.
+type serveOptions struct {
+	address string
+	open    bool
+	write   bool
+	priceFlag
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var s serveOptions
+	cmd := a.command(&cobra.Command{
+		Use:   "serve",
+		Short: "Show the sessions on a page in the browser, live",
+		Long: `Serve the sessions as pages for a browser on this machine, until interrupted. The
+pages show the list of sessions, conversations with their calls, changes and
+sub-agents, searches and costs. They follow a session while it grows. They change
+nothing.
+
+The printed addresses have a token, which is new at each start: whoever has it reads
+the whole store. The first address has a name of its own, so that no other server on
+this machine gets the cookie; the second one is for programs that do not know names
+below localhost. A program sends the token as Authorization: Bearer TOKEN.`,
+		Example: "  logtool serve --open\n  logtool serve --addr 127.0.0.1:8080 --mask-secrets",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(); err != nil {
+				return err
+			}
+			serve := func(log *eventlog.Log) error { return a.serve(cmd.Context(), log, &s) }
+			if s.write {
+				return a.changing(serve)
+			}
+			return a.reading(serve)
+		},
+	}, traits{section: secRead, content: true})
+	flags := cmd.Flags()
+	flags.StringVar(&s.address, "addr", "127.0.0.1:0", "listen at this `address` of this machine; port 0 is a free port")
+	flags.BoolVar(&s.open, "open", false, "open the page in the browser")
+	flags.BoolVar(&s.write, "write", false, "let the pages answer what agents wait for")
+	s.priceFlag.flag(cmd)
+	return cmd
+}
+
+func (s *serveOptions) check() error {
+	host, _, err := net.SplitHostPort(s.address)
+	if err != nil {
+		return usagef("--addr is an address as 127.0.0.1:8080, not %q", s.address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return usagef("--addr %s is not of this machine alone: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", s.address)
+	}
+	return s.read()
+}
+
+// servedAt is where the pages are, with --json.
+type servedAt struct {
+	URL      string `json:"url"`
+	PlainURL string `json:"plain_url"`
+}
+
+func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
+	h, err := web.New(log, web.Options{Write: s.write, Prices: s.table, Zone: time.Local})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	at := servedAt{h.URL(listener.Addr().String()), h.PlainURL(listener.Addr().String())}
+	if err := a.answer(at, func(p *printer) { p.Printf("%s\n%s\n", at.URL, at.PlainURL) }); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if s.open {
+		remove, err := openBrowser(at.URL)
+		defer remove()
+		if err != nil {
+			a.note("the browser does not open (%v): open the address above", err)
+		}
+	}
+	return serveUntil(ctx, listener, h)
+}
+
+// The bounds of a connection.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	headerSize = 64 << 10
+	closeTime  = time.Second
+)
+
+// serveUntil serves until ctx ends.
+func serveUntil(ctx context.Context, listener net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() {
+		end, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		if server.Shutdown(end) != nil {
+			_ = server.Close() // clients that do not go
+		}
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// openBrowser opens an address in the browser of the user. Other users can see the arguments of
+// a program, so the browser gets a file that leads to the address. remove removes the file.
+func openBrowser(address string) (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "logtool-serve-") // of this user alone
+	if err != nil {
+		return func() {}, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // of a temporary folder
+	file := filepath.Join(dir, "open.html")
+	text := `<!DOCTYPE html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=` + html.EscapeString(address) + `">`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return remove, err
+	}
+	name, args := "xdg-open", []string{file}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", file}
+	}
+	cmd := exec.Command(name, args...)
+	if err := cmd.Start(); err != nil {
+		return remove, err
+	}
+	go func() { _ = cmd.Wait() }() // the browser lives on
+	return remove, nil
+}

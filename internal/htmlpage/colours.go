@@ -1,0 +1,103 @@
+package htmlpage
+
+import (
+	"embed"
+	"html/template"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/chroma/v2"
+
+	"github.com/convlog/convlog/internal/transcript"
+)
+
+// lexerFiles are lexers of chroma. Its own package of lexers parses some hundred files when a
+// program starts.
+//
+//go:embed lexers/*.xml
+var lexerFiles embed.FS
+
+// lexers are the lexers, parsed at the first use.
+var lexers = sync.OnceValue(func() *chroma.LexerRegistry {
+	all := chroma.NewLexerRegistry()
+	files, _ := lexerFiles.ReadDir("lexers") // an embedded folder
+	for _, f := range files {
+		if lexer, err := chroma.NewXMLLexer(lexerFiles, path.Join("lexers", f.Name())); err == nil {
+			all.Register(lexer)
+		}
+	}
+	return all
+})
+
+// The bounds of colours: longer texts have none, and a text that takes longer has none from
+// there on.
+const (
+	maxColoured = 64 << 10
+	colourTime  = 20 * time.Millisecond
+)
+
+// Code is a text with the colours of a language: the name of a language, or of a file.
+func Code(text, language string) template.HTML {
+	text = transcript.Visible(text)
+	lexer := lexerFor(language)
+	if lexer == nil || len(text) > maxColoured {
+		return template.HTML(template.HTMLEscapeString(text))
+	}
+	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
+	if err != nil {
+		return template.HTML(template.HTMLEscapeString(text))
+	}
+	var b strings.Builder
+	written, end := 0, time.Now().Add(colourTime)
+	for t := tokens(); t != chroma.EOF; t = tokens() {
+		if time.Now().After(end) || !strings.HasPrefix(text[written:], t.Value) {
+			break // the rest has no colours
+		}
+		written += len(t.Value)
+		writeToken(&b, t)
+	}
+	b.WriteString(template.HTMLEscapeString(text[written:]))
+	return template.HTML(b.String())
+}
+
+func lexerFor(language string) chroma.Lexer {
+	if language == "" {
+		return nil
+	}
+	if lexer := lexers().Get(language); lexer != nil {
+		return lexer
+	}
+	return lexers().Match(path.Base(language))
+}
+
+func writeToken(b *strings.Builder, t chroma.Token) {
+	class := tokenClass(t.Type)
+	if class == "" {
+		b.WriteString(template.HTMLEscapeString(t.Value))
+		return
+	}
+	b.WriteString(`<span class="` + class + `">` + template.HTMLEscapeString(t.Value) + `</span>`)
+}
+
+// tokenClass is the class of a token in the style sheet; empty for none.
+func tokenClass(t chroma.TokenType) string {
+	switch {
+	case t.InCategory(chroma.Comment):
+		return "tc"
+	case t.InCategory(chroma.Keyword), t == chroma.NameTag:
+		return "tk"
+	case t.InSubCategory(chroma.LiteralString):
+		return "ts"
+	case t.InSubCategory(chroma.LiteralNumber):
+		return "tn"
+	case t == chroma.NameFunction, t == chroma.NameClass, t == chroma.NameBuiltin, t == chroma.NameAttribute:
+		return "tf"
+	case t == chroma.GenericDeleted:
+		return "gd"
+	case t == chroma.GenericInserted:
+		return "gi"
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package htmlpage
+
+import (
+	"embed"
+	"html/template"
+	"io/fs"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/transcript"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+// Assets are the style sheet, the script and the icon of pages.
+func Assets() fs.FS {
+	files, _ := fs.Sub(assetFiles, "assets") // the folder is embedded
+	return files
+}
+
+// Style is the style sheet.
+func Style() template.CSS {
+	text, _ := assetFiles.ReadFile("assets/style.css") // an embedded file
+	return template.CSS(text)
+}
+
+// Layout is a page, as the template "layout" shows it. Body is for the template "content",
+// which each page defines.
+type Layout struct {
+	Title string
+	Nav   []Link
+	Query string // in the field of the search
+	// Style and Policy make a page of its own: with its style, and without scripts.
+	Style  template.CSS
+	Policy string
+	Body   any
+}
+
+// Link is a link of a navigation.
+type Link struct {
+	Name, Href string
+	On         bool // the page is there
+}
+
+// Templates returns the templates of this package with those of files, which define "content".
+// Times are in a zone.
+func Templates(zone *time.Location, files fs.FS, names ...string) (*template.Template, error) {
+	t := template.New("layout").Funcs(functions(zone))
+	t, err := t.ParseFS(templateFiles, "templates/*.html")
+	if err != nil || len(names) == 0 {
+		return t, err
+	}
+	return t.ParseFS(files, names...)
+}
+
+// functions are the functions of templates.
+func functions(zone *time.Location) template.FuncMap {
+	in := func(layout string) func(time.Time) string {
+		return func(t time.Time) string {
+			if event.Dated(t).IsZero() {
+				return ""
+			}
+			return t.In(zone).Format(layout)
+		}
+	}
+	return template.FuncMap{
+		"clock": in("15:04:05"), "day": in("2 Jan 2006"), "minute": in("2 Jan 2006, 15:04"),
+		"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"thousands": func(n any) string { return transcript.Thousands(integer(n)) },
+		"visible":   transcript.Visible,
+		"count":     func(n any, noun string) string { return transcript.Count(integer(n), noun) },
+		"list":      func(all ...string) []string { return all },
+		"spend":     Spend,
+		"duration":  func(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) },
+	}
+}
+
+func integer(n any) int64 {
+	switch n := n.(type) {
+	case int:
+		return int64(n)
+	case int32:
+		return int64(n)
+	case int64:
+		return n
+	}
+	return 0
+}

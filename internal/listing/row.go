@@ -1,0 +1,258 @@
+package listing
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/transcript"
+	"github.com/convlog/convlog/projection"
+)
+
+// Row is a session in a listing. A listing has one for each session of the store, so it is
+// small.
+type Row struct {
+	ID     string
+	Parent string
+	At     int64
+	Head   event.Head // zero if the session cannot be read
+	Events int64
+	Bytes  int64
+
+	first, last moment
+
+	Forks, Runs, Copies int32
+	Missing             bool // the parent is not in the store
+	Partial             bool // the session is an unfinished copy
+	Begun               bool // the first event is a session_started
+	State               bool // of a program, as in fork.Node
+	kind                int8 // index of kinds
+
+	*Program            // from the first event, or from all events once the session is read
+	Began    *Program   // from the first event
+	rare     *rareParts // nil for most sessions
+	*Content            // nil until the session is read
+}
+
+// kinds are the kinds of sessions.
+var kinds = []string{fork.KindRoot, fork.KindFork, fork.KindRun, fork.KindCopy}
+
+// Kind is how the session began.
+func (row *Row) Kind() string { return kinds[row.kind] }
+
+// moment is a small time.Time in UTC.
+type moment struct {
+	seconds     int64
+	nanoseconds int32
+}
+
+func momentOf(t time.Time) moment { return moment{t.Unix(), int32(t.Nanosecond())} }
+
+func (m moment) time() time.Time { return time.Unix(m.seconds, int64(m.nanoseconds)).UTC() }
+
+// First and Last are the times of the first and the last event.
+func (row *Row) First() time.Time { return row.first.time() }
+func (row *Row) Last() time.Time  { return row.last.time() }
+
+// rareParts are the parts of a row that most sessions do not have.
+type rareParts struct {
+	label string
+	err   error // the session cannot be read
+	tail  error // its end is damaged: see eventlog.SessionInfo
+}
+
+// Label is the label of a fork.
+func (row *Row) Label() string {
+	if row.rare == nil {
+		return ""
+	}
+	return row.rare.label
+}
+
+// Err is the error of a session that cannot be read.
+func (row *Row) Err() error {
+	if row.rare == nil {
+		return nil
+	}
+	return row.rare.err
+}
+
+// Fail sets the error of the row.
+func (row *Row) Fail(err error) { row.rare = &rareParts{label: row.Label(), err: err} }
+
+// Damage is the error of a session that cannot be read, or not to its end.
+func (row *Row) Damage() error {
+	if row.rare == nil {
+		return nil
+	}
+	return cmp.Or(row.rare.err, row.rare.tail)
+}
+
+// Content is the part of a row that is read from the session.
+type Content struct {
+	Title  string
+	*Tally // nil if only the ends of the session were read
+}
+
+// IsRead reports whether all of the session was read.
+func (row *Row) IsRead() bool { return row.Content != nil && row.Tally != nil }
+
+// Program is the program and the folder of a session. Rows share it.
+type Program struct {
+	Source string `json:"source,omitzero"`
+	Agent  string `json:"agent,omitzero"`
+	CWD    string `json:"cwd,omitzero"`
+}
+
+// Tally counts the events of a session. It needs a read of the whole session.
+type Tally struct {
+	Messages int64       `json:"messages"`
+	Orphaned int64       `json:"orphaned"`
+	Cost     event.Cost  `json:"cost"`
+	Turns    int64       `json:"turns"`
+	Calls    int64       `json:"calls"`
+	Usage    event.Usage `json:"usage"`
+	Unpriced int         `json:"unpriced,omitzero"` // answers without a cost
+	// Estimate is the list price of Estimated of the unpriced answers.
+	Estimate  event.Cost `json:"estimate,omitzero"`
+	Estimated int        `json:"estimated,omitzero"`
+	Models    []string   `json:"models,omitzero"`
+}
+
+// Programs has the programs of rows, once each.
+type Programs map[Program]*Program
+
+func (all Programs) get(x Program) *Program {
+	if all[x] == nil {
+		all[x] = &x
+	}
+	return all[x]
+}
+
+// NewRow makes the row of a session.
+func NewRow(info eventlog.SessionInfo, all Programs) *Row {
+	n := fork.NodeOf(info)
+	row := &Row{ID: info.ID, Bytes: info.Bytes, Program: all.get(Program{}), Began: all.get(Program{}),
+		kind: int8(slices.Index(kinds, n.Kind)), Parent: n.Parent, At: n.Seq, Partial: n.Partial, State: n.State,
+		first: momentOf(time.Time{}), last: momentOf(time.Time{})}
+	if n.Label != "" || n.Err != nil || info.Tail != nil {
+		row.rare = &rareParts{n.Label, n.Err, info.Tail}
+	}
+	if n.Err != nil {
+		return row
+	}
+	row.Events, row.Head = info.Events(), info.Last.Head()
+	row.first, row.last = momentOf(event.Dated(info.First.Timestamp)), momentOf(event.Dated(info.Last.Timestamp))
+	s, ok, err := event.Decode[event.Session](&info.First)
+	if !ok || err != nil {
+		return row
+	}
+	row.Began = all.get(Program{s.Source.Format, s.Agent, s.CWD})
+	if row.Begun = info.First.Type == event.SessionStarted; row.Begun {
+		row.Program = row.Began
+	}
+	return row
+}
+
+// Read lists all sessions of a log by id, with their programs and parents. It calls step with
+// the number of rows so far.
+func Read(ctx context.Context, log *eventlog.Log, step func(n int)) (all []*Row, err error) {
+	shared := Programs{}
+	for info, err := range log.Sessions(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		step(len(all))
+		all = append(all, NewRow(info, shared))
+	}
+	relate(all, shared)
+	return all, ctx.Err()
+}
+
+// relate counts the children of each session, marks missing parents, and gives
+// forks the agent and the folder of their parents. rows are all sessions of a store, by
+// id.
+func relate(rows []*Row, all Programs) {
+	for _, row := range rows {
+		parent := Find(rows, row.Parent)
+		switch {
+		case row.Parent == "":
+		case parent == nil:
+			row.Missing = true
+		case row.Kind() == fork.KindFork:
+			parent.Forks++
+		case row.Kind() == fork.KindRun:
+			parent.Runs++
+		case row.Kind() == fork.KindCopy:
+			parent.Copies++
+		}
+		if parent != nil {
+			row.Parent = parent.ID // one text in memory
+		}
+		// In a damaged store, sessions can be ancestors of each other: stop then.
+		for n := len(rows); n > 0 && row.CWD == "" && parent != nil && row.Kind() == fork.KindFork; n-- {
+			if row.Program = all.get(Program{row.Source, parent.Agent, parent.CWD}); parent.Kind() != fork.KindFork {
+				break
+			}
+			parent = Find(rows, parent.Parent)
+		}
+	}
+}
+
+// Find finds a session in rows, by id; nil if it is missing. The rows are in the order of their
+// ids.
+func Find(rows []*Row, id string) *Row {
+	i, found := slices.BinarySearchFunc(rows, id, func(row *Row, id string) int { return cmp.Compare(row.ID, id) })
+	if !found {
+		return nil
+	}
+	return rows[i]
+}
+
+// IDs are the ids of rows.
+func IDs(rows []*Row) (ids []string) {
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	return ids
+}
+
+// WithoutState leaves out the sessions that have the state of a program.
+func WithoutState(rows []*Row) []*Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.State })
+}
+
+// Spend is the spend of the session; zero unless the session was read.
+func (row *Row) Spend() projection.Spend {
+	if !row.IsRead() {
+		return projection.Spend{}
+	}
+	t := row.Tally
+	return projection.Spend{Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Estimate: t.Estimate, Estimated: t.Estimated}
+}
+
+// KnownTitle is the title; empty before the session is read.
+func (row *Row) KnownTitle() string {
+	if row.Content == nil {
+		return ""
+	}
+	return row.Title
+}
+
+// About is the parent of a fork, or the agent and the folder of another session, for a
+// session without a title.
+func (row *Row) About() string {
+	s := row.Began
+	switch {
+	case row.Kind() == fork.KindFork:
+		return "fork of " + row.Parent + " at " + transcript.At(row.At)
+	case s.CWD != "":
+		return s.Agent + " in " + s.CWD[strings.LastIndexAny(s.CWD, `/\`)+1:]
+	}
+	return s.Agent
+}

@@ -1,0 +1,152 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/htmlpage"
+	"github.com/convlog/convlog/internal/httpapi"
+	"github.com/convlog/convlog/search"
+)
+
+// page is a kind of page.
+type page struct {
+	// pattern is its address, as http.ServeMux has it. A page below /s/{session} is about one
+	// session.
+	pattern string
+	// template is the file in templates that defines "content". session.html has parts of the
+	// pages of a session.
+	template string
+	// nav is its name in the navigation, and tab among the tabs of a session; empty for none.
+	nav, tab string
+	// load makes the view from a request. Its error becomes a page; see problemOf.
+	load func(h *Handler, r *http.Request) (view, error)
+}
+
+// view is a page to be shown.
+type view struct {
+	title string
+	query string // in the field of the search
+	body  any    // for the template
+}
+
+// pages are the pages, in the order of the navigation and of the tabs.
+func pages() []page {
+	return []page{sessionsPage, searchPage, statsPage, sessionPage, eventPage}
+}
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// rendered is a page with its template.
+type rendered struct {
+	page
+	*template.Template
+}
+
+func (h *Handler) addPages() error {
+	h.all, h.pages = pages(), map[string]*rendered{}
+	for _, p := range append(pages(), page{template: "problem.html"}) {
+		t, err := htmlpage.Templates(h.opts.Zone, templateFiles, "templates/session.html", "templates/"+p.template)
+		if err != nil {
+			return fmt.Errorf("page %s: %w", p.template, err)
+		}
+		h.pages[p.template] = &rendered{p, t}
+		if p.pattern != "" {
+			h.mux.HandleFunc("GET "+p.pattern, h.serve(&p))
+		}
+	}
+	h.mux.HandleFunc("GET "+entriesPattern, h.entries)
+	h.mux.HandleFunc("GET "+streamPattern, h.stream)
+	h.mux.HandleFunc("GET "+bodyPattern, h.body)
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		h.problem(w, r, httpapi.NewProblem(http.StatusNotFound, "there is no such page", "the first page lists all sessions"))
+	})
+	return nil
+}
+
+// serve answers requests for a page.
+func (h *Handler) serve(p *page) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		leave, ok := h.enter(r.Context(), h.busy)
+		if !ok {
+			return
+		}
+		defer leave()
+		v, err := p.load(h, r)
+		if err != nil {
+			h.problem(w, r, problemOf(err))
+			return
+		}
+		h.show(w, r, http.StatusOK, p.template, v)
+	}
+}
+
+// show writes a page.
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
+	layout := htmlpage.Layout{Title: v.title, Query: v.query, Body: v.body}
+	for _, p := range h.all {
+		if p.nav != "" {
+			layout.Nav = append(layout.Nav, htmlpage.Link{Name: p.nav, Href: strings.TrimSuffix(p.pattern, "{$}"), On: p.template == name})
+		}
+	}
+	var b bytes.Buffer
+	if err := h.pages[name].ExecuteTemplate(&b, "layout", layout); err != nil {
+		httpapi.NewProblem(http.StatusInternalServerError, "the page cannot be written: "+err.Error(), "").Write(w)
+		return
+	}
+	write(w, "text/html; charset=utf-8", status, b.Bytes())
+}
+
+// problem answers with a page that names a problem.
+func (h *Handler) problem(w http.ResponseWriter, r *http.Request, p *httpapi.Problem) {
+	if !wantsPage(r) {
+		p.Write(w)
+		return
+	}
+	h.show(w, r, p.Status, "problem.html", view{title: p.Title, body: p})
+}
+
+func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
+// badRequest is an error of a request.
+type badRequest struct{ detail, remedy string }
+
+func (e badRequest) Error() string { return e.detail }
+
+// problemOf is the problem document of an error.
+func problemOf(err error) *httpapi.Problem {
+	var bad badRequest
+	switch {
+	case errors.As(err, &bad):
+		return httpapi.NewProblem(http.StatusBadRequest, bad.detail, bad.remedy)
+	case errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrEventNotFound), errors.Is(err, eventlog.ErrBlobNotFound):
+		return httpapi.NewProblem(http.StatusNotFound, err.Error(), "the first page lists all sessions")
+	case errors.Is(err, search.ErrInvalidQuery), errors.Is(err, event.ErrInvalid):
+		return httpapi.NewProblem(http.StatusBadRequest, err.Error(), "")
+	case errors.Is(err, eventlog.ErrCorrupt):
+		return httpapi.NewProblem(http.StatusInternalServerError, err.Error(), "logtool verify lists all damage, and logtool store repair mends it")
+	}
+	return httpapi.NewProblem(http.StatusInternalServerError, err.Error(), "")
+}
+
+// isPublic reports whether a file tells nothing about the log.
+func isPublic(path string) bool {
+	return path == "/style.css" || path == "/page.js" || path == "/icon.svg"
+}
+
+// addFiles serves the style sheet, the script and the icon.
+func (h *Handler) addFiles() {
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		text, _ := fs.ReadFile(htmlpage.Assets(), name) // an embedded file
+		h.mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) { write(w, kind, http.StatusOK, text) })
+	}
+}

@@ -1,0 +1,167 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/stats"
+)
+
+// rows are the rows of the sessions. It keeps the columns of each session that it has read, and
+// reads a session again when the session has changed. It writes nothing: the catalog of the
+// store has the rows that a command put there.
+type rows struct {
+	log     *eventlog.Log
+	zone    *time.Location
+	catalog *stats.Catalog
+
+	list sync.Mutex // one listing at a time: it has a row for each session
+
+	mu   sync.Mutex
+	kept map[string]*columns
+}
+
+// columns are the columns of a session as of its head.
+type columns struct {
+	head    event.Hash
+	content *listing.Content
+	program *listing.Program
+	failed  int64
+	recent  []daySpend
+}
+
+// daySpend is the spend of a day.
+type daySpend struct {
+	day   string
+	spend projection.Spend
+}
+
+// recentDays is the number of days whose spend rows keep.
+const recentDays = 7
+
+func newRows(log *eventlog.Log, o Options) *rows {
+	return &rows{log: log, zone: o.Zone, kept: map[string]*columns{},
+		catalog: stats.NewCatalog(log, stats.CatalogOptions{Options: stats.Options{Days: o.Zone, Prices: o.Prices}})}
+}
+
+// read lists all sessions, with the columns that are known.
+func (x *rows) read(ctx context.Context) ([]*listing.Row, error) {
+	all, err := listing.Read(ctx, x.log, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, row := range all {
+		if c := x.kept[row.ID]; c != nil && c.head == row.Head.Hash {
+			row.Content, row.Program = c.content, c.program
+		}
+	}
+	x.forget(len(all), all)
+	return all, nil
+}
+
+// forget drops the columns of sessions that are removed.
+func (x *rows) forget(sessions int, all []*listing.Row) {
+	if len(x.kept) <= sessions+sessions/8 {
+		return
+	}
+	kept := make(map[string]*columns, sessions)
+	for _, row := range all {
+		if c := x.kept[row.ID]; c != nil {
+			kept[row.ID] = c
+		}
+	}
+	x.kept = kept
+}
+
+// reader reads sessions for a query, and keeps their columns.
+func (x *rows) reader() *listing.Reader {
+	return &listing.Reader{Log: x.log, Catalog: x.catalog, Keep: x.keep}
+}
+
+// keep keeps the columns of a row that was filled.
+func (x *rows) keep(row *listing.Row, s *stats.Summary) {
+	c := &columns{head: row.Head.Hash, content: row.Content, program: row.Program}
+	for _, t := range s.ByTool {
+		c.failed += t.Failed
+	}
+	first := time.Now().In(x.zone).AddDate(0, 0, -recentDays-1).Format(time.DateOnly)
+	for day, t := range s.ByDay {
+		if day >= first && day != stats.Undated && !t.Spend.IsZero() {
+			c.recent = append(c.recent, daySpend{day, t.Spend})
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.kept[row.ID] = c
+}
+
+// columns returns the columns of a row that was filled.
+func (x *rows) columns(row *listing.Row) *columns {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c := x.kept[row.ID]; c != nil && c.head == row.Head.Hash {
+		return c
+	}
+	return &columns{}
+}
+
+// one returns the row of a session, and its summary.
+func (x *rows) one(ctx context.Context, session string) (*listing.Row, *stats.Summary, error) {
+	for info, err := range x.log.List(ctx, eventlog.Part{Prefix: session}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if info.ID != session {
+			break // the ids are in order
+		}
+		row := listing.NewRow(info, listing.Programs{})
+		if row.Err() != nil {
+			return nil, nil, row.Err()
+		}
+		all, err := x.catalog.Load(ctx, []stats.Listed{{Session: session, Head: row.Head}})
+		if err != nil {
+			return nil, nil, err
+		}
+		if all[0].Err != nil {
+			return nil, nil, all[0].Err
+		}
+		row.Fill(&all[0])
+		x.keep(row, &all[0])
+		return row, &all[0], nil
+	}
+	_, err := x.log.Head(ctx, session)
+	if err == nil {
+		err = eventlog.ErrNotFound
+	}
+	return nil, nil, err
+}
+
+// week is the spend of the last seven days.
+func (x *rows) week(ctx context.Context, all []*listing.Row) (sum projection.Spend, err error) {
+	today := time.Now().In(x.zone)
+	first := time.Date(today.Year(), today.Month(), today.Day()-recentDays+1, 0, 0, 0, 0, x.zone)
+	var recent []*listing.Row
+	for _, row := range all {
+		if row.Err() == nil && !row.Last().Before(first) {
+			recent = append(recent, row)
+		}
+	}
+	if err := x.reader().Summaries(ctx, recent); err != nil {
+		return sum, err
+	}
+	for _, row := range recent {
+		for _, d := range x.columns(row).recent {
+			if d.day >= first.Format(time.DateOnly) {
+				sum = sum.Add(d.spend)
+			}
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,278 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/files"
+	"github.com/convlog/convlog/internal/htmlpage"
+	"github.com/convlog/convlog/internal/listing"
+	"github.com/convlog/convlog/internal/transcript"
+	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/runlog/stats"
+)
+
+// sessionPage shows a session: the outline of its turns beside the conversation.
+var sessionPage = page{pattern: "/s/{session}", template: "conversation.html", tab: "Conversation", load: (*Handler).conversation}
+
+// The bounds of a part of a conversation, in events.
+const (
+	partEvents = 150
+	// aheadEvents is how far results may be from their calls.
+	aheadEvents = 50
+)
+
+// sessionHead is the top of each page of a session.
+type sessionHead struct {
+	ID, Title string
+	Facts     []htmlpage.Link // a fact may have no address
+	Command   string          // that goes on with the session
+	Tabs      []htmlpage.Link
+	Head      int64 // seq of the newest event
+
+	row     *listing.Row
+	summary *stats.Summary
+}
+
+// head loads the top of a page of a session.
+func (h *Handler) head(r *http.Request) (*sessionHead, error) {
+	row, summary, err := h.rows.one(r.Context(), r.PathValue("session"))
+	if err != nil {
+		return nil, err
+	}
+	s := &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, summary: summary}
+	s.Command = "logtool resume " + row.ID
+	s.facts(h)
+	for _, p := range h.all {
+		if p.tab != "" {
+			s.Tabs = append(s.Tabs, htmlpage.Link{Name: p.tab, On: r.Pattern == "GET "+p.pattern,
+				Href: strings.Replace(strings.TrimSuffix(p.pattern, "{$}"), "/s/{session}", sessionPath(row.ID), 1)})
+		}
+	}
+	return s, nil
+}
+
+// facts lists what is known about the session.
+func (s *sessionHead) facts(h *Handler) {
+	add := func(text string) {
+		if text != "" {
+			s.Facts = append(s.Facts, htmlpage.Link{Name: transcript.Visible(text)})
+		}
+	}
+	row := s.row
+	add(row.Source)
+	add(brief(strings.Join(row.Models, ", "), 80))
+	add(row.CWD)
+	if first, last := row.First().In(h.opts.Zone), row.Last().In(h.opts.Zone); !row.First().IsZero() {
+		end := "15:04"
+		if first.Format(time.DateOnly) != last.Format(time.DateOnly) {
+			end = "2 Jan 2006, 15:04"
+		}
+		add(first.Format("2 Jan 2006, 15:04") + " – " + last.Format(end))
+	}
+	add(transcript.Count(row.Turns, "turn"))
+	add(transcript.Count(row.Calls, "call"))
+	add(transcript.Tokens(row.Usage))
+	add(htmlpage.Spend(row.Spend()))
+	if row.Parent != "" {
+		s.Facts = append(s.Facts, htmlpage.Link{Name: row.Kind() + " of " + transcript.Visible(brief(row.Parent, 40)) + " at " + transcript.At(row.At), Href: sessionPath(row.Parent)})
+	}
+}
+
+// conversationView is the page of a conversation.
+type conversationView struct {
+	*sessionHead
+	Turns          []outlineTurn
+	Before, After  int // turns before and after those
+	All            int
+	Part           part
+	Toggles        []toggle
+	Earlier, Later string // addresses of the parts beside this one; empty at the ends
+	Newest         string
+	Live           bool   // the part ends with the session: it can grow
+	Path           string // of the session
+}
+
+// toggle is a box that shows or hides a kind of entries.
+type toggle struct{ ID, Name string }
+
+var toggles = []toggle{{"show-prompts", "prompts"}, {"show-answers", "answers"}, {"show-reasoning", "reasoning"}, {"show-tools", "tools"}, {"show-failures", "failures"}, {"show-context", "context"}}
+
+// part is a part of a conversation.
+type part struct {
+	Entries  []*htmlpage.Entry
+	From, To int64
+}
+
+func (h *Handler) conversation(r *http.Request) (view, error) {
+	s, err := h.head(r)
+	if err != nil {
+		return view{}, err
+	}
+	from, err := seqOf(r, "from", 1)
+	if err != nil {
+		return view{}, err
+	}
+	from = max(1, min(from, s.Head))
+	v := conversationView{sessionHead: s, Toggles: toggles, Path: sessionPath(s.ID)}
+	o, err := h.outline(r.Context(), s)
+	if err != nil {
+		return view{}, err
+	}
+	if v.Part, err = h.part(r.Context(), s, o, from); err != nil {
+		return view{}, err
+	}
+	v.Turns, v.Before, v.After = o.around(from)
+	v.All = len(o.Turns)
+	v.Live = v.Part.To == s.Head
+	path := sessionPath(s.ID)
+	if from > 1 {
+		v.Earlier = path + "?from=" + itoa(max(1, from-partEvents))
+	}
+	if !v.Live {
+		v.Later = path + "?from=" + itoa(v.Part.To+1)
+		v.Newest = path + "?from=" + itoa(max(1, s.Head-partEvents+1)) + "#end"
+	}
+	return view{title: s.Title, body: v}, nil
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// seqOf reads a seq from the query of a request.
+func seqOf(r *http.Request, name string, missing int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return missing, nil
+	}
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq < 1 {
+		return 0, badRequest{name + " is the seq of an event, not " + strconv.Quote(text), ""}
+	}
+	return seq, nil
+}
+
+// part reads the entries from a seq on.
+func (h *Handler) part(ctx context.Context, s *sessionHead, o *outline, from int64) (part, error) {
+	p := part{From: from, To: min(from+partEvents-1, s.Head)}
+	all, err := transcript.ReadPart(ctx, h.log, s.ID, p.From, p.To, aheadEvents)
+	if err != nil {
+		return p, err
+	}
+	v, err := h.viewOf(ctx, s, eventlog.Between(p.From, p.To+aheadEvents))
+	if err != nil {
+		return p, err
+	}
+	v.Turn = o.turn
+	for _, x := range all {
+		if e := v.Entry(x); e != nil {
+			p.Entries = append(p.Entries, e)
+		}
+	}
+	return p, nil
+}
+
+// viewOf makes the view of the events of a range, with their changes of files and sub-agents.
+func (h *Handler) viewOf(ctx context.Context, s *sessionHead, events eventlog.Range) (*htmlpage.View, error) {
+	v := &htmlpage.View{Folder: s.row.CWD, Changes: map[string][]files.Change{}, Children: map[string][]htmlpage.Child{},
+		EventLink: func(seq int64) string { return eventLink(s.ID, seq) },
+		BodyLink:  func(ref event.BlobRef) string { return sessionPath(s.ID, "body", string(ref.Blob)) }}
+	tools := formats.FileTools(s.row.Source)
+	for c, err := range files.Of(ctx, h.log, s.ID, events, func(string) files.Tools { return tools }) {
+		if err != nil {
+			return nil, err
+		}
+		v.Changes[c.CallID] = append(v.Changes[c.CallID], c)
+	}
+	return v, h.children(ctx, v, s.ID, events)
+}
+
+// children finds the sub-agents of calls, with the costs of their sessions.
+func (h *Handler) children(ctx context.Context, v *htmlpage.View, session string, events eventlog.Range) error {
+	found := map[string]event.Child{}
+	var order []string
+	for e, err := range h.log.Read(ctx, session, events) {
+		if err != nil {
+			return err
+		}
+		c, ok, err := event.Decode[event.Child](&e)
+		if !ok || err != nil || c.CallID == "" {
+			continue
+		}
+		if _, seen := found[c.ChildID]; !seen {
+			order = append(order, c.ChildID)
+		}
+		found[c.ChildID] = c
+	}
+	for _, id := range order {
+		c := found[id]
+		v.Children[c.CallID] = append(v.Children[c.CallID], h.child(ctx, &c))
+	}
+	return nil
+}
+
+func (h *Handler) child(ctx context.Context, c *event.Child) htmlpage.Child {
+	x := htmlpage.Child{Title: transcript.Visible(brief(c.Agent+" "+c.Task, 100)), State: string(c.State)}
+	if c.ChildSessionID == "" {
+		return x
+	}
+	row, _, err := h.rows.one(ctx, c.ChildSessionID)
+	if err != nil {
+		x.State += ", its session is missing"
+		return x
+	}
+	x.Link = sessionPath(row.ID)
+	x.Facts = []string{transcript.Count(row.Calls, "call")}
+	if took := row.Last().Sub(row.First()); took > 0 {
+		x.Facts = append(x.Facts, htmlpage.Duration(took))
+	}
+	if spend := htmlpage.Spend(row.Spend()); spend != "" {
+		x.Facts = append(x.Facts, spend)
+	}
+	if strings.TrimSpace(x.Title) == "" {
+		x.Title = rowName(row)
+	}
+	return x
+}
+
+// entriesPattern is the address of a part of a conversation without the page around it, for the
+// script.
+const entriesPattern = "/s/{session}/entries"
+
+func (h *Handler) entries(w http.ResponseWriter, r *http.Request) {
+	leave, ok := h.enter(r.Context(), h.busy)
+	if !ok {
+		return
+	}
+	defer leave()
+	var b bytes.Buffer
+	err := func() error {
+		s, err := h.head(r)
+		if err != nil {
+			return err
+		}
+		from, err := seqOf(r, "from", 1)
+		if err != nil || from > s.Head {
+			return err
+		}
+		o, err := h.outline(r.Context(), s)
+		if err != nil {
+			return err
+		}
+		p, err := h.part(r.Context(), s, o, from)
+		if err != nil {
+			return err
+		}
+		return h.pages["conversation.html"].ExecuteTemplate(&b, "entries", p)
+	}()
+	if err != nil {
+		problemOf(err).Write(w)
+		return
+	}
+	write(w, "text/html; charset=utf-8", http.StatusOK, b.Bytes())
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/internal/htmlpage"
+	"github.com/convlog/convlog/internal/listing"
+	"github.com/convlog/convlog/internal/transcript"
+	"github.com/convlog/convlog/projection"
+)
+
+// sessionsPage lists the sessions.
+var sessionsPage = page{pattern: "/{$}", template: "sessions.html", nav: "Sessions", load: (*Handler).sessions}
+
+// pageRows is the number of rows of a page.
+const pageRows = 50
+
+// growing is how long after its newest event a session counts as growing.
+const growing = time.Minute
+
+// sessionsView is the list of sessions.
+type sessionsView struct {
+	Filters filters
+	Orders  []htmlpage.Link
+	Rows    []sessionRow
+	Found   int // sessions that the filters select
+	All     int // sessions of the store
+	Week    projection.Spend
+	Next    string // address of the next page; empty on the last one
+	First   string // address of the first page; empty there
+}
+
+// sessionRow is a line of the list.
+type sessionRow struct {
+	*listing.Row
+	Link, Name string
+	About      []string
+	Growing    bool
+	Failed     int64
+	Problem    string
+}
+
+func (h *Handler) sessions(r *http.Request) (view, error) {
+	ctx, q := r.Context(), r.URL.Query()
+	query, f, err := parseFilters(q, time.Now())
+	if err != nil {
+		return view{}, err
+	}
+	h.rows.list.Lock()
+	defer h.rows.list.Unlock()
+	all, err := h.rows.read(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	listed := all
+	if !f.All {
+		listed = listing.WithoutState(all)
+	}
+	reader := h.rows.reader()
+	chosen, err := query.Choose(ctx, reader, listed)
+	if err != nil {
+		return view{}, err
+	}
+	v := sessionsView{Filters: f, Orders: orders(q), Found: len(chosen), All: len(listed)}
+	if v.Week, err = h.rows.week(ctx, listed); err != nil {
+		return view{}, err
+	}
+	begin := 0
+	if after := q.Get("after"); after != "" {
+		begin = 1 + slices.IndexFunc(chosen, func(row *listing.Row) bool { return row.ID == after })
+		v.First = address("/", q, "after", "")
+	}
+	shown := chosen[begin:min(begin+pageRows, len(chosen))]
+	if begin+len(shown) < len(chosen) {
+		v.Next = address("/", q, "after", shown[len(shown)-1].ID)
+	}
+	if err := reader.Summaries(ctx, shown); err != nil {
+		return view{}, err
+	}
+	for _, row := range shown {
+		v.Rows = append(v.Rows, h.sessionRow(row))
+	}
+	return view{title: "Sessions", body: v}, nil
+}
+
+func (h *Handler) sessionRow(row *listing.Row) sessionRow {
+	x := sessionRow{Row: row, Link: sessionPath(row.ID), Name: rowName(row), Failed: h.rows.columns(row).failed,
+		Growing: time.Since(row.Last()) < growing}
+	if err := row.Damage(); err != nil {
+		x.Problem = transcript.Visible(err.Error())
+	}
+	if row.Parent != "" {
+		x.About = append(x.About, row.Kind()+" of "+transcript.Visible(brief(row.Parent, 40)))
+	}
+	for _, text := range []string{row.Source, row.CWD} {
+		if text != "" {
+			x.About = append(x.About, transcript.Visible(brief(text, 60)))
+		}
+	}
+	return x
+}
+
+// rowName is the label of a fork and the title, else a description.
+func rowName(row *listing.Row) string {
+	const most = 110
+	title := cmp.Or(brief(row.KnownTitle(), most), row.About(), row.ID)
+	if label := row.Label(); label != "" {
+		title = label + " · " + title
+	}
+	return transcript.Visible(title)
+}
+
+// brief is the beginning of a text on one line.
+func brief(text string, most int) string {
+	words := []rune(strings.Join(strings.Fields(text), " "))
+	if len(words) <= most {
+		return string(words)
+	}
+	return strings.TrimRight(string(words[:most-1]), " ") + "…"
+}
+
+// sessionPath is the address of a session's page, and of pages below it.
+func sessionPath(session string, below ...string) string {
+	return "/s/" + strings.Join(append([]string{url.PathEscape(session)}, below...), "/")
+}
+
+// address is a path with a query in which one value is another; an empty value is left out.
+func address(path string, q url.Values, name, value string) string {
+	changed := url.Values{}
+	for key, values := range q {
+		if key != name && len(values) > 0 && values[0] != "" {
+			changed.Set(key, values[0])
+		}
+	}
+	if value != "" {
+		changed.Set(name, value)
+	}
+	if len(changed) == 0 {
+		return path
+	}
+	return path + "?" + changed.Encode()
+}
+
+// orders are the links that order the list.
+func orders(q url.Values) (links []htmlpage.Link) {
+	now := cmp.Or(q.Get("sort"), listing.ByActivity)
+	q = url.Values{"q": q["q"], "source": q["source"], "cwd": q["cwd"], "model": q["model"], "since": q["since"], "until": q["until"], "all": q["all"]}
+	for _, order := range listing.Orders {
+		links = append(links, htmlpage.Link{Name: order, Href: address("/", q, "sort", order), On: order == now})
+	}
+	return links
+}
