@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -127,13 +128,20 @@ func convertError(failed []error) error {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case len(failed) == 1:
-		return copyError{redactionHint(failed[0])}
+		return copyError{redactionHint(failed[0], convertCopiesHint)}
 	}
 	text := count(len(failed), "session") + " could not be copied, as listed; the rest is"
 	var order *transfer.RedactionError
-	if errors.As(err, &order) {
-		text += "; " + applyHint
+	var hints []string
+	for _, err := range failed {
+		if errors.As(err, &order) && order.Original != "" {
+			hints = append(hints, "; "+convertCopiesHint)
+		} else if errors.As(err, &order) {
+			hints = append(hints, "; "+applyHint)
+		}
 	}
+	slices.Sort(hints)
+	text += strings.Join(slices.Compact(hints), "")
 	if errors.Is(err, eventlog.ErrConflict) {
 		text += "; copy sessions with another history into another store"
 	}

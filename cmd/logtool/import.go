@@ -59,7 +59,7 @@ logtool keeps its lines, and is not screened.`,
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "list the files to import, and import nothing")
 	cmd.Flags().BoolVar(&x.own.ApplyRedactions, "apply-redactions", false, "erase events that the source has redacted")
 	cmd.Flags().BoolVar(&x.own.Again, "again", false, "import sessions that were removed, too")
-	cmd.Flags().BoolVar(&x.evenErased, "even-erased", false, "store records that may be ones that were erased, too")
+	cmd.Flags().BoolVar(&x.own.EvenErased, "even-erased", false, "store records that may be ones that were erased, too")
 	cmd.Flags().BoolVarP(&x.follow, "follow", "f", false, "import what programs write, until interrupted")
 	x.screen.flag(cmd)
 	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
@@ -78,16 +78,15 @@ func formatNames() []string {
 
 // importRun is one run of import.
 type importRun struct {
-	app        *app
-	args       []string
-	format     string
-	known      bool
-	dry        bool
-	verbose    bool
-	follow     bool
-	evenErased bool
-	own        transfer.Options
-	screen     screening
+	app     *app
+	args    []string
+	format  string
+	known   bool
+	dry     bool
+	verbose bool
+	follow  bool
+	own     transfer.Options
+	screen  screening
 }
 
 func (x *importRun) run(ctx context.Context) error {
@@ -192,7 +191,7 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	}
 	if ctx.Err() == nil {
 		bar := newImportBar(x.app, found)
-		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes, Again: x.own.Again, EvenErased: x.evenErased})
+		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes, Again: x.own.Again, EvenErased: x.own.EvenErased})
 		t.Rows = append(table.Rows, t.Rows...)
 		table = t
 		failed = append(failed, err)

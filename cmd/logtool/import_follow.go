@@ -59,7 +59,7 @@ func (x *importRun) watch(in *inputs, formats []interop.Format) (*watch, error) 
 		return nil, usagef("--follow is for transcripts in files and folders, not for exports of logtool or streams")
 	}
 	in.opts.Growing = true
-	w := &watch{run: x, formats: formats, opts: interop.Options{Growing: true, Again: x.own.Again, EvenErased: x.evenErased}, rows: map[string]interop.Row{}}
+	w := &watch{run: x, formats: formats, opts: interop.Options{Growing: true, Again: x.own.Again, EvenErased: x.own.EvenErased}, rows: map[string]interop.Row{}}
 	for _, arg := range x.args {
 		w.paths = append(w.paths, x.app.fromHome(arg))
 	}

@@ -82,7 +82,7 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer
 		in = file
 	}
 	adopted, err := transfer.Import(ctx, log, in, opts)
-	row.Err = redactionHint(err)
+	row.Err = redactionHint(err, copiesHint)
 	for _, s := range adopted {
 		row.Records += int(s.Read)
 		if s.LeftOut {
@@ -103,13 +103,23 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer
 // applyHint says how to obey the redactions of an export or a store.
 const applyHint = "to erase them here too, repeat this with --apply-redactions"
 
-// redactionHint adds applyHint to an error of redactions that were not obeyed.
-func redactionHint(err error) error {
+// copiesHint says how to store copies of erased events that an import or a conversion left out.
+const (
+	copiesHint        = "to store them, repeat this with --even-erased"
+	convertCopiesHint = "to store them, export the session and import it with --even-erased"
+)
+
+// redactionHint says how to continue after an error of redactions; copies is the hint for copies
+// of erased events.
+func redactionHint(err error, copies string) error {
 	var order *transfer.RedactionError
-	if errors.As(err, &order) {
-		return fmt.Errorf("%w; %s", err, applyHint)
+	switch {
+	case !errors.As(err, &order):
+		return err
+	case order.Original != "":
+		return fmt.Errorf("%w; %s", err, copies)
 	}
-	return err
+	return fmt.Errorf("%w; %s", err, applyHint)
 }
 
 // candidate is the export in the list of --dry-run.

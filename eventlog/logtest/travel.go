@@ -3,10 +3,12 @@ package logtest
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
@@ -31,6 +33,12 @@ var travelCases = []testCase{
 		Explanation: "An import of an export with redactions stores nothing and names the events, unless it is asked to apply them.",
 		Needs:       []suite.Need{suite.Eraser, suite.Blobs},
 		Run:         testTravelExport,
+	},
+	{
+		Name:        "copies of erased events",
+		Explanation: "An import or a conversion stores nothing of a copy, made in another store, of events that were erased here, and nothing of its forks; it names the events. It stores them when asked.",
+		Needs:       []suite.Need{suite.Eraser, suite.Blobs},
+		Run:         testTravelCopies,
 	},
 	{
 		Name:        "histories that part",
@@ -150,6 +158,54 @@ func testTravelExport(t *env) {
 	t.Must(err)
 	t.WantEqual("lines", t.Lines(src, "a"), t.Lines(t.Main(), "a"))
 	t.wantGone("a")
+}
+
+// testTravelCopies imports and converts a copy that another store made before the erasure.
+func testTravelCopies(t *env) {
+	src := t.copied()
+	_, err := fork.Copy(t.Ctx, src, "a", fork.CopyOptions{ID: "copy"})
+	t.Must(err)
+	head, err := src.Head(t.Ctx, "copy")
+	t.Must(err)
+	last, err := src.Event(t.Ctx, "copy", head.Seq)
+	t.Must(err)
+	t.Append(src, "copyfork", eventlog.New(), suite.ForkOf("copy", &last))
+	t.Append(src, "z", eventlog.New(), suite.Note(1))
+	t.redactSecret(t.Main())
+	var b bytes.Buffer
+	for _, session := range []string{"copyfork", "z"} { // with the parent
+		t.Must(transfer.Export(t.Ctx, src, &b, session))
+	}
+	wantRefused := func(err error) {
+		t.Helper()
+		var order *transfer.RedactionError
+		if !errors.As(err, &order) || order.Session != "copy" || order.Original != "a" || !slices.Equal(order.Seqs, []int64{2, 4}) {
+			t.Errorf("a copy of erased events: %v", err)
+		}
+		for _, session := range []string{"copy", "copyfork"} {
+			_, err := t.Main().Head(t.Ctx, session)
+			t.WantErr(eventlog.ErrNotFound, err)
+		}
+		t.WantEqual("another session", 1, len(t.Lines(t.Main(), "z")))
+		_, err = t.Main().OpenBlob(t.Ctx, event.DigestOf([]byte("a body with "+secret)))
+		t.WantErr(eventlog.ErrBlobNotFound, err)
+	}
+	for _, opts := range []transfer.Options{{}, {ApplyRedactions: true}} {
+		_, err = transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()), opts)
+		wantRefused(err)
+		err = nil
+		for _, failed := range transfer.Convert(t.Ctx, t.Main(), src, opts) {
+			err = errors.Join(err, failed)
+		}
+		wantRefused(err)
+	}
+	_, err = transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()), transfer.Options{EvenErased: true})
+	t.Must(err)
+	stored, err := t.Main().Head(t.Ctx, "copy")
+	t.Must(err)
+	t.WantEqual("head of the copy", head, stored)
+	_, err = transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()))
+	t.Must(err) // nothing is new
 }
 
 func testTravelParted(t *env) {

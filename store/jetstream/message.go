@@ -153,8 +153,12 @@ func (st *stream) newest(ctx context.Context) (uint64, error) {
 // maxMulti bounds the subjects of one request for last messages; the server takes 1,024.
 const maxMulti = 500
 
+// olderAnswers is how many answers of replicas that lack messages lead to a question to the leader.
+const olderAnswers = 20
+
 // lastOf returns the last messages of subjects, by subject, at least as new as the
-// sequence since. It asks again while the replica that answers is older.
+// sequence since. It asks again while the replica that answers is older, and then asks the leader:
+// the server of the connection answers first, and may have lost its files.
 func (st *stream) lastOf(ctx context.Context, subjects []string, since uint64) (map[string]*message, error) {
 	found := make(map[string]*message, len(subjects))
 	for len(subjects) > 0 {
@@ -169,7 +173,7 @@ func (st *stream) lastOf(ctx context.Context, subjects []string, since uint64) (
 
 func (st *stream) lastPage(ctx context.Context, subjects []string, since uint64, found map[string]*message) error {
 	r := getRequest{Multi: subjects, MaxBytes: 1 << 30}
-	for {
+	for range olderAnswers {
 		e, err := st.batch(ctx, r, len(subjects), func(m *message) error {
 			found[m.subject] = m
 			return nil
@@ -187,6 +191,16 @@ func (st *stream) lastPage(ctx context.Context, subjects []string, since uint64,
 			return err
 		}
 	}
+	for _, subject := range subjects {
+		m, err := st.last(ctx, subject)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			found[subject] = m
+		}
+	}
+	return nil
 }
 
 // confirmMissing asks the leader whether none of the subjects has a message.

@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/store/jetstream"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // replays is the number of times that an old state answers each request.
@@ -29,6 +31,7 @@ type follower struct {
 	mu       sync.Mutex
 	pick     func(sent, got *nats.Msg) bool // if set, only the answers that it accepts are passed on
 	stale    bool
+	lasting  bool                 // direct gets are answered from the old state each time
 	seen     map[string]*nats.Msg // the last answer to a request of the API
 	replayed map[string]int       // the number of old answers to a request
 }
@@ -100,7 +103,8 @@ func (f *follower) old(m *nats.Msg, key string) *nats.Msg {
 	case old == nil && strings.HasPrefix(m.Subject, "$JS.API.STREAM.MSG.GET."):
 		old = &nats.Msg{Data: []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`)}
 	}
-	if !f.stale || old == nil || f.replayed[key] == replays {
+	lasting := f.lasting && strings.HasPrefix(m.Subject, "$JS.API.DIRECT.GET.")
+	if !f.stale || old == nil || f.lasting && !lasting || f.replayed[key] == replays && !lasting {
 		return nil
 	}
 	f.replayed[key]++
@@ -205,4 +209,45 @@ func TestStaleMarks(t *testing.T) {
 	f.during("users of a blob", "STREAM.INFO", func() { wantUsers(t, store, 1, "0:run:2") })
 	f.during("marks of a blob", "DIRECT.GET", func() { wantUsers(t, store, 1, "0:run:2") })
 	f.during("related sessions", "STREAM.INFO", func() { wantRelated(t, store, "known", "known", "run") })
+}
+
+// A server whose replica has lost its messages, and stays behind, answers direct requests of its
+// clients. They get the messages from the leader.
+func TestReplicaThatStaysBehind(t *testing.T) {
+	t.Parallel()
+	f, through, direct := behindFollower(t)
+	other := openLog(t, direct)
+	ref, err := other.PutBlob(t.Context(), strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if _, err := other.Append(t.Context(), fmt.Sprint("s", i%3), eventlog.Any(), event.UserMessage("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := other.Append(t.Context(), "s1", eventlog.Any(), suite.Image(ref)); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Close(); err != nil { // stores the watermarks
+		t.Fatal(err)
+	}
+	log := openLog(t, through)
+	f.lasting = true
+	f.during("verify", "DIRECT.GET", func() {
+		for d, err := range verify.Store(t.Context(), log) {
+			if err != nil || d.Rule != verify.RuleWatermark {
+				t.Errorf("the store: %v, %v", d, err)
+			}
+		}
+		suite.CheckEvents(t, log, "s0", 10)
+		suite.CheckEvents(t, log, "s1", 11)
+		infos, err := suite.Collect(log.Sessions(t.Context()))
+		if err != nil || len(infos) != 3 {
+			t.Errorf("list: %d sessions, %v", len(infos), err)
+		}
+		if _, err := log.Append(t.Context(), "s2", eventlog.Any(), event.UserMessage("more")); err != nil {
+			t.Error(err)
+		}
+	})
 }

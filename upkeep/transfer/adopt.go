@@ -47,7 +47,8 @@ func Adopt(ctx context.Context, log *eventlog.Log, session string, events iter.S
 }
 
 // RedactionError reports redactions of a stream that were not obeyed: events that are
-// redacted in the source, and not in the destination. Nothing of the session was stored.
+// redacted in the source, and not in the destination. If it names an Original, it reports copies
+// (fork.Copy) of events that are redacted in the destination. Nothing of the session was stored.
 type RedactionError = adopt.RedactionError
 
 // source yields finished events of one session. It may be called several times.
@@ -56,21 +57,21 @@ type source func(ctx context.Context, yield func(event.Event, error) bool)
 // adoptHeld is Adopt under the store lock of log, which the context of events holds
 // too. It obeys redactions if follows is set, which reports whether the stream of a
 // session is adopted later. Its errors do not name the session.
-func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adopt.Options, follows func(session string) bool, events source) (Result, error) {
+func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adopt.Options, follows func(session string) bool, events source, originals *originals) (Result, error) {
 	var adopted adopt.Result
 	erased := false // the stream has redacted events
 	try := func(ctx context.Context) (err error) {
-		adopted, err = adopt.Events(ctx, log, session, func(yield func(event.Event, error) bool) {
+		adopted, err = adopt.Events(ctx, log, session, originals.screen(ctx, session, func(yield func(event.Event, error) bool) {
 			events(ctx, func(e event.Event, err error) bool {
 				erased = erased || err == nil && e.Redacted()
 				return yield(e, err)
 			})
-		}, opts)
+		}), opts)
 		return err
 	}
 	err := log.Hold(ctx, try)
 	var order *RedactionError
-	if follows != nil && errors.As(err, &order) {
+	if follows != nil && errors.As(err, &order) && order.Original == "" {
 		opts.Redact = erase.Adopted{Log: log, Follows: follows}
 		err = engine.Of(log).Locked(ctx, true, try)
 	}

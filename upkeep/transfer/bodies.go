@@ -17,14 +17,21 @@ type bodies struct {
 	existing event.Head // of the session in dst
 	copied   map[event.Digest]bool
 	copy     func(ctx context.Context, d event.Digest) error
+	// originals finds copies of erased events, whose blobs are not copied; nil copies them.
+	originals *originals
 }
 
-func newBodies(dst *eventlog.Log, session string, existing event.Head, copy func(ctx context.Context, d event.Digest) error) *bodies {
-	return &bodies{dst: dst, session: session, existing: existing, copied: map[event.Digest]bool{}, copy: copy}
+func newBodies(dst *eventlog.Log, session string, existing event.Head, o *originals, copy func(ctx context.Context, d event.Digest) error) *bodies {
+	return &bodies{dst: dst, session: session, existing: existing, copied: map[event.Digest]bool{}, copy: copy, originals: o}
 }
 
 // copyOf copies the blobs of an event.
 func (b *bodies) copyOf(ctx context.Context, e *event.Event) error {
+	if len(e.Blobs()) > 0 && e.Seq > b.existing.Seq {
+		if _, erased, err := b.originals.erasedOriginal(ctx, e); erased || err != nil {
+			return err
+		}
+	}
 	for _, d := range e.Blobs() {
 		if b.copied[d] {
 			continue

@@ -43,6 +43,9 @@ type Options struct {
 	// ApplyRedactions redacts the events of the log that are redacted in the source, with what
 	// goes along.
 	ApplyRedactions bool
+	// EvenErased stores copies (fork.Copy) of events that the log has erased; else they are a
+	// *RedactionError.
+	EvenErased bool
 	// Again makes Import store sessions that were removed from the log (erase.Remove), too.
 	// Convert always stores them.
 	Again bool
@@ -52,7 +55,8 @@ type Options struct {
 // the parents of a named fork too. It skips events that dst has already. An event that is
 // redacted in dst stays redacted, and its blobs are not copied. An event that is redacted in src, and
 // that dst has in full, is a *RedactionError, and nothing of its session is copied, unless
-// Options.ApplyRedactions is true: a copy of a log cannot erase in it unasked. Other programs
+// Options.ApplyRedactions is true: a copy of a log cannot erase in it unasked. So is a copy
+// (fork.Copy) of an event that dst has erased, unless Options.EvenErased is true. Other programs
 // may append to src at the same time: Convert copies each session up to the end of an
 // append, with all events that were acknowledged before it read the session. It holds
 // the store lock of src, shared. A loop over Convert must not redact or remove in src.
@@ -75,6 +79,9 @@ func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...Options) iter.
 	return func(yield func(Result, error) bool) {
 		err := src.Hold(ctx, func(ctx context.Context) error {
 			c := conversion{dst: dst, src: src, opts: o, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
+			if !o.EvenErased {
+				c.originals = newOriginals(dst)
+			}
 			return c.run(ctx)
 		})
 		if err != nil && !errors.Is(err, errStopped) {
@@ -92,6 +99,8 @@ type conversion struct {
 	copied   map[string]int64 // the newest seq of each copied session
 	failed   map[string]bool
 	yield    func(Result, error) bool
+
+	originals *originals
 }
 
 func (c *conversion) run(ctx context.Context) error {
@@ -129,7 +138,7 @@ func (c *conversion) notes(ctx context.Context) error {
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return nil
 	}
-	adopted, err := convertSession(ctx, c.dst, c.src, engine.StoreSession, func(string) bool { return false })
+	adopted, err := convertSession(ctx, c.dst, c.src, engine.StoreSession, func(string) bool { return false }, nil)
 	switch {
 	case errors.Is(err, errBehind): // dst has the notes of src, and later ones of its own
 		err = nil
@@ -188,7 +197,7 @@ func (c *conversion) session(ctx context.Context, session string, needed int64) 
 	if c.opts.ApplyRedactions {
 		follows = func(fork string) bool { return c.follows(ctx, fork) }
 	}
-	adopted, err := convertSession(ctx, c.dst, c.src, session, follows)
+	adopted, err := convertSession(ctx, c.dst, c.src, session, follows, c.originals)
 	c.copied[session] = adopted.Head.Seq
 	adopted.Session = session
 	return c.report(ctx, adopted, err)
@@ -226,12 +235,12 @@ func (c *conversion) report(ctx context.Context, adopted Result, err error) erro
 // dst must have the parents. Damage of the source is a *SourceError. Redactions of src that dst lacks
 // are a *RedactionError.
 func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Result, error) {
-	return convertSession(ctx, dst, src, session, nil)
+	return convertSession(ctx, dst, src, session, nil, newOriginals(dst))
 }
 
 // convertSession is Session. follows reports whether a session is copied later; nil does not obey
 // redactions.
-func convertSession(ctx context.Context, dst, src *eventlog.Log, session string, follows func(session string) bool) (Result, error) {
+func convertSession(ctx context.Context, dst, src *eventlog.Log, session string, follows func(session string) bool, o *originals) (Result, error) {
 	if err := engine.Of(src).Usable(ctx, session); err != nil {
 		return Result{}, err
 	}
@@ -239,8 +248,8 @@ func convertSession(ctx context.Context, dst, src *eventlog.Log, session string,
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
-	c := sessionCopy{src: src, bodies: newBodies(dst, session, head, func(ctx context.Context, d event.Digest) error { return CopyBlob(ctx, dst, src, d) })}
-	adopted, err := adoptHeld(ctx, dst, session, adopt.Options{}, follows, c.events)
+	c := sessionCopy{src: src, bodies: newBodies(dst, session, head, o, func(ctx context.Context, d event.Digest) error { return CopyBlob(ctx, dst, src, d) })}
+	adopted, err := adoptHeld(ctx, dst, session, adopt.Options{}, follows, c.events, o)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):

@@ -31,13 +31,14 @@ import (
 // sessions as listed, the error is a *TreeError: Import stored nothing of the session
 // that the error names, and the whole sessions before it.
 //
-// Import leaves out a session that was removed from the log, and the sessions below it
-// in the export, unless Options.Again is true: Result.LeftOut. It always leaves out the
+// Import leaves out a session that was removed from the log, a copy of one (fork.Copy), and the
+// sessions below them in the export, unless Options.Again is true: Result.LeftOut. It always leaves out the
 // session convlog:store, so that nobody can forge removals and holds.
 //
 // An event that is redacted in the log stays redacted. An event that is redacted in the
 // export only is a *RedactionError, unless Options.ApplyRedactions is true: nobody
-// can erase with a forged export. Then nothing of its session is stored, and the other sessions
+// can erase with a forged export. So is a copy (fork.Copy) of an event that the log has erased,
+// unless Options.EvenErased is true. Then nothing of its session is stored, and the other sessions
 // follow. Import uses the first Options only.
 func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...Options) ([]Result, error) {
 	if err := engine.Of(log).Usable(ctx); err != nil {
@@ -47,6 +48,9 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader, opts ...Options
 		return nil, fmt.Errorf("%w: the reader of Import", event.ErrNilArgument)
 	}
 	m := importer{log: log, leftOut: map[string]bool{}}
+	if len(opts) == 0 || !opts[0].EvenErased {
+		m.originals = newOriginals(log)
+	}
 	if len(opts) == 0 || !opts[0].Again {
 		var err error
 		if m.removed, err = storenotes.Load(ctx, log); err != nil {
@@ -82,9 +86,12 @@ type importer struct {
 	adopted  []Result
 	removed  *storenotes.Notes // nil to leave nothing out
 	leftOut  map[string]bool
-	refused  []error   // the *RedactionErrors of sessions
-	tree     *treeList // the list of the stream's sessions; nil if it has none
-	last     bool      // the line has no newline: it may be cut
+	refused  []error         // the *RedactionErrors of sessions, and the errors of their forks
+	missing  map[string]bool // the sessions that were refused
+	// originals finds copies of erased events; nil to store them.
+	originals *originals
+	tree      *treeList // the list of the stream's sessions; nil if it has none
+	last      bool      // the line has no newline: it may be cut
 }
 
 // run imports line by line.
@@ -190,21 +197,24 @@ func (m *importer) adopt(ctx context.Context) error {
 		m.events, m.lines = nil, nil
 		return nil
 	}
-	b := newBodies(m.log, m.session, head, m.put)
+	if parent, ok := m.refusedParent(ctx); ok {
+		m.refuse(fmt.Errorf("line %d: session %q: a fork of session %q, which was not stored", m.lines[0], m.session, parent))
+		return nil
+	}
+	b := newBodies(m.log, m.session, head, m.originals, m.put)
 	adopted, err := adoptHeld(ctx, m.log, m.session, adopt.Options{Explained: true}, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
 			if err := b.copyOf(ctx, &e); !yield(e, err) || err != nil {
 				return
 			}
 		}
-	})
+	}, m.originals)
 	var order *RedactionError
 	if err != nil {
 		err = fmt.Errorf("line %d: %w", m.lineOf(err), ofSession(m.session, err))
 	}
 	if errors.As(err, &order) {
-		m.refused = append(m.refused, err)
-		m.events, m.lines = nil, nil
+		m.refuse(err)
 		return nil
 	}
 	if err != nil {
@@ -215,14 +225,35 @@ func (m *importer) adopt(ctx context.Context) error {
 	return nil
 }
 
+// refuse stores nothing of the session of the lines so far.
+func (m *importer) refuse(err error) {
+	m.refused = append(m.refused, err)
+	if m.missing == nil {
+		m.missing = map[string]bool{}
+	}
+	m.missing[m.session] = true
+	m.events, m.lines = nil, nil
+}
+
+// refusedParent returns the parent of a fork of which nothing was stored.
+func (m *importer) refusedParent(ctx context.Context) (parent string, ok bool) {
+	f, isFork, err := event.Decode[event.Fork](&m.events[0])
+	if !isFork || err != nil || !m.missing[f.Parent] {
+		return "", false
+	}
+	_, stored := m.log.Head(ctx, f.Parent)
+	return f.Parent, errors.Is(stored, eventlog.ErrNotFound)
+}
+
 // isRemoved reports whether the session of the lines so far, which the log lacks, was
-// removed from the log, or is below a session that is left out.
+// removed from the log, or is a copy of a removed one, or is below a session that is left out.
 func (m *importer) isRemoved() bool {
 	if m.removed == nil {
 		return false
 	}
 	parent, err := sessiontree.ParentOf(&m.events[0]) // adopt reports a damaged fork
-	return m.removed.Removed(m.session) || err == nil && m.leftOut[parent]
+	_, _, copied := m.events[0].CopyOrigin()
+	return m.removed.Removed(m.session) || err == nil && (m.leftOut[parent] || copied && m.removed.Removed(parent))
 }
 
 // readAhead copies an export to a file and lists its sessions.

@@ -32,13 +32,20 @@ type Redactor interface {
 	Whole(ctx context.Context, session string, seqs []int64) error
 }
 
-// RedactionError reports the redactions of a stream that are not obeyed.
+// RedactionError reports the redactions of a stream that are not obeyed, or events of a stream
+// that are copies of events which the log has erased.
 type RedactionError struct {
 	Session string
 	Seqs    []int64
+	// Original is the session of the log with the erased events; empty for redactions of the
+	// stream.
+	Original string
 }
 
 func (e *RedactionError) Error() string {
+	if e.Original != "" {
+		return fmt.Sprintf("session %q: events that are copies of erased events of session %q: %d", e.Session, e.Original, e.Seqs)
+	}
 	return fmt.Sprintf("session %q: events that are redacted in the source are not redacted here: %d", e.Session, e.Seqs)
 }
 
