@@ -149,7 +149,7 @@ var table = map[string]room{
 	"store/memory":    {rooms: []string{"event", "eventlog", "internal/lease", "internal/notify", "internal/relation"}, modules: given},
 	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "internal/testsize", "upkeep/..."}, modules: append(testModules, given...)},
 	"eventlog/logtest": {
-		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/engine", "internal/mint", "internal/searchtext", "internal/suite", "internal/testsize", "internal/witness"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "fork", "search", "store/memory", "store/storetest", "upkeep/...", "internal/engine", "internal/mint", "internal/searchtext", "internal/suite", "internal/testsize", "internal/witness"}, modules: append(testModules, given...),
 	},
 	"internal/witness": {rooms: []string{"event", "eventlog", "internal/mint", "internal/suite", "store/memory", "upkeep/..."}, modules: append(testModules, given...)},
 	"internal/suite":   {rooms: []string{"event", "eventlog", "internal/testsize", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
