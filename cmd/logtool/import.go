@@ -132,7 +132,7 @@ func (x *importRun) find(ctx context.Context) error {
 	}
 	x.app.screen = &x.screen
 	return x.app.writing(func(log *eventlog.Log) error {
-		in.opts.Log, in.opts.Again, in.opts.EvenErased, in.opts.Whole = log, x.own.Again, x.evenErased, x.screen.on()
+		in.opts.Log, in.opts.Again, in.opts.EvenErased, in.opts.Whole = log, x.own.Again, x.own.EvenErased, x.screen.on()
 		found, err := interop.Find(ctx, formats, in.paths, in.opts)
 		if err != nil {
 			return in.rename(err)
