@@ -102,7 +102,7 @@ func (s *sessions) get(ctx context.Context, who identity, newest int) (*handle, 
 		return nil, err
 	}
 	var own map[string]any
-	head, err := loadState(ctx, s.log, logID, &own)
+	head, err := loadState(ctx, s.log, logID, member, &own)
 	if err != nil {
 		return nil, err
 	}
@@ -188,18 +188,15 @@ func (s *sessions) List(ctx context.Context, req *session.ListRequest) (*session
 func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, error) {
 	list := []session.Session{}
 	shared := sharedStates{s, map[string]map[string]any{}}
-	add := func(who identity, info *eventlog.SessionInfo) error {
-		if !of.owns(who) {
-			return nil
-		}
-		h := &handle{identity: who, logID: info.ID, updated: info.Last.Timestamp, state: map[string]any{}}
-		var err error
-		if h.head, err = loadState(ctx, s.log, info.ID, &h.state); err != nil {
-			return err
+	add := func(who identity, logID string, updated time.Time) (err error) {
+		h := &handle{identity: who, logID: logID, updated: updated, state: map[string]any{}}
+		if h.head, err = loadState(ctx, s.log, logID, member, &h.state); err == nil {
+			err = shared.add(ctx, who, h.state)
 		}
 		list = append(list, h)
-		return shared.add(ctx, who, h.state)
+		return err
 	}
+	owners := map[string]identity{}
 	for info, err := range s.log.List(ctx, eventlog.Part{Prefix: of.listed()}) {
 		if err == nil {
 			err = info.Err
@@ -208,14 +205,46 @@ func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, er
 			return nil, err
 		}
 		who, ok := identityOf(&info.First)
-		if !ok {
+		if !ok || !of.owns(who) {
 			continue
 		}
-		if err := add(who, &info); err != nil {
+		owners[info.ID] = who
+		if err := add(who, info.ID, info.Last.Timestamp); err != nil {
 			return nil, err
 		}
 	}
-	return list, nil
+	return list, s.eachFork(ctx, owners, add)
+}
+
+// eachFork calls add for each fork of the sessions, and for the forks of these, whose id does not name a session of ADK.
+func (s *sessions) eachFork(ctx context.Context, owners map[string]identity, add func(who identity, logID string, updated time.Time) error) error {
+	parents := slices.Sorted(maps.Keys(owners))
+	if len(parents) == 0 {
+		return nil
+	}
+	forks, err := s.log.Forks(ctx, parents...)
+	for ; err == nil && len(parents) > 0; parents = parents[1:] {
+		for _, f := range forks.ByParent[parents[0]] {
+			if _, listed := owners[f.Session]; listed {
+				continue
+			}
+			who := owners[parents[0]]
+			who.Session = f.Session
+			owners[f.Session], parents = who, append(parents, f.Session)
+			head, err := s.log.Head(ctx, f.Session)
+			if err != nil {
+				return err
+			}
+			last, err := s.log.Event(ctx, f.Session, head.Seq)
+			if err != nil {
+				return err
+			}
+			if err := add(who, f.Session, last.Timestamp); err != nil {
+				return err
+			}
+		}
+	}
+	return err
 }
 
 // Delete removes a session. A missing session is no error. A session with forks is eventlog.ErrInUse: remove the

@@ -73,7 +73,7 @@ func (s *sessions) settle(ctx context.Context, who identity) error {
 func (s *sessions) update(ctx context.Context, id string, who identity, add *pending) error {
 	for {
 		var doc *shared
-		head, err := loadState(ctx, s.log, id, &doc)
+		head, err := loadState(ctx, s.log, id, member, &doc)
 		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 			return err
 		}
@@ -155,7 +155,7 @@ func (s *sessions) stored(ctx context.Context, p *pending) (bool, error) {
 // values are the values of a shared state, with the pending changes that count.
 func (s *sessions) values(ctx context.Context, id string) (map[string]any, error) {
 	var doc *shared
-	_, err := loadState(ctx, s.log, id, &doc)
+	_, err := loadState(ctx, s.log, id, member, &doc)
 	if errors.Is(err, eventlog.ErrNotFound) || err == nil && doc == nil {
 		return nil, nil
 	}

@@ -15,14 +15,14 @@ const snapshotEvery = 128
 
 var states = projection.Of("adk:states", projection.Custom(), projection.Artifacts())
 
-// loadState decodes the custom state of a session into value, as of head.
-func loadState(ctx context.Context, log *eventlog.Log, logID string, value any) (head event.Head, err error) {
+// loadState decodes a custom state of a session into value, as of head.
+func loadState(ctx context.Context, log *eventlog.Log, logID, name string, value any) (head event.Head, err error) {
 	view, err := projection.Load(ctx, log, logID, projection.Custom())
 	if err != nil {
 		return event.Head{}, err
 	}
-	if err := json.Unmarshal(view.State.Get(member).Raw(), value); err != nil {
-		return event.Head{}, fmt.Errorf("decode the state %q of session %q: %w", member, logID, err)
+	if err := json.Unmarshal(view.State.Get(name).Raw(), value); err != nil {
+		return event.Head{}, fmt.Errorf("decode the state %q of session %q: %w", name, logID, err)
 	}
 	return view.Head, nil
 }

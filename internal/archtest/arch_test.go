@@ -120,7 +120,7 @@ var table = map[string]room{
 		tests: []string{"flow/flowtest", "internal/testsize"},
 	},
 	"adapters/adk": { // a module of its own
-		rooms: []string{"event", "eventlog", "projection", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai"}, given...),
+		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai"}, given...),
 	},
 	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
 	"flow/internal/raw":      {},

@@ -1,0 +1,5 @@
+package adk_test
+
+const writerEnv = "CONVLOG_ADK_WRITER"
+
+func write(string) {}
