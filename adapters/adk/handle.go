@@ -20,6 +20,7 @@ type handle struct {
 
 	mu      sync.RWMutex
 	head    event.Head // where the next append is tried first
+	blank   bool       // the session has no state document: a redaction erased its first patch
 	events  []*session.Event
 	state   map[string]any
 	updated time.Time
@@ -47,6 +48,9 @@ func (h *handle) appended(e *session.Event, head event.Head) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head, h.updated = head, e.Timestamp
+	if _, _, own := split(e.Actions.StateDelta); len(own) > 0 {
+		h.blank = false
+	}
 	maps.Copy(h.state, e.Actions.StateDelta)
 	h.events = append(h.events, withoutTemp(e))
 }
@@ -56,6 +60,12 @@ func (h *handle) expected() event.Head {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.head
+}
+
+func (h *handle) isBlank() bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.blank
 }
 
 // withoutTemp returns e, or a copy of it without the state keys that are not stored.

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
 
-	"github.com/convlog/convlog/adapters/adk"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/natstest"
 	"github.com/convlog/convlog/internal/pgtest"
@@ -148,5 +147,3 @@ func value(t testing.TB, s session.Session, key string) any {
 	}
 	return v
 }
-
-var _ = adk.New

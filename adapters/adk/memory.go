@@ -105,13 +105,14 @@ func (m *memories) add(ctx context.Context, matches map[string]*match, of identi
 		if err != nil {
 			return err
 		}
-		e, ok, err := m.sessions.bodies().decode(ctx, of, &hit.Event)
+		e, ok, err := m.sessions.bodies().decode(ctx, &hit.Event)
 		if err != nil {
 			return err
 		}
 		if !ok || !hasWord(e.Content, word) {
 			continue
 		}
+		nameAuthors(of.App, []*session.Event{e})
 		key := fmt.Sprint(hit.Seq, hit.Session)
 		if matches[key] == nil {
 			matches[key] = &match{hit: hit, entry: e}

@@ -57,18 +57,17 @@ func (i identity) metadata() jsontext.Value {
 	return raw
 }
 
-// identityOf returns the identity that the first event of a session has. It falls back to the id, which a
-// redaction does not erase.
-func identityOf(first *event.Event) (identity, bool) {
-	if raw, ok := first.MetadataValue(member); ok {
-		var i identity
-		return i, json.Unmarshal(raw, &i) == nil && i.Session != ""
+// identityOf returns the identity of a session. The metadata of its first event has the names that are too long for
+// the id.
+func identityOf(first *event.Event) (i identity, ok bool) {
+	if i, ok = parseID(first.SessionID); ok {
+		return i, true
 	}
-	return parseID(first.SessionID)
+	raw, ok := first.MetadataValue(member)
+	return i, ok && json.Unmarshal(raw, &i) == nil && i.Session != ""
 }
 
-// parseID parses the id of a session with unescaped names; names that are too long for an id cannot be
-// recovered.
+// parseID parses the id of a session. It fails if a name is shortened.
 func parseID(id string) (identity, bool) {
 	rest, ok := strings.CutPrefix(id, sessionPrefix)
 	names := strings.Split(rest, "/")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +21,9 @@ import (
 // eventType is the type of an ADK event without content: data is its JSON.
 const eventType event.Type = "adk:event"
 
-// encode makes the events of the log for an ADK event. The first one is the event itself.
-func (b bodies) encode(ctx context.Context, logID string, e *session.Event) ([]event.Event, error) {
+// encode makes the events of the log for an ADK event. The first one is the event itself. If the state is blank, a
+// redaction has erased its first patch, and the new patch begins it again.
+func (b bodies) encode(ctx context.Context, logID string, blank bool, e *session.Event) ([]event.Event, error) {
 	e = withoutTemp(e)
 	own, err := b.encodeOwn(ctx, e)
 	if err != nil {
@@ -29,7 +31,7 @@ func (b bodies) encode(ctx context.Context, logID string, e *session.Event) ([]e
 	}
 	events := []event.Event{own}
 	if _, _, delta := split(e.Actions.StateDelta); len(delta) > 0 {
-		patch, err := setMembers("", delta)
+		patch, err := setMembers(blank, delta)
 		if err != nil {
 			return nil, err
 		}
@@ -132,10 +134,10 @@ func idOf(logID string, e *session.Event, n int) (id ulid.ULID) {
 }
 
 // decode returns the ADK event of an event of the log. ok is false if it has none.
-func (b bodies) decode(ctx context.Context, who identity, e *event.Event) (out *session.Event, ok bool, err error) {
+func (b bodies) decode(ctx context.Context, e *event.Event) (out *session.Event, ok bool, err error) {
 	switch e.Type.Name() {
 	case event.MessageAdded:
-		out, err = b.decodeMessage(ctx, who, e)
+		out, err = b.decodeMessage(ctx, e)
 		return out, err == nil, err
 	case event.StepCompleted, eventType:
 		if e.Redacted() {
@@ -161,9 +163,9 @@ func (b bodies) decode(ctx context.Context, who identity, e *event.Event) (out *
 	}
 }
 
-func (b bodies) decodeMessage(ctx context.Context, who identity, e *event.Event) (*session.Event, error) {
+func (b bodies) decodeMessage(ctx context.Context, e *event.Event) (*session.Event, error) {
 	if e.Redacted() {
-		return decodeRedacted(who, e)
+		return decodeRedacted(e)
 	}
 	m, _, err := event.Decode[event.Message](e)
 	if err != nil {
@@ -173,7 +175,7 @@ func (b bodies) decodeMessage(ctx context.Context, who identity, e *event.Event)
 	if raw, ok := memberOf(m.Extra); ok {
 		err = json.Unmarshal(raw, out)
 	} else {
-		out = foreign(who, e, m.Role)
+		out = foreign(e, m.Role)
 	}
 	if err != nil || out.Content == nil {
 		return out, err
@@ -189,28 +191,49 @@ func (b bodies) decodeMessage(ctx context.Context, who identity, e *event.Event)
 }
 
 // foreign is the ADK event of a message that another writer appended, without its parts.
-func foreign(who identity, e *event.Event, role event.Role) *session.Event {
+func foreign(e *event.Event, role event.Role) *session.Event {
 	out := &session.Event{ID: e.ID.String(), Timestamp: e.Timestamp, InvocationID: e.ID.String(), Author: genai.RoleUser}
 	out.Content = &genai.Content{Role: genai.RoleUser}
 	switch role {
 	case event.Assistant:
-		out.Author, out.Content.Role = who.App, genai.RoleModel
+		out.Author, out.Content.Role = unknownAuthor, genai.RoleModel
 	case event.Tool:
-		out.Author = who.App
+		out.Author = unknownAuthor
 	}
 	return out
+}
+
+// unknownAuthor is the author of a message whose agent is not known, until nameAuthors.
+const unknownAuthor = "\x00"
+
+// nameAuthors replaces unknown authors by the agent of the nearest event before or, if there is none, after it; or else by the app.
+func nameAuthors(app string, events []*session.Event) {
+	known := func(e *session.Event) bool {
+		return e.Author != unknownAuthor && e.Author != genai.RoleUser && e.Author != ""
+	}
+	author := app
+	if i := slices.IndexFunc(events, known); i >= 0 {
+		author = events[i].Author
+	}
+	for _, e := range events {
+		if known(e) {
+			author = e.Author
+		} else if e.Author == unknownAuthor {
+			e.Author = author
+		}
+	}
 }
 
 // erased is the text in the place of redacted content.
 const erased = "[redacted]"
 
 // decodeRedacted keeps the calls and results of a redacted message, so that each call has its result.
-func decodeRedacted(who identity, e *event.Event) (*session.Event, error) {
+func decodeRedacted(e *event.Event) (*session.Event, error) {
 	o, _, err := event.OutlineOf(e)
 	if err != nil {
 		return nil, err
 	}
-	out := foreign(who, e, o.Role)
+	out := foreign(e, o.Role)
 	for _, call := range o.Calls {
 		out.Content.Parts = append(out.Content.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: call.ID, Name: "redacted"}})
 	}
@@ -246,13 +269,15 @@ type operation struct {
 	Value any    `json:"value"` // of a remove it means nothing
 }
 
-// setMembers is a patch that sets the members of the object at path.
-func setMembers(path string, values map[string]any) (event.CustomPatch, error) {
-	ops := make([]operation, 0, len(values))
-	for key, value := range values {
-		ops = append(ops, operation{"add", path + "/" + pointer.Replace(valid(key)), value})
+// setMembers is a patch that sets members of the state, of an empty one if blank is set.
+func setMembers(blank bool, values map[string]any) (event.CustomPatch, error) {
+	var ops []operation
+	if blank {
+		ops = append(ops, operation{"add", "", struct{}{}})
 	}
-	slices.SortFunc(ops, func(a, b operation) int { return strings.Compare(a.Path, b.Path) })
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		ops = append(ops, operation{"add", "/" + pointer.Replace(valid(key)), values[key]})
+	}
 	return patchOf(ops...)
 }
 

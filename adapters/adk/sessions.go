@@ -52,7 +52,7 @@ func (s *sessions) create(ctx context.Context, who identity, state map[string]an
 	events := []event.Event{event.New(event.Session{Agent: valid(who.App)}), event.New(empty)}
 	events[0].Metadata = who.metadata()
 	if len(own) > 0 {
-		patch, err := setMembers("", own)
+		patch, err := setMembers(false, own)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (s *sessions) create(ctx context.Context, who identity, state map[string]an
 
 // load makes a handle without events: the session's own state, with the states of the app and of the user.
 func (s *sessions) load(ctx context.Context, who identity, logID string, head event.Head, own map[string]any, updated time.Time) (*handle, error) {
-	h := &handle{identity: who, logID: logID, head: head, state: map[string]any{}, updated: updated}
+	h := &handle{identity: who, logID: logID, head: head, blank: own == nil, state: map[string]any{}, updated: updated}
 	maps.Copy(h.state, own)
 	states := sharedStates{s, map[string]map[string]any{}}
 	return h, states.add(ctx, who, h.state)
@@ -127,7 +127,7 @@ func (s *sessions) read(ctx context.Context, h *handle, newest int) (events []*s
 		if err != nil {
 			return nil, err
 		}
-		own, ok, err := s.bodies().decode(ctx, h.identity, &e)
+		own, ok, err := s.bodies().decode(ctx, &e)
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", e.Seq, err)
 		}
@@ -141,6 +141,7 @@ func (s *sessions) read(ctx context.Context, h *handle, newest int) (events []*s
 	if newest > 0 {
 		slices.Reverse(events)
 	}
+	nameAuthors(h.identity.App, events)
 	return events, nil
 }
 
@@ -302,7 +303,7 @@ func (s *sessions) appendEvent(ctx context.Context, cur session.Session, e *sess
 }
 
 func (s *sessions) store(ctx context.Context, h *handle, e *session.Event) error {
-	events, err := s.bodies().encode(ctx, h.logID, e)
+	events, err := s.bodies().encode(ctx, h.logID, h.isBlank(), e)
 	if err != nil {
 		return err
 	}

@@ -4,15 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gorm.io/driver/sqlite"
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/adk/v2/session/database"
 	"google.golang.org/adk/v2/session/sessiontestsuite"
+	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
 	"github.com/convlog/convlog/adapters/adk"
-	"github.com/convlog/convlog/eventlog"
 )
 
 // The suite with and without ids of events that the service assigns: the log keeps the ids of the program.
@@ -51,5 +50,3 @@ func sqlService(t testing.TB, file string) session.Service {
 	}
 	return s
 }
-
-var _ *eventlog.Log

@@ -120,7 +120,8 @@ var table = map[string]room{
 		tests: []string{"flow/flowtest", "internal/testsize"},
 	},
 	"adapters/adk": { // a module of its own
-		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai"}, given...),
+		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai", "gorm.io"}, given...), // gorm.io in tests
+		tests: []string{"fork", "internal/natstest", "internal/pgtest", "internal/testsize", "upkeep/..."},
 	},
 	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
 	"flow/internal/raw":      {},
