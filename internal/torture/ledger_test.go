@@ -21,8 +21,9 @@ type ledger struct {
 	seed uint64
 
 	mu    sync.Mutex
-	acked map[int][]int64 // by writer: the seq of each step's last event
-	tried map[int]int     // by writer: the number of steps begun
+	acked map[int][]int64       // by writer: the seq of each step's last event
+	tried map[int]int           // by writer: the number of steps begun
+	heads map[string]event.Head // of the sessions, as the last check saw them
 }
 
 func newLedger(seed uint64) *ledger {
@@ -88,18 +89,33 @@ func (l *ledger) snapshot() map[int][]int64 {
 	return acked
 }
 
-// check compares the store with the steps that were acknowledged before. Each of them
-// must be stored once, complete, unchanged and in its writer's order. Other steps may
+// check compares the store with the steps that were acknowledged before, and with the heads that
+// the check before has seen. Each step must be stored once, complete, unchanged and in its writer's
+// order. Other steps may
 // be stored if a writer has begun them. With atRest no writer is running: then each
 // writer has at most one such step.
 func (l *ledger) check(ctx context.Context, log *eventlog.Log, atRest bool) error {
-	c := contents{seed: l.seed, acked: l.snapshot(), found: map[[2]int]int64{}, erased: map[[2]int]bool{}}
+	c := contents{seed: l.seed, acked: l.snapshot(), found: map[[2]int]int64{}, erased: map[[2]int]bool{}, heads: l.heads}
 	var errs []error
+	seen, err := verify.Heads(ctx, log)
+	if err != nil {
+		return err
+	}
+	delete(seen.Heads, recreated)
+	for session := range l.heads {
+		if _, found := seen.Heads[session]; !found {
+			errs = append(errs, verifyClean(ctx, log, session, l.heads[session]))
+		}
+	}
 	for info, err := range log.Sessions(ctx) {
 		if err == nil {
 			err = info.Err
 		}
-		if err == nil && info.ID != "convlog:store" { // the notes of erasures belong to no step
+		switch {
+		case err != nil:
+		case info.ID == "convlog:store": // the notes of erasures belong to no step
+			err = verifyClean(ctx, log, info.ID, c.heads[info.ID])
+		default:
 			err = c.session(ctx, log, info.ID)
 		}
 		if err != nil {
@@ -110,6 +126,7 @@ func (l *ledger) check(ctx context.Context, log *eventlog.Log, atRest bool) erro
 	if atRest {
 		errs = append(errs, l.checkAtRest(&c))
 	}
+	l.heads = seen.Heads
 	return errors.Join(errs...)
 }
 
@@ -128,14 +145,15 @@ func (l *ledger) checkAtRest(c *contents) error {
 type contents struct {
 	seed   uint64
 	acked  map[int][]int64
-	found  map[[2]int]int64 // by writer and step: the seq of its last event
-	erased map[[2]int]bool  // steps whose first event is redacted
+	found  map[[2]int]int64      // by writer and step: the seq of its last event
+	erased map[[2]int]bool       // steps whose first event is redacted
+	heads  map[string]event.Head // of the last check
 }
 
 // session reads a session's own events, and verifies the session.
 func (c *contents) session(ctx context.Context, log *eventlog.Log, session string) error {
 	if session == recreated {
-		return verifyClean(ctx, log, session)
+		return verifyClean(ctx, log, session, event.Head{})
 	}
 	w := checker{seed: c.seed, session: session}
 	if err := w.all(log.Read(ctx, session, eventlog.All().Own())); err != nil {
@@ -148,11 +166,16 @@ func (c *contents) session(ctx context.Context, log *eventlog.Log, session strin
 		c.found[at] = seq
 	}
 	maps.Copy(c.erased, w.erased)
-	return verifyClean(ctx, log, session)
+	return verifyClean(ctx, log, session, c.heads[session])
 }
 
-func verifyClean(ctx context.Context, log *eventlog.Log, session string) error {
-	report, err := verify.Session(ctx, log, session)
+// verifyClean verifies a session, which had a head once. The zero head is none.
+func verifyClean(ctx context.Context, log *eventlog.Log, session string, known event.Head) error {
+	var opts verify.Options
+	if !known.IsZero() {
+		opts.Heads = map[string][]event.Head{session: {known}}
+	}
+	report, err := verify.Session(ctx, log, session, opts)
 	if err != nil {
 		return err
 	}

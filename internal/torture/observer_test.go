@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/repair"
@@ -213,6 +214,6 @@ func (c *group) damageAndRepair() {
 	if len(r.Lost) != 1 || r.Lost[0].From > seq || r.Lost[0].To < seq || r.Head.Seq != head.Seq {
 		c.Errorf("damaged event %d of %d, repaired %+v", seq, head.Seq, r)
 	}
-	c.must(verifyClean(c.ctx, log, recreated))
+	c.must(verifyClean(c.ctx, log, recreated, event.Head{}))
 	c.must(log.Close())
 }

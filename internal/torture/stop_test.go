@@ -294,7 +294,7 @@ func (s *fixture) checkEnd(l *eventlog.Log, place stopPoint, killed bool, events
 		s.Errorf("%d events at the end, want %d", got, want)
 	}
 	for _, session := range []string{heldSession, "other"} {
-		s.must(verifyClean(s.ctx, l, session))
+		s.must(verifyClean(s.ctx, l, session, event.Head{}))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -42,7 +43,7 @@ func TestWatchersOfRemovedEvents(t *testing.T) {
 				}
 				s.must(appendTo(heldSession)(s.ctx, log))
 				n, err := count(s.ctx, s.log(), heldSession)
-				s.must(errors.Join(err, verifyClean(s.ctx, log, heldSession)))
+				s.must(errors.Join(err, verifyClean(s.ctx, log, heldSession, event.Head{})))
 				if n != c.stay+1 {
 					t.Errorf("%d events in the end, want %d", n, c.stay+1)
 				}
