@@ -20,15 +20,16 @@ const errorsStart = "<!-- The tables are generated from the comments of the erro
 // packages.
 var sections = []struct {
 	title    string
+	prefix   string // which the table leaves out
 	packages []string
 }{
-	{"Appending and reading: package eventlog", []string{"eventlog"}},
-	{"Stores on servers", []string{"postgres", "jetstream"}},
-	{"Events: package event", []string{"event"}},
-	{"Forks and rewinds: package fork", []string{"fork"}},
-	{"States: package projection", []string{"projection"}},
-	{"Agents: package flow", []string{"flow", "mcptools"}},
-	{"Other packages", nil},
+	{"Appending and reading: package eventlog", "eventlog.", []string{"eventlog"}},
+	{"Stores on servers", "", []string{"postgres", "jetstream"}},
+	{"Events: package event", "event.", []string{"event"}},
+	{"Forks and rewinds: package fork", "fork.", []string{"fork"}},
+	{"States: package projection", "projection.", []string{"projection"}},
+	{"Agents: package flow", "flow.", []string{"flow", "mcptools"}},
+	{"Other packages", "", nil},
 }
 
 // Every exported error of a package for users has a row in docs/guide/errors.md, with its
@@ -71,7 +72,7 @@ func tablesOf(t *testing.T, errors map[string]string) string {
 			if section.packages != nil && !slices.Contains(section.packages, p) {
 				return false
 			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", name, meaning(t, name, errors[name]))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimPrefix(name, section.prefix), strings.TrimSuffix(meaning(t, name, errors[name]), "."))
 			return true
 		})
 	}

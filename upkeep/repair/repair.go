@@ -1,5 +1,34 @@
 // Package repair makes damaged sessions readable and appendable again: it truncates
 // torn tails, and salvages all readable events of a damaged session.
+//
+// # Salvage
+//
+// The same damage gives the same lines. S(n) is the event with seq n of the result.
+//
+//   - A line is readable if its crc is correct, it belongs to the session, and its spilled
+//     data exists. Salvage also looks for lines inside bad lines: a newline may be lost.
+//   - The result begins with seq 1, or with the line of the lowest seq if that is a
+//     session_forked. It ends with the highest known seq, plus one for each bad line after
+//     it, unless the file ends in the middle of a line. A last append without its last line
+//     is left out if nothing follows it. Lines of other sessions that follow count as its
+//     missing lines.
+//   - Of several lines with seq n, S(n) is the one that is chained to S(n-1), else the first
+//     in the file. Without a line, S(n) is a lost event.
+//   - A line stays byte for byte while the session id is the same and no event before it
+//     changed. From the first change on, only hash and crc are computed anew. The events of
+//     an incomplete append lose more. Events after a gap keep it, unless their append is
+//     known to begin before the gap.
+//   - A lost event depends on the id of the damaged session and the seq only. With h =
+//     SHA-256 of "lost", NUL, session id, NUL and the seq in 8 bytes (big endian), the random
+//     part of its id is the first 10 bytes of h, and its salt the last 16. Its timestamp is
+//     the timestamp of the event before, or of the first readable event. Its reason describes
+//     the damage, its source the place.
+//   - A session_forked gets the new hash of a repaired parent, and the new event_id if the
+//     parent's event at the fork point was lost. A redacted line before a lost event needs no
+//     redacted event that names it, and a redacted event may name a lost event.
+//
+// For [1][2][3, bad][4 more 1][5][6 more 1][7, half] the result is 1, 2, lost 3, and 4 and 5
+// as one append.
 package repair
 
 import (

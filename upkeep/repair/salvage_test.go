@@ -207,7 +207,7 @@ func salvagedPieces(t *testing.T, log *eventlog.Log, done repair.Report, was map
 	return strings.Join(words, " ")
 }
 
-// A lost event has the members of docs/FORMAT.md, chapter 4.
+// A lost event has the members that the documentation of package repair says.
 func TestLostEvents(t *testing.T) {
 	store := &pieces{Store: memory.New()}
 	log := eventlog.Open(store)
