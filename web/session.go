@@ -47,7 +47,7 @@ func (h *Handler) head(r *http.Request) (*sessionHead, error) {
 		return nil, err
 	}
 	s := &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, summary: summary}
-	s.Command = "logtool resume " + row.ID
+	s.Command = "logtool resume " + h.shortID(r.Context(), row.ID)
 	s.facts(h)
 	for _, p := range h.all {
 		if p.tab != "" {
@@ -56,6 +56,19 @@ func (h *Handler) head(r *http.Request) (*sessionHead, error) {
 		}
 	}
 	return s, nil
+}
+
+// shortID is the beginning of an id that only this session has, or the id.
+func (h *Handler) shortID(ctx context.Context, id string) string {
+	for _, n := range []int{8, 13, 18} {
+		if len(id) <= n {
+			break
+		}
+		if found, err := h.log.Resolve(ctx, id[:n]); err == nil && found == id {
+			return id[:n]
+		}
+	}
+	return id
 }
 
 // facts lists what is known about the session.
@@ -78,7 +91,9 @@ func (s *sessionHead) facts(h *Handler) {
 	}
 	add(transcript.Count(row.Turns, "turn"))
 	add(transcript.Count(row.Calls, "call"))
-	add(transcript.Tokens(row.Usage))
+	if u := row.Usage; !u.IsZero() {
+		add(htmlpage.Compact(u.InputTokens+u.CacheReadTokens+u.CacheWriteTokens) + " in, " + htmlpage.Compact(u.OutputTokens) + " out")
+	}
 	add(htmlpage.Spend(row.Spend()))
 	if row.Parent != "" {
 		s.Facts = append(s.Facts, htmlpage.Link{Name: row.Kind() + " of " + transcript.Visible(brief(row.Parent, 40)) + " at " + transcript.At(row.At), Href: sessionPath(row.Parent)})
@@ -170,9 +185,14 @@ func (h *Handler) part(ctx context.Context, s *sessionHead, o *outline, from int
 	}
 	v.Turn = o.turn
 	for _, x := range all {
-		if e := v.Entry(x); e != nil {
-			p.Entries = append(p.Entries, e)
+		e := v.Entry(x)
+		if e == nil {
+			continue
 		}
+		if n := len(p.Entries); n > 0 {
+			e.Again(p.Entries[n-1])
+		}
+		p.Entries = append(p.Entries, e)
 	}
 	return p, nil
 }

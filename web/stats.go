@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/convlog/convlog/internal/listing"
@@ -70,8 +71,8 @@ func (h *Handler) stats(r *http.Request) (view, error) {
 		models[cmp.Or(name, "no model named")] = stats.Tally{Spend: spend}
 	}
 	v.Tables = []statsTable{
-		newStatsTable("Day", sum.ByDay, newestFirst), newStatsTable("Model", models, mostFirst(models)),
-		newStatsTable("Source", sum.BySource, mostFirst(sum.BySource)), newStatsTable("Folder", folders, mostFirst(folders)),
+		newStatsTable("day", sum.ByDay, newestFirst), newStatsTable("model", models, mostFirst(models)),
+		newStatsTable("source", sum.BySource, mostFirst(sum.BySource)), newStatsTable("folder", folders, mostFirst(folders)),
 	}
 	v.Tools = tools(sum.ByTool)
 	return view{title: "Costs", body: v}, nil
@@ -107,7 +108,11 @@ func (h *Handler) count(r *http.Request, query *listing.Query, all []*listing.Ro
 	return sum, folders, left, err
 }
 
-func newestFirst(x, y string) int { return cmp.Compare(y, x) }
+// newestFirst orders days. The day of events without a time is the last one.
+func newestFirst(x, y string) int {
+	order := func(day string) string { return strings.TrimPrefix(day, stats.Undated) }
+	return cmp.Compare(order(y), order(x))
+}
 
 func mostFirst(all map[string]stats.Tally) func(x, y string) int {
 	return func(x, y string) int {

@@ -209,12 +209,13 @@ var table = map[string]room{
 	"internal/titles":     {},
 	"web": {
 		rooms:   []string{"event", "eventlog", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search"},
-		modules: given, tests: []string{"internal/testkit"},
+		modules: given, tests: []string{"internal/htmlpage/htmltest"},
 	},
 	"internal/htmlpage": {
 		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},
 		modules: append([]string{"github.com/alecthomas/chroma/v2", "github.com/yuin/goldmark"}, given...),
 	},
+	"internal/htmlpage/htmltest": {},
 	"internal/listing": {
 		rooms: []string{"event", "eventlog", "fork", "internal/transcript", "projection", "runlog/stats"}, modules: given,
 	},

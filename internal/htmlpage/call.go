@@ -43,6 +43,9 @@ func (v *View) call(p *event.Part, x *transcript.Entry, link string) *Call {
 		c.Result = result.Seq
 		v.result(c, &result.Part, at)
 		c.Outcome = join(c.Outcome, took(x.Event.Timestamp, result.At))
+		if len(c.Diffs) > 0 && c.State == "ok" && !v.Whole {
+			c.Results = nil // the change says it
+		}
 	}
 	return c
 }

@@ -31,18 +31,18 @@ var lexers = sync.OnceValue(func() *chroma.LexerRegistry {
 	return all
 })
 
-// The bounds of colours: longer texts have none, and a text that takes longer has none from
-// there on.
+// The bounds of colours: longer texts have none. A text can be made so that a lexer takes long, so
+// a page has no more colours once it has used this time.
 const (
 	maxColoured = 64 << 10
-	colourTime  = 20 * time.Millisecond
+	colourTime  = 2 * time.Second
 )
 
-// Code is a text with the colours of a language: the name of a language, or of a file.
-func Code(text, language string) template.HTML {
+// code is a text with the colours of a language: the name of a language, or of a file.
+func (v *View) code(text, language string) template.HTML {
 	text = transcript.Visible(text)
 	lexer := lexerFor(language)
-	if lexer == nil || len(text) > maxColoured {
+	if lexer == nil || len(text) > maxColoured || v.coloured > colourTime {
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
@@ -50,9 +50,10 @@ func Code(text, language string) template.HTML {
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	var b strings.Builder
-	written, end := 0, time.Now().Add(colourTime)
+	written, begin := 0, time.Now()
+	defer func() { v.coloured += time.Since(begin) }()
 	for t := tokens(); t != chroma.EOF; t = tokens() {
-		if time.Now().After(end) || !strings.HasPrefix(text[written:], t.Value) {
+		if v.coloured+time.Since(begin) > colourTime || !strings.HasPrefix(text[written:], t.Value) {
 			break // the rest has no colours
 		}
 		written += len(t.Value)

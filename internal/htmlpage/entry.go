@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yuin/goldmark"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/files"
 	"github.com/convlog/convlog/internal/transcript"
@@ -22,6 +24,8 @@ type Entry struct {
 	// Turn heads the entry if it starts a turn.
 	Turn     *Turn
 	Orphaned bool
+	// Repeats leaves out the speaker.
+	Repeats bool
 	// Open reports that a call of the entry has no result yet.
 	Open  bool
 	Parts []Part
@@ -95,6 +99,9 @@ type View struct {
 	Children map[string][]Child
 	// Turn describes the turn that starts with an entry; nil knows the number only.
 	Turn func(x *transcript.Entry) *Turn
+
+	parser   goldmark.Markdown // nil until the first message
+	coloured time.Duration     // the time that colours took
 }
 
 // Entry makes the view of an entry; nil if readers need no note of the event.
@@ -109,11 +116,23 @@ func (v *View) Entry(x *transcript.Entry) *Entry {
 	if !x.IsMessage {
 		return v.note(e, x)
 	}
-	e.Kind, e.Who, e.Details = kindOf(x), cmp.Or(x.Message.Model, x.Speaker()), details(x)
+	e.Kind, e.Who, e.Details = kindOf(x), transcript.Visible(cmp.Or(x.Message.Model, x.Speaker())), details(x)
 	for i := range x.Message.Parts {
-		e.Parts = append(e.Parts, v.part(&x.Message.Parts[i], x, e))
+		if p := &x.Message.Parts[i]; v.Whole || !isBlank(p) {
+			e.Parts = append(e.Parts, v.part(p, x, e))
+		}
 	}
 	return e
+}
+
+// isBlank reports whether a part is an empty text, or reasoning that the provider withheld.
+func isBlank(p *event.Part) bool {
+	return (p.Type == event.TextPart || p.Type == event.ReasoningPart) && strings.TrimSpace(p.Text) == ""
+}
+
+// Again leaves the speaker out of an entry, because the entry before it has the same one.
+func (e *Entry) Again(before *Entry) {
+	e.Repeats = before != nil && e.Turn == nil && e.Kind == "assistant" && before.Kind == e.Kind && e.Who == before.Who
 }
 
 func (v *View) turn(x *transcript.Entry) *Turn {
@@ -154,11 +173,17 @@ func kindOf(x *transcript.Entry) string {
 	return "system"
 }
 
-// details are the details of a message without its time and its model, which the page shows
-// elsewhere.
+// details are the details of a message without its time, its model and its input tokens.
 func details(x *transcript.Entry) (all []string) {
+	m := &x.Message
 	for _, d := range x.Details() {
-		if d != x.Message.Model && d != transcript.Clock(x.Event.Timestamp) {
+		switch d {
+		case m.Model, transcript.Clock(x.Event.Timestamp):
+		case transcript.Tokens(m.Usage):
+			if m.Usage.OutputTokens > 0 {
+				all = append(all, Compact(m.Usage.OutputTokens)+" out")
+			}
+		default:
 			all = append(all, transcript.Visible(d))
 		}
 	}

@@ -19,36 +19,41 @@ import (
 // maxMarkdown is the longest text that is read as Markdown, in bytes. A longer text is plain.
 const maxMarkdown = 128 << 10
 
-// Markdown renders the text of a message.
-func Markdown(text string) template.HTML {
+// markdown renders the text of a message.
+func (v *View) markdown(text string) template.HTML {
 	text = transcript.Visible(text)
+	if v.parser == nil {
+		v.parser = newParser(v)
+	}
 	var b strings.Builder
-	if len(text) <= maxMarkdown && markdown.Convert([]byte(text), &b) == nil {
+	if len(text) <= maxMarkdown && v.parser.Convert([]byte(text), &b) == nil {
 		return template.HTML(b.String())
 	}
 	return template.HTML(`<div class="plain">` + template.HTMLEscapeString(text) + `</div>`)
 }
 
-var markdown = goldmark.New(
-	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList,
-		extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
-	goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(safe{}, 1))),
-	goldmark.WithParserOptions(parser.WithEscapedSpace()),
-)
+func newParser(v *View) goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), extension.Strikethrough, extension.TaskList,
+			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
+		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(safe{v}, 1))),
+		goldmark.WithParserOptions(parser.WithEscapedSpace()),
+	)
+}
 
 // safe renders the nodes that could be more than text: raw HTML is text, a link leads to http or
 // https, an image is a link, and a heading is below the headings of the page.
-type safe struct{}
+type safe struct{ view *View }
 
-func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+func (s safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHTMLBlock, htmlBlock)
 	r.Register(ast.KindRawHTML, rawHTML)
 	r.Register(ast.KindLink, link)
 	r.Register(ast.KindAutoLink, autoLink)
 	r.Register(ast.KindImage, image)
 	r.Register(ast.KindHeading, heading)
-	r.Register(ast.KindCodeBlock, codeBlock)
-	r.Register(ast.KindFencedCodeBlock, codeBlock)
+	r.Register(ast.KindCodeBlock, s.codeBlock)
+	r.Register(ast.KindFencedCodeBlock, s.codeBlock)
 }
 
 func escape(w util.BufWriter, text []byte) { template.HTMLEscape(w, text) }
@@ -174,7 +179,7 @@ func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Walk
 	return ast.WalkContinue, nil
 }
 
-func codeBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+func (s safe) codeBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
@@ -183,7 +188,7 @@ func codeBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (a
 		language = string(n.Language(source))
 	}
 	_, _ = w.WriteString(`<pre tabindex="0">`)
-	_, _ = w.WriteString(string(Code(strings.TrimRight(string(node.Lines().Value(source)), "\n"), language)))
+	_, _ = w.WriteString(string(s.view.code(strings.TrimRight(string(node.Lines().Value(source)), "\n"), language)))
 	_, _ = w.WriteString("</pre>\n")
 	return ast.WalkSkipChildren, nil
 }

@@ -35,7 +35,7 @@ func (v *View) text(text, language, more string) Text {
 	if short := v.shorten(text, mostLines, mostBytes, more); len(short) < len(text) {
 		t.Left, t.More, text = max(1, t.Lines-transcript.Lines(short)), more, short
 	}
-	t.HTML = Code(text, language)
+	t.HTML = v.code(text, language)
 	return t
 }
 
@@ -48,7 +48,7 @@ func (v *View) prose(text, more string) Text {
 	if short := v.shorten(text, mostProse, mostProse, more); len(short) < len(text) {
 		t.Left, t.More, text = max(1, t.Lines-transcript.Lines(short)), more, short
 	}
-	t.HTML = Markdown(text)
+	t.HTML = v.markdown(text)
 	return t
 }
 
@@ -82,4 +82,17 @@ func Spend(s projection.Spend) string {
 		cost = "$" + strconv.FormatFloat(usd, 'f', 2, 64)
 	}
 	return join(cost, transcript.Estimate(s))
+}
+
+// Compact writes 16553628 as 16.6M.
+func Compact(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return strconv.FormatInt((n+500_000)/1_000_000, 10) + "M"
+	case n >= 1_000_000:
+		return strconv.FormatFloat(float64(n)/1_000_000, 'f', 1, 64) + "M"
+	case n >= 10_000:
+		return strconv.FormatInt((n+500)/1000, 10) + "k"
+	}
+	return transcript.Thousands(n)
 }
