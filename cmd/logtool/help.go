@@ -14,10 +14,9 @@ import (
 const rootHelp = `Import, read and check logs of AI conversations. Alone, it lists the newest.`
 
 // rootNotes end the help of logtool.
-const rootNotes = `SESSION is the id of a session or the beginning of an id. The short id of a sub-agent
-is the short id of its session, a dot, and the beginning of the rest. append, redact
-and rm take full ids only. logtool help COMMAND explains a command, logtool help store
-the places of stores.
+const rootNotes = `SESSION is an id or its beginning: for a sub-agent the short id of its session, a dot,
+and the beginning of the rest. append, redact, rm take full ids. logtool help COMMAND
+explains a command, help store the places of stores.
 
 Exit codes: 0 done, 1 failed or found damage, 2 wrong usage, 130 interrupted.`
 

@@ -200,6 +200,9 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 		if err := x.app.printTable(&table, x.verbose); err != nil {
 			return err
 		}
+		if note := x.app.expiry(&table); note != "" {
+			x.app.note("%s", note)
+		}
 	}
 	if err := importError(&table, errors.Join(failed...)); err != nil || x.format == anyFormat {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,7 +180,7 @@ func (r *redactRun) bodies(ctx context.Context, log *eventlog.Log, before time.T
 		return err
 	}
 	done, err := erase.Raw(ctx, log, before, sessions, r.options())
-	return r.print(&done, err)
+	return r.print(ctx, log, &done, err)
 }
 
 // repeat repeats the redactions of another store.
@@ -194,7 +195,7 @@ func (r *redactRun) repeat(ctx context.Context, m mode, args []string) error {
 	return r.app.with(m, func(log *eventlog.Log) error {
 		return at.with(forReading, func(from *eventlog.Log) error {
 			done, err := erase.From(ctx, log, from, r.options())
-			return r.print(&done, err)
+			return r.print(ctx, log, &done, err)
 		})
 	})
 }
@@ -209,21 +210,40 @@ func (r *redactRun) run(ctx context.Context, log *eventlog.Log, session string, 
 		return fmt.Errorf("redact in session %q: %w", session, err)
 	}
 	done, err := erase.Redact(ctx, log, session, seqs, r.options())
-	return r.print(&done, err)
+	return r.print(ctx, log, &done, err)
 }
 
 // print prints the outcome of a redaction, also of one that is unfinished.
-func (r *redactRun) print(done *erase.Redaction, failed error) error {
+func (r *redactRun) print(ctx context.Context, log *eventlog.Log, done *erase.Redaction, failed error) error {
 	if failed != nil && len(done.Erased) == 0 {
 		return redactError(failed)
 	}
-	err := r.eraseOpTrees(done)
+	err := errors.Join(r.eraseOpTrees(done), r.nameFiles(ctx, log, done))
 	if r.app.json {
 		err = errors.Join(err, r.Value(r.row(done)))
 	} else {
 		r.report(done)
 	}
 	return cmp.Or(redactError(failed), errors.Join(err, r.Flush()))
+}
+
+// nameFiles adds the files of programs that may have the erased content to the places that
+// keep it.
+func (r *redactRun) nameFiles(ctx context.Context, log *eventlog.Log, done *erase.Redaction) error {
+	var sessions []string
+	for _, e := range done.Erased {
+		if !slices.Contains(sessions, e.Session) {
+			sessions = append(sessions, e.Session)
+		}
+	}
+	if len(sessions) == 0 {
+		return nil
+	}
+	files, err := r.app.transcripts(ctx, log, sessions)
+	for _, path := range files {
+		done.Retained = append(done.Retained, eventlog.Retained{Where: clean(path), Remedy: transcriptRemedy})
+	}
+	return err
 }
 
 // redactError adds a hint to a failed redaction.

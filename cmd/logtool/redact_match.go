@@ -63,7 +63,7 @@ func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search
 	if failed != nil && len(done.Erased) == 0 {
 		return redactError(failed)
 	}
-	opTrees := r.eraseOpTrees(&done)
+	opTrees := errors.Join(r.eraseOpTrees(&done), r.nameFiles(ctx, log, &done))
 	nothing := len(done.Places)+len(done.Left)+len(done.Files) == 0
 	switch {
 	case r.app.json:

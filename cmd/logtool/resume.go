@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -220,36 +218,22 @@ func (x *resumption) settle(c *interop.Conversation) error {
 	return nil
 }
 
-// write writes the file under a temporary name, appends the fork, and gives the file its
-// name. So a file without a fork has a temporary name.
+// write writes the file, and appends the fork before the file has its name. So a file without
+// a fork has a temporary name.
 func (r *resumed) write(ctx context.Context, log *eventlog.Log, w *interop.Written) error {
-	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s exists already: nothing was written", clean(r.Path))
-	}
-	dir := filepath.Dir(r.Path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("write the session: %w", err)
-	}
-	f, err := os.CreateTemp(dir, ".resume-*.tmp") // with mode 0600
-	if err != nil {
-		return fmt.Errorf("write the session: %w", err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(w.Body)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write the session: %w", err)
-	}
 	file := written.File{Format: r.Program, Path: r.Path, Bytes: int64(len(w.Body)), Header: w.Header, Digest: event.DigestOf(w.Body)}
-	_, err = fork.At(ctx, log, r.Parent, fork.AtSeq(r.At), fork.Options{
-		ID: r.Session, Label: r.Program, Reason: "resume in " + r.Program, Force: true, Metadata: map[string]any{written.Key: file},
-	})
-	if err != nil {
+	forked := false
+	err := writeNew(r.Path, w.Body, func() error {
+		_, err := fork.At(ctx, log, r.Parent, fork.AtSeq(r.At), fork.Options{
+			ID: r.Session, Label: r.Program, Reason: "resume in " + r.Program, Force: true, Metadata: map[string]any{written.Key: file},
+		})
+		forked = err == nil
 		return err
+	})
+	if err != nil && forked {
+		return fmt.Errorf("%w; the log has the fork %s, without a file", err, r.Session)
 	}
-	if err := os.Link(f.Name(), r.Path); err != nil { // fails if the name is taken
-		return fmt.Errorf("write the session: %w; the log has the fork %s, without a file", err, r.Session)
-	}
-	return nil
+	return err
 }
 
 // start runs the program in the working directory of the session.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/engine"
@@ -87,9 +88,20 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOpti
 	for i, n := range order {
 		ordered[i] = n.ID
 	}
+	files, err := a.transcripts(ctx, log, ordered) // before the forks that name them are removed
+	if err != nil {
+		return err
+	}
 	// Possible forks were checked above.
 	err = erase.RemoveEach(ctx, log, ordered, func(id string) error { return a.removed(p, forest.Node(id), false) },
 		erase.RemoveOptions{DespiteUnreadable: true, Reason: x.reason, By: a.user(x.by)})
+	for _, path := range files {
+		if a.json {
+			err = errors.Join(err, p.Value(retained{path, transcriptRemedy}))
+		} else {
+			p.Printf("%s %s: %s\n", p.Paint(term.Yellow, "not touched:"), clean(path), transcriptRemedy)
+		}
+	}
 	return errors.Join(err, p.Flush())
 }
 

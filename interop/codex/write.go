@@ -2,7 +2,6 @@ package codex
 
 import (
 	"fmt"
-	slash "path"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	at := c.At.UTC()
 	w := interop.Written{
 		Losses: losses, Command: []string{"codex", "resume", c.ID},
-		Path: slash.Join(at.Format("2006/01/02"), "rollout-"+at.Format("2006-01-02T15-04-05")+"-"+c.ID+".jsonl"),
+		Path: fileName(c.ID, at),
 	}
 	items, err := itemsOf(said, c)
 	if err != nil {

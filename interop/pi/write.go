@@ -1,9 +1,6 @@
 package pi
 
 import (
-	"path"
-	"strings"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
@@ -109,8 +106,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	at := c.At.UTC()
 	w := interop.Written{
 		Losses: losses, Command: []string{"pi", "--session", c.ID},
-		Path: path.Join("--"+strings.Trim(strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(c.CWD), "-")+"--",
-			strings.NewReplacer(":", "-", ".", "-").Replace(writing.Stamp(at))+"_"+c.ID+".jsonl"),
+		Path: fileName(c.CWD, c.ID, at),
 	}
 	var lines writing.Lines
 	lines.Add(writtenHeader{"session", 3, c.ID, writing.Stamp(at), c.CWD})

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/listing"
+	"github.com/convlog/convlog/internal/written"
+	"github.com/convlog/convlog/interop"
+)
+
+// transcripts are the files of programs that may have the content of sessions: the files of
+// the sessions and of their forks in the folders of the programs, and the files that resume
+// wrote elsewhere.
+func (a *app) transcripts(ctx context.Context, log *eventlog.Log, sessions []string) ([]string, error) {
+	ids, files, err := withForks(ctx, log, sessions)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range writers() {
+		for _, f := range w.Folders() {
+			files = append(files, filesNamed(a.pathOf(f), ids)...)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), ctx.Err()
+}
+
+// withForks are the UUIDs of sessions and of their forks, and the files that resume wrote for
+// the forks, if they exist. A damaged session has none.
+func withForks(ctx context.Context, log *eventlog.Log, sessions []string) (ids map[string]bool, files []string, err error) {
+	forest, err := fork.Tree(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids = map[string]bool{}
+	var add func(n *fork.Node)
+	add = func(n *fork.Node) {
+		id, _, _ := strings.Cut(n.ID, ".") // of a sub-agent, the session
+		if uuid.Validate(id) == nil {
+			ids[id] = true
+		}
+		if path := writtenPath(ctx, log, n.ID); path != "" {
+			files = append(files, path)
+		}
+		for _, f := range n.Forks() {
+			add(f)
+		}
+	}
+	for _, session := range sessions {
+		if n := forest.Node(session); n != nil {
+			add(n)
+		}
+	}
+	return ids, files, nil
+}
+
+// writtenPath is the file that resume wrote for a session; empty if there is none.
+func writtenPath(ctx context.Context, log *eventlog.Log, session string) string {
+	for e, err := range log.Read(ctx, session, eventlog.All().Own().Bare()) {
+		if err != nil {
+			return ""
+		}
+		f, ok := written.Of(&e)
+		if _, err := os.Lstat(f.Path); ok && err == nil {
+			return f.Path
+		}
+		return ""
+	}
+	return ""
+}
+
+// filesNamed are the files in a folder and below that have one of the ids in their name, or in
+// the name of their folder.
+func filesNamed(folder string, ids map[string]bool) (files []string) {
+	_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil //nolint:nilerr // a folder that cannot be read has no file to name
+		}
+		below, _ := filepath.Rel(folder, path)
+		for name := range strings.SplitSeq(filepath.ToSlash(below), "/") {
+			name = strings.TrimSuffix(name, filepath.Ext(name))
+			if n := len(name) - len(uuid.Nil.String()); n >= 0 && ids[name[n:]] {
+				files = append(files, path)
+				break
+			}
+		}
+		return nil
+	})
+	return files
+}
+
+// transcriptRemedy says what to do with a file that may have erased content.
+const transcriptRemedy = "it may have the content: delete it"
+
+// expiry says when a program deletes the transcripts of a first import, and how to keep them;
+// empty for other imports.
+func (a *app) expiry(table *interop.Table) string {
+	claude, ok := restorerOf("claude")
+	if !ok {
+		return ""
+	}
+	for _, f := range claude.Folders() {
+		folder, events := a.pathOf(f), 0
+		for i := range table.Rows {
+			row := &table.Rows[i]
+			path, err := filepath.Abs(row.Path)
+			if err != nil || row.Format != claude.Name() || !listing.IsBelow(path, folder) {
+				continue
+			}
+			if row.Present > 0 {
+				return ""
+			}
+			events += row.Events
+		}
+		if events > 0 {
+			settings := filepath.Join(filepath.Dir(folder), "settings.json")
+			return fmt.Sprintf("Claude Code deletes a transcript %s after its last change: cleanupPeriodDays in %s keeps it for longer.\n"+
+				"`%s` stores what it writes from now on, and logtool restore brings deleted files back.",
+				count(keptDays(settings), "day"), clean(settings), a.commandLine("import --known --follow"))
+		}
+	}
+	return ""
+}
+
+// keptDays is how long Claude Code keeps a transcript, with these settings.
+func keptDays(settings string) int {
+	var s struct {
+		Days int `json:"cleanupPeriodDays"`
+	}
+	text, err := os.ReadFile(settings)
+	if err != nil || json.Unmarshal(text, &s) != nil || s.Days < 1 {
+		return 30 // without the setting
+	}
+	return s.Days
+}
