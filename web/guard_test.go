@@ -27,7 +27,12 @@ type site struct {
 
 func newSite(t *testing.T, o web.Options) *site {
 	t.Helper()
-	log := eventlog.Open(memory.New())
+	return siteOver(t, eventlog.Open(memory.New()), o)
+}
+
+// siteOver is a server of pages over a log, which it closes.
+func siteOver(t *testing.T, log *eventlog.Log, o web.Options) *site {
+	t.Helper()
 	t.Cleanup(func() { _ = log.Close() })
 	o.Prices = prices.Builtin()
 	h, err := web.New(log, o)

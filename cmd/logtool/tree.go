@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -97,11 +95,13 @@ type drawing struct {
 	app     *app
 	log     *eventlog.Log
 	catalog *stats.Catalog // nil reads the ends of sessions
-	step    func()         // counts a session
 	*printer
 	ids    []string // of all sessions of the store, sorted; empty without a terminal
 	marked string   // the session that the user named
 }
+
+// treeNode is a session in a tree, or an orphaned branch of a session.
+type treeNode = listing.TreeNode
 
 // treeFormat prints trees one by one.
 type treeFormat struct {
@@ -118,7 +118,7 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 			sessions++
 		}
 	}
-	g.step = g.app.steps(sessions)
+	reader := listing.TreeReader{Log: g.log, Catalog: g.catalog, Step: g.app.steps(sessions)}
 	defer g.app.progress.Say(nil)
 	f.begin()
 	for len(roots) > 0 {
@@ -130,12 +130,12 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 			}
 			trees++
 		}
-		about, err := g.describe(ctx, batch)
+		about, err := reader.Describe(ctx, batch)
 		if err != nil {
 			return err
 		}
 		for _, n := range roots[:trees] {
-			if err := f.tree(newTreeNode(n, about)); err != nil {
+			if err := f.tree(listing.NewTreeNode(n, about)); err != nil {
 				return err
 			}
 		}
@@ -146,133 +146,10 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 	return nil
 }
 
-// description is the part of a node that is read from its session.
-type description struct {
-	title    string
-	about    string        // of a session without a title
-	branches []fork.Branch // that the session's own rewinds orphaned
-	err      error         // of reading the session
-}
-
-// describe reads sessions. With a catalog it reads the branches too, and all titles.
-func (g *drawing) describe(ctx context.Context, nodes []*fork.Node) (map[*fork.Node]*description, error) {
-	all := make(map[*fork.Node]*description, len(nodes))
-	rows := make([]*sessionRow, len(nodes))
-	moved := map[string]bool{}
-	for i, n := range nodes {
-		all[n] = &description{}
-		rows[i] = &sessionRow{ID: n.ID, Head: n.Last, Program: &listing.Program{}}
-		rows[i].Fail(n.Err)
-	}
-	if g.catalog != nil {
-		err := listing.EachSummary(ctx, g.catalog, rows, func() {}, func(row *sessionRow, s *stats.Summary) {
-			row.Fill(s)
-			moved[row.ID] = s.Moves > 0
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	var readers sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i, n := range nodes {
-		free <- struct{}{}
-		readers.Go(func() {
-			defer func() { <-free }()
-			all[n].read(ctx, g.log, n, rows[i], moved[n.ID])
-			g.step()
-		})
-	}
-	readers.Wait()
-	return all, ctx.Err()
-}
-
-// read reads what the row of a session does not have.
-func (d *description) read(ctx context.Context, log *eventlog.Log, n *fork.Node, row *sessionRow, moved bool) {
-	if n.Err != nil || ctx.Err() != nil {
-		return
-	}
-	d.err, d.title = row.Err(), row.KnownTitle()
-	if !row.IsRead() {
-		d.title = listing.Name(ctx, log, n.ID)
-	}
-	if moved && !n.Missing && d.err == nil {
-		d.branches, d.err = fork.Branches(ctx, log, n.ID, true)
-	}
-	if d.title == "" && n.Kind != fork.KindFork {
-		d.about = readAbout(ctx, log, n.ID)
-	}
-}
-
-// readAbout describes a session by its first event; empty if that says nothing.
-func readAbout(ctx context.Context, log *eventlog.Log, session string) string {
-	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
-		if err != nil {
-			break
-		}
-		return about(listing.NewRow(eventlog.SessionInfo{ID: session, First: e, Last: e}, listing.Programs{}))
-	}
-	return ""
-}
-
-// treeNode is a session in a tree, or an orphaned branch of a session.
-type treeNode struct {
-	node         *fork.Node
-	*description              // of the session
-	branch       *fork.Branch // nil for a session
-	at           int64        // the seq of the event that it branches off
-	children     []*treeNode  // ordered by at
-	orphaned     int64        // events in the orphaned branches of a session
-}
-
-// newTreeNode makes the node of a session and all nodes below it. The orphaned branches
-// in the descriptions are nodes too.
-func newTreeNode(n *fork.Node, all map[*fork.Node]*description) *treeNode {
-	t := &treeNode{node: n, description: all[n], at: n.Seq}
-	orphaned := t.addBranches(t.branches)
-	for _, d := range n.Down {
-		t.add(newTreeNode(d, all), orphaned)
-	}
-	t.sort()
-	return t
-}
-
-// addBranches adds branches that the session's own rewinds orphaned.
-func (t *treeNode) addBranches(branches []fork.Branch) (orphaned []*treeNode) {
-	for i := range branches {
-		b := &branches[i]
-		t.orphaned += b.Counted
-		x := &treeNode{node: t.node, description: t.description, branch: b, at: b.Base}
-		t.add(x, orphaned)
-		orphaned = append(orphaned, x)
-	}
-	return orphaned
-}
-
-// add adds x below the branch with event x.at, else below t.
-func (t *treeNode) add(x *treeNode, orphaned []*treeNode) {
-	for _, b := range orphaned {
-		if b.branch.Orphaned(x.at) {
-			t = b
-			break
-		}
-	}
-	t.children = append(t.children, x)
-}
-
-func (t *treeNode) sort() {
-	slices.SortStableFunc(t.children, func(a, b *treeNode) int { return cmp.Compare(a.at, b.at) })
-	for _, d := range t.children {
-		if d.branch != nil {
-			d.sort()
-		}
-	}
-}
-
-// seqs are the seqs of a branch: #5–#8, #12.
-func (t *treeNode) seqs() string {
+// seqsOf are the seqs of a branch: #5–#8, #12.
+func seqsOf(t *treeNode) string {
 	var words []string
-	for _, s := range t.branch.Own {
+	for _, s := range t.Branch.Own {
 		words = append(words, seqsFrom(s.From, s.To))
 	}
 	return strings.Join(words, ", ")
@@ -302,7 +179,7 @@ func (g *drawing) format(name string) treeFormat {
 	nothing := func() {}
 	switch name {
 	case "json":
-		return treeFormat{nothing, nothing, func(t *treeNode) error { return t.json(g.printer, 0) }}
+		return treeFormat{nothing, nothing, func(t *treeNode) error { return treeJSON(g.printer, t, 0) }}
 	case "dot":
 		return g.dot()
 	case "mermaid":
@@ -328,12 +205,12 @@ func (g *drawing) node(p *printer, t *treeNode, connector, in string) {
 		about = brief(about, max(term.LeastColumn, p.Width-columns(connector)-term.Visible(head)-2))
 	}
 	p.Printf("%s%s  %s\n", p.Paint(term.Dim, connector), head, p.Paint(term.Dim, about))
-	for i, d := range t.children {
+	for i, d := range t.Children {
 		next, more := "├─", "│  "
-		if i == len(t.children)-1 {
+		if i == len(t.Children)-1 {
 			next, more = "└─", "   "
 		}
-		if d.branch != nil {
+		if d.Branch != nil {
 			next = strings.Replace(next, "─", "╌", 1)
 		}
 		g.node(p, d, in+next+" ", in+more)
@@ -342,64 +219,64 @@ func (g *drawing) node(p *printer, t *treeNode, connector, in string) {
 
 // line names a node and describes it. On a terminal, ids are short.
 func (g *drawing) line(p *printer, t *treeNode) (head, about string) {
-	if b := t.branch; b != nil {
-		return p.Paint(term.Dim, at(t.at)) + " " + p.Paint(term.Yellow, "orphaned "+t.seqs()),
+	if b := t.Branch; b != nil {
+		return p.Paint(term.Dim, at(t.At)) + " " + p.Paint(term.Yellow, "orphaned "+seqsOf(t)),
 			fmt.Sprintf("left by the rewind %s%s", at(b.Left), quoted(b.Label, b.Reason))
 	}
-	id := t.node.ID
+	id := t.Node.ID
 	if p.Terminal {
 		id = abbreviate(id, g.ids)
 	}
 	head = clean(id)
-	if t.node.ID == g.marked {
+	if t.Node.ID == g.marked {
 		head = p.Paint(term.Bold, head) + " ◄"
 	}
-	if t.node.Up != nil && (t.at > 0 || t.node.Kind == fork.KindFork) {
-		head = p.Paint(term.Dim, at(t.at)) + " " + head
+	if t.Node.Up != nil && (t.At > 0 || t.Node.Kind == fork.KindFork) {
+		head = p.Paint(term.Dim, at(t.At)) + " " + head
 	}
-	return head, t.summary()
+	return head, summaryOf(t)
 }
 
-// summary describes a session: its origin, its events and its title.
-func (t *treeNode) summary() string {
+// summaryOf describes a session: its origin, its events and its title.
+func summaryOf(t *treeNode) string {
 	var words []string
-	if t.node.ChildID != "" {
+	if t.Node.ChildID != "" {
 		words = append(words, "run")
 	}
-	if t.node.Kind != fork.KindRoot {
-		words = append(words, string(t.node.Kind)+quoted(t.node.Label, t.node.Reason)+t.from())
+	if t.Node.Kind != fork.KindRoot {
+		words = append(words, string(t.Node.Kind)+quoted(t.Node.Label, t.Node.Reason)+parentOf(t))
 	}
 	switch {
-	case t.node.Err != nil:
-		return strings.Join(append(words, "unreadable: "+brief(t.node.Err.Error(), 120)), " · ")
-	case t.err != nil:
-		words = append(words, "unreadable: "+brief(t.err.Error(), 120))
+	case t.Node.Err != nil:
+		return strings.Join(append(words, "unreadable: "+brief(t.Node.Err.Error(), 120)), " · ")
+	case t.Err != nil:
+		words = append(words, "unreadable: "+brief(t.Err.Error(), 120))
 	}
-	events := count(t.node.Events(), "event")
-	if t.orphaned > 0 {
-		events += ", " + thousands(t.orphaned) + " orphaned"
+	events := count(t.Node.Events(), "event")
+	if t.Orphaned > 0 {
+		events += ", " + thousands(t.Orphaned) + " orphaned"
 	}
 	words = append(words, events)
-	if t.title != "" {
-		words = append(words, brief(t.title, titleColumns))
-	} else if t.about != "" {
-		words = append(words, t.about)
+	if t.Title != "" {
+		words = append(words, brief(t.Title, titleColumns))
+	} else if text := brief(t.About, 60); text != "" {
+		words = append(words, "("+text+")")
 	}
 	return strings.Join(words, " · ")
 }
 
-// from names the parent of a root, and marks an unfinished copy.
-func (t *treeNode) from() (text string) {
-	if t.node.Up == nil {
-		text = " of " + clean(t.node.Parent)
-		if t.at > 0 {
-			text += " at " + at(t.at)
+// parentOf names the parent of a root, and marks an unfinished copy.
+func parentOf(t *treeNode) (text string) {
+	if t.Node.Up == nil {
+		text = " of " + clean(t.Node.Parent)
+		if t.At > 0 {
+			text += " at " + at(t.At)
 		}
-		if t.node.Missing {
+		if t.Node.Missing {
 			text += ", which is missing"
 		}
 	}
-	if t.node.Partial {
+	if t.Node.Partial {
 		text += ", unfinished: remove it"
 	}
 	return text

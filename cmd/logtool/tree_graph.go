@@ -36,17 +36,17 @@ type branchRow struct {
 	Reason   string     `json:"reason,omitzero"`
 }
 
-func (t *treeNode) json(p *printer, depth int) error {
-	n := t.node
+func treeJSON(p *printer, t *treeNode, depth int) error {
+	n := t.Node
 	row := treeRow{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
-		Events: n.Events(), Head: n.Last.Seq, Title: t.title, Missing: n.Missing, Partial: n.Partial}
+		Events: n.Events(), Head: n.Last.Seq, Title: t.Title, Missing: n.Missing, Partial: n.Partial}
 	if n.Err != nil {
 		row.Error = n.Err.Error()
 	}
-	if t.err != nil {
-		row.Error = t.err.Error()
+	if t.Err != nil {
+		row.Error = t.Err.Error()
 	}
-	below := t.sessions(func(b *fork.Branch) {
+	below := sessionsOf(t, func(b *fork.Branch) {
 		row.Branches = append(row.Branches, branchRow{Base: b.Base, Tip: b.Tip, Seqs: pairs(b.Own), Orphaned: b.Counted,
 			Left: b.Left, Label: b.Label, Reason: b.Reason})
 	})
@@ -54,23 +54,23 @@ func (t *treeNode) json(p *printer, depth int) error {
 		return err
 	}
 	for _, d := range below {
-		if err := d.json(p, depth+1); err != nil {
+		if err := treeJSON(p, d, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sessions are the child sessions of t and of its branches. It calls branch for each
+// sessionsOf are the child sessions of t and of its branches. It calls branch for each
 // branch.
-func (t *treeNode) sessions(branch func(*fork.Branch)) (below []*treeNode) {
-	for _, d := range t.children {
-		if d.branch == nil {
+func sessionsOf(t *treeNode, branch func(*fork.Branch)) (below []*treeNode) {
+	for _, d := range t.Children {
+		if d.Branch == nil {
 			below = append(below, d)
 			continue
 		}
-		branch(d.branch)
-		below = append(below, d.sessions(branch)...)
+		branch(d.Branch)
+		below = append(below, sessionsOf(d, branch)...)
 	}
 	return below
 }
@@ -85,12 +85,12 @@ type graph struct {
 func (x *graph) add(t *treeNode) int {
 	id := x.next
 	x.next++
-	x.node(id, t, t.label())
-	for _, d := range t.children {
+	x.node(id, t, labelOf(t))
+	for _, d := range t.Children {
 		below := x.add(d)
-		label := at(d.at)
-		if d.branch == nil && d.node.Kind != fork.KindRoot {
-			label = strings.TrimSpace(label + " " + string(d.node.Kind) + " " + d.node.Label)
+		label := at(d.At)
+		if d.Branch == nil && d.Node.Kind != fork.KindRoot {
+			label = strings.TrimSpace(label + " " + string(d.Node.Kind) + " " + d.Node.Label)
 		}
 		x.edge(id, below, d, clean(label))
 	}
@@ -103,12 +103,12 @@ func (x *graph) draw(t *treeNode) error {
 	return nil
 }
 
-// label is the text of a node.
-func (t *treeNode) label() string {
-	if t.branch != nil {
-		return "orphaned " + t.seqs() + "\n" + clean(strings.TrimSpace(t.branch.Label+" "+t.branch.Reason))
+// labelOf is the text of a node.
+func labelOf(t *treeNode) string {
+	if t.Branch != nil {
+		return "orphaned " + seqsOf(t) + "\n" + clean(strings.TrimSpace(t.Branch.Label+" "+t.Branch.Reason))
 	}
-	return clean(t.node.ID) + "\n" + count(t.node.Events(), "event")
+	return clean(t.Node.ID) + "\n" + count(t.Node.Events(), "event")
 }
 
 func (g *drawing) dot() treeFormat {
@@ -118,9 +118,9 @@ func (g *drawing) dot() treeFormat {
 	}
 	style := func(t *treeNode, marked string) string {
 		switch {
-		case t.branch != nil:
+		case t.Branch != nil:
 			return ", style=dashed"
-		case t.node.ID == marked:
+		case t.Node.ID == marked:
 			return ", style=bold"
 		}
 		return ""
@@ -149,13 +149,13 @@ func (g *drawing) mermaid() treeFormat {
 	x := graph{
 		node: func(id int, t *treeNode, label string) {
 			p.Printf("  n%d[%s]\n", id, quote(label))
-			if t.branch != nil {
+			if t.Branch != nil {
 				orphaned = append(orphaned, fmt.Sprintf("n%d", id))
 			}
 		},
 		edge: func(from, to int, t *treeNode, label string) {
 			arrow := "-->"
-			if t.branch != nil {
+			if t.Branch != nil {
 				arrow = "-.->"
 			}
 			p.Printf("  n%d %s|%s| n%d\n", from, arrow, quote(label), to)

@@ -208,8 +208,8 @@ var table = map[string]room{
 	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
 	"internal/titles":     {},
 	"web": {
-		rooms:   []string{"event", "eventlog", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search"},
-		modules: given, tests: []string{"internal/htmlpage/htmltest"},
+		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
+		modules: given, tests: []string{"internal/htmlpage/htmltest", "store/..."},
 	},
 	"internal/htmlpage": {
 		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},
