@@ -63,14 +63,14 @@ type pathCall struct {
 // comparedFile is a file that one of two sessions changed. The path is relative to the folder of
 // each session.
 type comparedFile struct {
-	Path string       `json:"path"`
-	A    *changedFile `json:"a,omitzero"` // nil: the session did not change it
-	B    *changedFile `json:"b,omitzero"`
+	Path string      `json:"path"`
+	A    *files.File `json:"a,omitzero"` // nil: the session did not change it
+	B    *files.File `json:"b,omitzero"`
 	// Text compares the texts at the end.
 	Text string `json:"text"`
 }
 
-// The values of comparedFile.Text, besides textUnknown.
+// The values of comparedFile.Text, besides files.TextUnknown.
 const (
 	textSame      = "same"
 	textDifferent = "different"
@@ -126,12 +126,12 @@ func (a *app) attempt(ctx context.Context, log *eventlog.Log, session string, ta
 	if x.Reward, err = rewardOf(ctx, log, session); err != nil {
 		return x, err
 	}
-	x.files = &fileList{session: session, folder: s.CWD, byPath: map[string]*changedFile{}}
+	x.files = &fileList{session: session, folder: s.CWD}
 	for c, err := range (&filesOptions{path: activePath}).changes(ctx, log, session) {
 		if err != nil {
 			return x, err
 		}
-		x.files.add(&c)
+		x.files.Add(&c)
 	}
 	return x, nil
 }
@@ -223,8 +223,8 @@ func canonical(v jsontext.Value, folder string) string {
 // compareFiles compares the files that one of the sessions changed.
 func (c *attempts) compareFiles() {
 	byPath := map[string]int{}
-	add := func(l *fileList, side func(f *comparedFile) **changedFile) {
-		for _, row := range l.rows {
+	add := func(l *fileList, side func(f *comparedFile) **files.File) {
+		for _, row := range l.Files {
 			if row.Changes == 0 {
 				continue
 			}
@@ -238,8 +238,8 @@ func (c *attempts) compareFiles() {
 			*side(&c.Files[i]) = row
 		}
 	}
-	add(c.A.files, func(f *comparedFile) **changedFile { return &f.A })
-	add(c.B.files, func(f *comparedFile) **changedFile { return &f.B })
+	add(c.A.files, func(f *comparedFile) **files.File { return &f.A })
+	add(c.B.files, func(f *comparedFile) **files.File { return &f.B })
 	slices.SortFunc(c.Files, func(x, y comparedFile) int { return strings.Compare(x.Path, y.Path) })
 	for i := range c.Files {
 		f := &c.Files[i]
@@ -248,9 +248,9 @@ func (c *attempts) compareFiles() {
 			f.Text = textOnlyA
 		case f.A == nil:
 			f.Text = textOnlyB
-		case !f.A.state.Known || !f.B.state.Known:
-			f.Text = textUnknown
-		case f.A.state == f.B.state:
+		case !f.A.State.Known || !f.B.State.Known:
+			f.Text = files.TextUnknown
+		case f.A.State == f.B.State:
 			f.Text = textSame
 		default:
 			f.Text = textDifferent
@@ -306,7 +306,7 @@ func (p *printer) attempts(c *attempts, table *prices.Table) {
 		p.Printf("\n")
 		t := term.Table{Heading: []string{"FILE", "A", "B", "TEXT"}, Right: []int{1, 2}, Keep: "FILE", Ends: []string{"FILE"}}
 		for _, f := range c.Files {
-			t.Rows = append(t.Rows, []string{clean(f.Path), f.A.lines(), f.B.lines(), f.Text})
+			t.Rows = append(t.Rows, []string{clean(f.Path), changedLines(f.A), changedLines(f.B), f.Text})
 		}
 		p.Print(t)
 	}
@@ -357,9 +357,9 @@ func (c *pathCall) String() string {
 	return fmt.Sprintf("%s %s %s", at(c.Seq), brief(c.Tool, 40), brief(oneLineArguments(c.Arguments), callColumns))
 }
 
-// lines are the lines that a session added and removed: "+3 -1"; "-" if it did not change the
+// changedLines are the lines that a session added and removed: "+3 -1"; "-" if it did not change the
 // file.
-func (f *changedFile) lines() string {
+func changedLines(f *files.File) string {
 	if f == nil {
 		return "-"
 	}

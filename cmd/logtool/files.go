@@ -107,21 +107,21 @@ func (a *app) files(ctx context.Context, log *eventlog.Log, session string, x *f
 	if x.diff {
 		return a.fileDiffs(x.changes(ctx, log, session), folder)
 	}
-	list := fileList{session: session, folder: folder, byPath: map[string]*changedFile{}}
+	list := fileList{session: session, folder: folder}
 	for c, err := range x.changes(ctx, log, session) {
 		if err != nil {
 			return err
 		}
-		list.add(&c)
+		list.Add(&c)
 	}
 	if x.print {
 		return a.printFile(&list, x.file)
 	}
-	err = printRows(a, list.rows, func(p *printer) { p.files(&list) })
-	if err == nil && len(list.rows) == 0 && x.file != "" {
+	err = printRows(a, list.Files, func(p *printer) { p.files(&list) })
+	if err == nil && len(list.Files) == 0 && x.file != "" {
 		return fmt.Errorf("the session did nothing with a file named %s; logtool files %s lists its files", clean(x.file), shellWord(clean(session)))
 	}
-	if err == nil && len(list.rows) == 0 {
+	if err == nil && len(list.Files) == 0 {
 		a.note("nothing to list: the tools of the session%s read and changed no file%s", ofFormat(info.State.Source.Format), list.footer())
 	}
 	return err
@@ -138,24 +138,24 @@ func ofFormat(format string) string {
 // printFile prints the text of the one file in a list.
 func (a *app) printFile(list *fileList, name string) error {
 	switch {
-	case len(list.rows) == 0:
+	case len(list.Files) == 0:
 		return fmt.Errorf("the session did nothing with a file named %s", clean(name))
-	case len(list.rows) > 1:
+	case len(list.Files) > 1:
 		var paths []string
-		for _, row := range list.rows {
+		for _, row := range list.Files {
 			paths = append(paths, row.Path)
 		}
 		return usagef("--file %s fits %s: give more of the path", clean(name), someOf(paths, 5))
 	}
-	row := list.rows[0]
-	if row.Text != textKnown {
+	row := list.Files[0]
+	if row.Text != files.TextKnown {
 		return fmt.Errorf("%s is %s at that event: the log does not have its text", clean(row.Path), row.Text)
 	}
 	if a.json {
-		return a.answer(fileText{row.Path, row.state.Text}, nil)
+		return a.answer(fileText{row.Path, row.State.Text}, nil)
 	}
 	p := a.printer()
-	for line := range strings.Lines(row.state.Text) {
+	for line := range strings.Lines(row.State.Text) {
 		text, ended := strings.CutSuffix(line, "\n")
 		if p.Terminal {
 			text = clean(text)

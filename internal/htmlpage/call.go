@@ -69,7 +69,7 @@ func (v *View) changes(c *Call, call string) {
 			paths = append(paths, files.Below(v.Folder, change.Path))
 		}
 		if hunks := change.Hunks(); len(hunks) > 0 {
-			d := v.diff(files.Below(v.Folder, cmp.Or(change.To, change.Path)), hunks)
+			d := v.Diff(files.Below(v.Folder, cmp.Or(change.To, change.Path)), hunks)
 			c.Diffs, added, removed = append(c.Diffs, d), added+d.Added, removed+d.Removed
 		}
 	}
@@ -214,8 +214,8 @@ type DiffLine struct{ Kind, Sign, Text string }
 // diffLines is the most lines of a diff on a page of many.
 const diffLines = 200
 
-// diff makes the view of a change.
-func (v *View) diff(path string, hunks []linediff.Hunk) Diff {
+// Diff makes the view of a change of a file.
+func (v *View) Diff(path string, hunks []linediff.Hunk) Diff {
 	d := Diff{Path: transcript.Visible(path)}
 	for i := range hunks {
 		added, removed, _ := hunks[i].Count()
