@@ -29,7 +29,7 @@ func (s *site) write(session string, call int, path, text string) {
 // The page of files has the numbers of the library for each file, and each change once, in order.
 func TestFiles(t *testing.T) {
 	s, _ := newFolderSite(t, web.Options{})
-	s.add("s", event.Started(event.Session{CWD: "/w", Source: event.SessionSource{Format: "claude"}}))
+	s.add("s", event.New(event.Session{CWD: "/w", Source: event.SessionSource{Format: "claude"}}))
 	const changes = 60
 	for i := range changes {
 		s.write("s", i, fmt.Sprintf("/w/f%d.txt", i%3), fmt.Sprintf("line %d\n%s\n", i, hostile))
