@@ -151,7 +151,9 @@ func (v *filesView) list(list *files.List) {
 		}
 		v.Files = append(v.Files, row)
 	}
-	note := func(text, link string) { v.Notes = append(v.Notes, htmlpage.Link{Name: transcript.Visible(text), Href: link}) }
+	note := func(text, link string) {
+		v.Notes = append(v.Notes, htmlpage.Link{Name: transcript.Visible(text), Href: link})
+	}
 	for _, tool := range slices.Sorted(maps.Keys(list.Commands)) {
 		note(transcript.Count(int64(list.Commands[tool]), "call")+" of "+brief(tool, 60)+" may have changed any file", "")
 	}

@@ -33,6 +33,7 @@ type Handler struct {
 	pages    map[string]*rendered // by template
 	rows     *rows
 	outlines outlines
+	checks   checks
 	busy     chan struct{} // requests that work
 	streams  chan struct{} // open streams
 }

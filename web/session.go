@@ -49,13 +49,18 @@ func (h *Handler) head(r *http.Request) (*sessionHead, error) {
 	s := &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, summary: summary}
 	s.Command = "logtool resume " + h.shortID(r.Context(), row.ID)
 	s.facts(h)
+	s.addTabs(h, r)
+	return s, nil
+}
+
+// addTabs adds the links to the pages of the session.
+func (s *sessionHead) addTabs(h *Handler, r *http.Request) {
 	for _, p := range h.all {
 		if p.tab != "" {
 			s.Tabs = append(s.Tabs, htmlpage.Link{Name: p.tab, On: r.Pattern == "GET "+p.pattern,
-				Href: strings.Replace(strings.TrimSuffix(p.pattern, "{$}"), "/s/{session}", sessionPath(row.ID), 1)})
+				Href: strings.Replace(strings.TrimSuffix(p.pattern, "{$}"), "/s/{session}", sessionPath(s.ID), 1)})
 		}
 	}
-	return s, nil
 }
 
 // shortID is the beginning of an id that only this session has, or the id.
@@ -77,6 +82,9 @@ func (s *sessionHead) facts(h *Handler) {
 		if text != "" {
 			s.Facts = append(s.Facts, htmlpage.Link{Name: transcript.Visible(text)})
 		}
+	}
+	if badge := h.badge(s); badge.Name != "" {
+		s.Facts = append(s.Facts, badge)
 	}
 	row := s.row
 	add(row.Source)

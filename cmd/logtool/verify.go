@@ -8,12 +8,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -226,18 +226,8 @@ func (v *verifyRun) listed(info eventlog.SessionInfo) {
 		v.chosen = append(v.chosen, info.ID)
 		v.listing[info.ID] = errors.Join(v.listing[info.ID], info.Err)
 	case info.Err != nil:
-		v.store = append(v.store, unreadableDefect("", info.Err))
+		v.store = append(v.store, listing.Unreadable("", info.Err))
 	}
-}
-
-// unreadableDefect is the defect of a session that cannot be read because of err.
-func unreadableDefect(session string, err error) eventlog.Defect {
-	d := eventlog.Defect{Session: session, Offset: -1, Rule: "unreadable", Detail: err.Error()}
-	var corrupt *eventlog.CorruptError
-	if errors.As(err, &corrupt) {
-		d.Path, d.Offset, d.Seq, d.Detail = corrupt.Path, corrupt.Offset, corrupt.Seq, corrupt.Cause.Error()
-	}
-	return d
 }
 
 // run verifies the sessions in parallel, and prints the results in order.
@@ -319,19 +309,19 @@ func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, next c
 // example a second file, is a defect too.
 func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	report, err := v.verifier.Session(ctx, session) // a session with a known head is never missing
-	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
+	if unlisted, listed := v.listing[session]; listed && unlisted == nil && errors.Is(err, eventlog.ErrNotFound) {
 		return verifyRow{Session: session, removed: true}
 	}
-	if failed := errors.Join(err, v.listing[session]); isOutside(failed) {
+	if failed := errors.Join(err, v.listing[session]); listing.IsOutside(failed) {
 		return verifyRow{failed: failed}
 	}
 	one := verifyRow{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
 		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: snapshotCounts{report.Checked, report.Skipped}}
 	if err != nil {
-		one.Defects = append(one.Defects, unreadableDefect(session, err))
+		one.Defects = append(one.Defects, listing.Unreadable(session, err))
 	}
-	if listing := v.listing[session]; listing != nil {
-		d, newer := unreadableDefect(session, listing), errors.Is(listing, event.ErrVersion)
+	if unlisted := v.listing[session]; unlisted != nil {
+		d, newer := listing.Unreadable(session, unlisted), errors.Is(unlisted, event.ErrVersion)
 		known := func(o eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == verify.RuleVersion }
 		if one.MoreDefects == 0 && !slices.ContainsFunc(one.Defects, known) {
 			one.Defects = append(one.Defects, d)
@@ -341,13 +331,6 @@ func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 		one.Defects = []eventlog.Defect{}
 	}
 	return one
-}
-
-// isOutside reports whether err says nothing about a session: the process or the server lacks
-// something for now.
-func isOutside(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, eventlog.ErrUnavailable, eventlog.ErrLocked, eventlog.ErrMoved, eventlog.ErrClosed},
-		func(cause error) bool { return errors.Is(err, cause) })
 }
 
 func (v *verifyRun) print(one verifyRow) error {
