@@ -209,7 +209,6 @@ var table = map[string]room{
 	"internal/titles":     {},
 	"web": {
 		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
-		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
 		modules: given, tests: []string{"internal/htmlpage/htmltest", "store/..."},
 	},
 	"internal/htmlpage": {
