@@ -32,7 +32,7 @@ func TestFiles(t *testing.T) {
 	s.add("s", event.New(event.Session{CWD: "/w", Source: event.SessionSource{Format: "claude"}}))
 	const changes = 60
 	for i := range changes {
-		s.write("s", i, fmt.Sprintf("/w/f%d.txt", i%3), fmt.Sprintf("line %d\n%s\n", i, hostile))
+		s.write("s", i, fmt.Sprintf("/w/f%d.txt", i%3), fmt.Sprintf("line %d\n%s\n", i, hostileText))
 	}
 	var list files.List
 	var seqs []string

@@ -29,8 +29,8 @@ func (s *site) addEach(session string, events ...event.Event) {
 	}
 }
 
-// hostile is a text that must not become an element.
-const hostile = `</a></script><script>alert(1)</script><img src=x onerror=alert(1)>`
+// hostileText is a text that must not become an element.
+const hostileText = `</a></script><script>alert(1)</script><img src=x onerror=alert(1)>`
 
 // checkHostile fails if the hostile text is an element of a page, or not on it.
 func checkHostile(t *testing.T, body string) {
@@ -47,12 +47,12 @@ func checkHostile(t *testing.T, body string) {
 // each leads to its page.
 func TestTree(t *testing.T) {
 	s, _ := newFolderSite(t, web.Options{})
-	s.addEach("root", event.UserMessage(hostile), event.AssistantMessage("a"), event.UserMessage("b"), event.AssistantMessage("c"))
+	s.addEach("root", event.UserMessage(hostileText), event.AssistantMessage("a"), event.UserMessage("b"), event.AssistantMessage("c"))
 	if _, err := fork.Rewind(t.Context(), s.log, "root", fork.AtSeq(2), fork.Options{Label: "second try"}); err != nil {
 		t.Fatal(err)
 	}
 	s.add("root", event.UserMessage("d"))
-	if _, err := fork.At(t.Context(), s.log, "root", fork.AtSeq(2), fork.Options{ID: "child", Label: hostile}); err != nil {
+	if _, err := fork.At(t.Context(), s.log, "root", fork.AtSeq(2), fork.Options{ID: "child", Label: hostileText}); err != nil {
 		t.Fatal(err)
 	}
 	s.add("child", event.UserMessage("e"))
