@@ -119,6 +119,10 @@ var table = map[string]room{
 		rooms: []string{"event", "flow"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...),
 		tests: []string{"flow/flowtest", "internal/testsize"},
 	},
+	"adapters/genkit": { // a module of its own
+		rooms: []string{"event", "eventlog", "projection"}, modules: append([]string{"github.com/firebase/genkit/go"}, given...),
+		tests: []string{"fork", "internal/natstest", "internal/pgtest", "internal/testsize", "upkeep/..."},
+	},
 	"adapters/adk": { // a module of its own
 		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai", "gorm.io"}, given...), // gorm.io in tests
 		tests: []string{"fork", "internal/natstest", "internal/pgtest", "internal/testsize", "upkeep/..."},
