@@ -27,6 +27,7 @@ type eventView struct {
 	Entry      *htmlpage.Entry
 	JSON       htmlpage.Text
 	Back       string // the conversation at the event
+	At         string // the session as of the event
 	Prev, Next string
 }
 
@@ -50,7 +51,7 @@ func (h *Handler) event(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := eventView{sessionHead: s, Seq: seq, Type: e.Type, Back: sessionPath(s.ID) + "?from=" + itoa(max(1, seq-5)) + "#e" + itoa(seq)}
+	v := eventView{sessionHead: s, Seq: seq, Type: e.Type, At: atPath(s.ID, seq), Back: sessionPath(s.ID) + "?from=" + itoa(max(1, seq-5)) + "#e" + itoa(seq)}
 	render, err := h.viewOf(r.Context(), s, eventlog.Between(seq, seq+aheadEvents))
 	if err != nil {
 		return view{}, err

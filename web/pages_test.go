@@ -53,7 +53,9 @@ func TestHostileSession(t *testing.T) {
 	}
 	paths := []string{"/", "/?sort=cost", "/search?q=script", "/search?q=%3Cscript%3E%22", "/stats", "/?q=%22%3E%3Cscript%3E&cwd=%27&model=%3C"}
 	for i := range hostile {
-		paths = append(paths, fmt.Sprint("/s/h", i))
+		for _, below := range []string{"", "/tree", "/files", "/verify?check=now", "/at", "/at/6?state=history"} {
+			paths = append(paths, fmt.Sprint("/s/h", i, below))
+		}
 		for seq := range 8 {
 			paths = append(paths, fmt.Sprintf("/s/h%d/e/%d", i, seq+1))
 		}

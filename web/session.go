@@ -57,7 +57,7 @@ func (h *Handler) head(r *http.Request) (*sessionHead, error) {
 func (s *sessionHead) addTabs(h *Handler, r *http.Request) {
 	for _, p := range h.all {
 		if p.tab != "" {
-			s.Tabs = append(s.Tabs, htmlpage.Link{Name: p.tab, On: r.Pattern == "GET "+p.pattern,
+			s.Tabs = append(s.Tabs, htmlpage.Link{Name: p.tab, On: r.Pattern == "GET "+p.pattern || r.Pattern == "GET "+p.pattern+"/{seq}",
 				Href: strings.Replace(strings.TrimSuffix(p.pattern, "{$}"), "/s/{session}", sessionPath(s.ID), 1)})
 		}
 	}

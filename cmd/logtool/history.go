@@ -134,12 +134,7 @@ func (p *printer) history(entries history, full bool) error {
 		if err != nil {
 			return err
 		}
-		x := &transcript.Entry{Message: e.Message, IsMessage: true, Label: e.Context}
-		x.Event.Seq = e.Seq
-		if e.Made != "" {
-			x.Label = e.Made
-		}
-		if err := j.Add(x); err != nil {
+		if err := j.Add(transcript.OfHistory(&e)); err != nil {
 			return err
 		}
 	}

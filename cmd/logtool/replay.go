@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/step"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -74,14 +71,14 @@ it; the state is the last line.`,
 // replay prints the events up to event through; 0 is the head.
 func (a *app) replay(ctx context.Context, log *eventlog.Log, session string, through int64) error {
 	p := a.printer()
-	var r replayer
+	var r step.Replayer
 	for s, err := range projection.Steps(ctx, log, session, projection.Session(), through) {
 		if err == nil {
-			row := r.step(&s)
+			row := r.Step(&s)
 			if a.json {
 				err = p.Value(row)
 			} else {
-				err = p.step(row)
+				err = p.step(&row)
 			}
 		}
 		if err != nil {
@@ -92,128 +89,30 @@ func (a *app) replay(ctx context.Context, log *eventlog.Log, session string, thr
 	return p.Flush()
 }
 
-// stepRow is an event of replay with --json.
-type stepRow struct {
-	Seq     int64                 `json:"seq"`
-	ID      ulid.ULID             `json:"id"`
-	Type    event.Type            `json:"type"`
-	Role    event.Role            `json:"role,omitzero"` // of a message
-	Time    time.Time             `json:"time"`
-	Session string                `json:"session"`
-	Changes map[string]valueRange `json:"changes"`
-	Patch   *patchRow             `json:"patch,omitzero"`
-	ChildID string                `json:"child_id,omitzero"` // of child_state in Changes
-
-	lines []string // the changes as text
-}
-
-// valueRange is a value before and after an event; null is no value.
-type valueRange struct {
-	From any `json:"from"`
-	To   any `json:"to"`
-}
-
-// patchRow is a change of a custom state.
-type patchRow struct {
-	Name string `json:"name,omitzero"`
-	// Patch is the JSON Patch; it is missing if it was redacted.
-	Patch   jsontext.Value `json:"patch,omitzero"`
-	Applied bool           `json:"applied"`
-}
-
-// replayer compares the states after an event with the states before it.
-type replayer struct {
-	before  []measure
-	states  int            // the number of custom states
-	skipped map[string]int // the patches of each custom state that did not apply
-
-	children map[string]event.ChildState // by child id
-}
-
-// measure is a value that is compared. Its value is a number, a text, or nil.
-type measure struct {
-	key   string
-	name  string
-	value any
-}
-
-func (r *replayer) step(s *projection.Step) stepRow {
-	e := &s.Event
-	row := stepRow{Seq: e.Seq, ID: e.ID, Type: e.Type, Time: e.Timestamp, Session: e.SessionID, Changes: map[string]valueRange{}}
-	if o, ok, err := event.OutlineOf(e); ok && err == nil {
-		row.Role = o.Role
+// stepLines are the changes of an event as text.
+func stepLines(row *step.Row) (lines []string) {
+	if row.Patch != nil {
+		lines = append(lines, patchLine(row.Patch))
 	}
-	if r.before == nil {
-		r.before = r.measures(measuredStates{new(projection.HistoryState), new(projection.CallState), new(projection.ControlState),
-			new(projection.ArtifactList), new(projection.BranchList), new(projection.UsageState), new(projection.SessionInfo)})
-	}
-	r.patch(s, &row)
-	r.child(e, &row)
-	after := r.measures(newMeasured(s.States))
-	for i, m := range after {
-		if before := r.before[i].value; before != m.value {
-			row.Changes[m.key] = valueRange{before, m.value}
-			row.lines = append(row.lines, m.name+" "+measured(before)+" → "+measured(m.value))
+	if row.Child != nil {
+		name := "child run " + brief(row.ChildID, 40)
+		if row.Child.From == row.Child.To {
+			lines = append(lines, name+" "+step.Text(row.Child.To)+" again")
+		} else {
+			lines = append(lines, name+" "+step.Text(row.Child.From)+" → "+step.Text(row.Child.To))
 		}
 	}
-	r.before = after
-	return row
+	for _, v := range row.Values {
+		if !v.Changed() {
+			continue
+		}
+		lines = append(lines, v.Name+" "+brief(step.Text(v.From), 40)+" → "+brief(step.Text(v.To), 40))
+	}
+	return lines
 }
 
-// patch describes the patch of a custom_patched event, and counts the custom states
-// after an event that may change their number.
-func (r *replayer) patch(s *projection.Step, row *stepRow) {
-	e := s.Event.Effective()
-	custom, _ := projection.State(s.States, projection.Custom())
-	switch e.Type.Name() {
-	default:
-		return
-	case event.HeadMoved: // back to the states at its target
-		r.skipped = map[string]int{}
-		for _, name := range custom.Names() {
-			r.skipped[name] = custom.Get(name).Skipped
-		}
-	case event.CustomPatched:
-		p, err := event.DecodeKept[event.CustomPatch](e)
-		if err != nil {
-			return
-		}
-		if r.skipped == nil {
-			r.skipped = map[string]int{}
-		}
-		state := custom.Get(p.Name)
-		row.Patch = &patchRow{Name: p.Name, Patch: p.Patch, Applied: len(p.Patch) > 0 && state.Skipped <= r.skipped[p.Name]}
-		r.skipped[p.Name] = state.Skipped
-		row.lines = append(row.lines, row.Patch.line())
-	}
-	r.states = len(custom.Names())
-}
-
-// child describes the new state of a child run.
-func (r *replayer) child(e *event.Event, row *stepRow) {
-	state, ok := e.Type.ChildState()
-	if !ok {
-		return
-	}
-	p, err := event.DecodeKept[event.Child](e.Effective())
-	if err != nil {
-		return
-	}
-	if r.children == nil {
-		r.children = map[string]event.ChildState{}
-	}
-	before, name := r.children[p.ChildID], "child run "+brief(p.ChildID, 40)
-	r.children[p.ChildID], row.ChildID = state, p.ChildID
-	if before == state {
-		row.lines = append(row.lines, name+" "+string(state)+" again")
-		return
-	}
-	row.Changes["child_state"] = valueRange{before, state}
-	row.lines = append(row.lines, name+" "+measured(string(before))+" → "+string(state))
-}
-
-// line is the patch as text.
-func (x *patchRow) line() string {
+// patchLine is the patch as text.
+func patchLine(x *step.Patch) string {
 	name := strings.TrimSpace("state " + brief(x.Name, 40))
 	switch {
 	case len(x.Patch) == 0:
@@ -224,91 +123,13 @@ func (x *patchRow) line() string {
 	return name + ": " + brief(string(x.Patch), 80)
 }
 
-// measuredStates are the states whose values are compared.
-type measuredStates struct {
-	history   *projection.HistoryState
-	calls     *projection.CallState
-	control   *projection.ControlState
-	artifacts *projection.ArtifactList
-	branches  *projection.BranchList
-	usage     *projection.UsageState
-	info      *projection.SessionInfo
-}
-
-func newMeasured(l *projection.Loaded) (s measuredStates) {
-	s.history, _ = projection.State(l, projection.History())
-	s.calls, _ = projection.State(l, projection.Calls())
-	s.control, _ = projection.State(l, projection.Control())
-	s.artifacts, _ = projection.State(l, projection.Artifacts())
-	s.branches, _ = projection.State(l, projection.Branches())
-	s.usage, _ = projection.State(l, projection.Usage())
-	s.info, _ = projection.State(l, projection.Info())
-	return s
-}
-
-// measures are the values of the states, always in the same order.
-func (r *replayer) measures(s measuredStates) []measure {
-	var turn, runner, hibernation, resumption any
-	if s.calls.Turn != nil {
-		turn = s.calls.Turn.Index
-		if s.calls.Turn.Hibernated != nil {
-			hibernation = at(s.calls.Turn.Hibernated.Seq)
-		}
-	}
-	if s.control.Claim != nil {
-		runner = s.control.Claim.Runner
-	}
-	if n := len(s.control.Resumed); n > 0 {
-		resumption = at(s.control.Resumed[n-1].Seq)
-	}
-	return []measure{
-		{"history", "history", s.history.Len()},
-		{"turn", "turn", turn},
-		{"hibernation", "hibernation", hibernation},
-		{"resumption", "resumption", resumption},
-		{"calls", "open calls", len(s.calls.Calls)},
-		{"waits", "waits", len(s.calls.Waits)},
-		{"effects", "effects", len(s.control.Effects)},
-		{"reviews", "reviews", len(s.control.Approvals)},
-		{"inputs", "inputs", len(s.control.Inbox)},
-		{"children", "child runs", len(s.control.Children)},
-		{"custom_states", "custom states", r.states},
-		{"artifacts", "artifacts", len(s.artifacts.Items)},
-		{"orphaned_branches", "orphaned branches", len(s.branches.Orphaned)},
-		{"cost", "cost", s.usage.Total.Cost},
-		{"input_tokens", "input tokens", s.usage.Total.Usage.InputTokens},
-		{"output_tokens", "output tokens", s.usage.Total.Usage.OutputTokens},
-		{"answers", "answers", s.usage.Total.Responses},
-		{"title", "title", s.info.Title},
-		{"agent", "agent", s.info.Agent},
-		{"runner", "runner", runner},
-	}
-}
-
-// measured writes a value; - is none.
-func measured(value any) string {
-	switch v := value.(type) {
-	case int:
-		return thousands(v)
-	case int64:
-		return thousands(v)
-	case event.Cost:
-		return "$" + v.String()
-	case string:
-		if v != "" {
-			return brief(v, 40)
-		}
-	}
-	return "-"
-}
-
 // step prints an event with its changes.
-func (p *printer) step(row stepRow) error {
+func (p *printer) step(row *step.Row) error {
 	name := clean(string(row.Type))
 	if row.Role != "" {
 		name += " " + string(row.Role)
 	}
-	changes := strings.Join(row.lines, " · ")
+	changes := strings.Join(stepLines(row), " · ")
 	if changes == "" {
 		changes = p.Paint(term.Dim, "no change")
 	}

@@ -212,7 +212,7 @@ var table = map[string]room{
 	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
 	"internal/titles":     {},
 	"web": {
-		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
+		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
 		modules: given, tests: []string{"internal/htmlpage/htmltest", "store/..."},
 	},
 	"internal/htmlpage": {
@@ -224,6 +224,7 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "fork", "internal/transcript", "projection", "runlog/stats"}, modules: given,
 	},
 	"internal/linediff": {},
+	"internal/step":     {rooms: []string{"event", "eventlog", "internal/transcript", "projection"}, modules: given},
 	"internal/files":    {rooms: []string{"event", "eventlog", "internal/linediff", "internal/rawjson"}, modules: given},
 	"internal/modelapi": {rooms: []string{"internal/rawjson"}, modules: given},
 	"internal/transcript": {

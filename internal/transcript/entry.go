@@ -5,11 +5,13 @@
 package transcript
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
 )
 
 // Entry is a message with the results of its calls, or another event.
@@ -45,6 +47,13 @@ type Result struct {
 	Seq  int64
 	At   time.Time
 	Part event.Part
+}
+
+// OfHistory is the entry of a message of a history.
+func OfHistory(e *projection.Entry) *Entry {
+	x := &Entry{Message: e.Message, IsMessage: true, Label: cmp.Or(e.Made, e.Context)}
+	x.Event.Seq = e.Seq
+	return x
 }
 
 // NewEntry parses an event. A message that cannot be parsed becomes an entry without

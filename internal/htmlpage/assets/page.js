@@ -133,6 +133,11 @@ if (marks.size) {
   }
 }
 
+// The slider shows its event while it moves, and goes there.
+const slider = $(".slider input");
+slider?.addEventListener("input", () => { $(".slider output").textContent = `#${slider.value}`; });
+slider?.addEventListener("change", () => slider.form.submit());
+
 // Keys: j and k go from entry to entry, [ and ] from turn to turn, g to the newest, / searches.
 function step(list, forward) {
   const top = 90;

@@ -13,14 +13,14 @@ var elements = map[string][]string{
 	"html": {"lang"}, "head": nil, "meta": {"charset", "http-equiv", "content", "name"}, "title": nil, "style": nil, "body": nil,
 	"link": {"rel", "href"}, "script": {"type", "src"},
 	"header": {"class"}, "main": {"id"}, "footer": {"class"}, "nav": {"class", "id", "aria-label"}, "aside": {"class", "aria-label"}, "h1": {"dir"}, "h2": {"class", "id", "tabindex"},
-	"section": nil, "div": {"class", "id", "dir", "tabindex", "role", "aria-label"}, "span": {"class", "dir", "role", "aria-label"}, "b": {"class", "dir"}, "small": {"class"}, "mark": nil,
+	"section": {"class", "id"}, "div": {"class", "id", "dir", "tabindex", "role", "aria-label"}, "span": {"class", "dir", "role", "aria-label"}, "b": {"class", "dir"}, "small": {"class"}, "mark": nil,
 	"p": {"class"}, "code": {"class", "title"}, "pre": {"dir", "tabindex"}, "blockquote": nil, "em": nil, "strong": nil, "del": nil, "hr": nil, "br": nil,
 	"ul": {"class"}, "ol": {"class", "start"}, "li": {"class"},
 	"a": {"class", "id", "href", "rel", "dir", "aria-current"}, "time": {"datetime"},
 	"details": {"class", "open"}, "summary": nil, "figure": nil, "figcaption": nil, "img": {"alt", "src", "loading"}, "audio": {"controls", "src"},
-	"table": nil, "thead": nil, "tbody": nil, "tr": nil, "th": {"class"}, "td": {"class"},
-	"form": {"class", "method", "action", "role"}, "label": nil, "button": nil, "select": {"name"}, "option": {"value", "selected"},
-	"input": {"type", "name", "value", "id", "checked", "placeholder", "aria-label", "disabled"}, "fieldset": {"class"}, "legend": nil,
+	"table": nil, "thead": nil, "tbody": nil, "tr": nil, "th": {"class", "scope"}, "td": {"class"},
+	"form": {"class", "method", "action", "role"}, "label": {"for"}, "output": {"for"}, "button": nil, "select": {"name"}, "option": {"value", "selected"},
+	"input": {"type", "name", "value", "id", "checked", "placeholder", "aria-label", "disabled", "min", "max"}, "fieldset": {"class"}, "legend": nil,
 	"svg": {"class", "viewBox", "preserveAspectRatio", "aria-hidden"}, "rect": {"width", "height"},
 }
 
