@@ -32,7 +32,7 @@ const (
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.lsCommand(), a.showCommand(), a.searchCommand(), a.tailCommand(), a.historyCommand(), a.treeCommand(), a.diffCommand(),
-		a.callsCommand(), a.filesCommand(), a.statsCommand(), a.costCommand(), a.runlogCommand(), a.serveCommand(),
+		a.callsCommand(), a.filesCommand(), a.statsCommand(), a.costCommand(), a.runlogCommand(), a.serveCommand(), a.mcpCommand(),
 		a.appendCommand(), a.importCommand(), a.exportCommand(), a.resumeCommand(), a.restoreCommand(),
 		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(),
 		a.redactCommand(), a.rmCommand(),

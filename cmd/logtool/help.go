@@ -14,9 +14,8 @@ import (
 const rootHelp = `Import, read and check logs of AI conversations. Alone, it lists the newest.`
 
 // rootNotes end the help of logtool.
-const rootNotes = `SESSION is an id or its beginning: for a sub-agent the short id of its session, a dot,
-and the beginning of the rest. append, redact, rm take full ids. logtool help COMMAND
-explains a command, help store the places of stores.
+const rootNotes = `SESSION is an id or its beginning; 3f0c.agent-b is a sub-agent of 3f0c. append, redact
+and rm take full ids. logtool help COMMAND explains a command.
 
 Exit codes: 0 done, 1 failed or found damage, 2 wrong usage, 130 interrupted.`
 

@@ -40,15 +40,20 @@ type app struct {
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	err := a.execute(ctx, args)
+	a.complain(err)
+	return exitCode(err)
+}
+
+// execute executes one command line.
+func (a *app) execute(ctx context.Context, args []string) error {
 	a.args = args
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := a.closePager(root.ExecuteContext(ctx))
-	a.complain(err)
-	return exitCode(err)
+	return a.closePager(root.ExecuteContext(ctx))
 }
 
 // complain prints an error, if there is something to print.

@@ -55,7 +55,7 @@ below localhost. A program sends the token as Authorization: Bearer TOKEN.`,
 		},
 	}, traits{section: secRead, content: true})
 	flags := cmd.Flags()
-	flags.StringVar(&s.address, "addr", "127.0.0.1:0", "listen at this `address` of this machine; port 0 is a free port")
+	flags.StringVar(&s.address, "addr", "127.0.0.1:0", addressUsage)
 	flags.BoolVar(&s.open, "open", false, "open the page in the browser")
 	flags.BoolVar(&s.write, "write", false, "let the pages answer what agents wait for")
 	s.priceFlag.flag(cmd)
@@ -63,14 +63,25 @@ below localhost. A program sends the token as Authorization: Bearer TOKEN.`,
 }
 
 func (s *serveOptions) check() error {
-	host, _, err := net.SplitHostPort(s.address)
-	if err != nil {
-		return usagef("--addr is an address as 127.0.0.1:8080, not %q", s.address)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("--addr %s is not of this machine alone: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", s.address)
+	if err := checkAddress(s.address); err != nil {
+		return err
 	}
 	return s.read()
+}
+
+// addressUsage is the help of --addr.
+const addressUsage = "listen at this `address` of this machine; port 0 is a free port"
+
+// checkAddress refuses an --addr that other machines can reach.
+func checkAddress(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return usagef("--addr is an address as 127.0.0.1:8080, not %q", address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return usagef("--addr %s is not of this machine alone: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
+	}
+	return nil
 }
 
 // servedAt is where the pages are, with --json.

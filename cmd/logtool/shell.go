@@ -84,10 +84,16 @@ func (a *app) versionCommand() *cobra.Command {
 	}, traits{section: secOther})
 }
 
-func (a *app) version() error {
+// versionNow is the version of this program.
+func versionNow() versionRow {
 	v := versionRow{Version: "devel", Format: event.FormatVersion, Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}
+	return v
+}
+
+func (a *app) version() error {
+	v := versionNow()
 	return a.answer(v, func(p *printer) { p.Printf("logtool %s, format %d, %s\n", v.Version, v.Format, v.Go) })
 }

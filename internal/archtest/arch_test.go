@@ -200,8 +200,9 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),
 	},
 
-	"cmd/logtool":               {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/mod", "golang.org/x/sys"}, given...)},
-	"cmd/logtool/internal/term": {rooms: []string{"internal/terminal"}, modules: append([]string{"golang.org/x/sys"}, given...)},
+	"cmd/logtool":                 {rooms: []string{"..."}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/mod", "golang.org/x/sys"}, given...)},
+	"cmd/logtool/internal/mcplog": {rooms: []string{"internal/httpapi", "secrets"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...)},
+	"cmd/logtool/internal/term":   {rooms: []string{"internal/terminal"}, modules: append([]string{"golang.org/x/sys"}, given...)},
 
 	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
