@@ -336,7 +336,7 @@ func (p *eventPrinter) stop(err error) error {
 }
 
 // pathMarker finds the orphaned events of a session. It reads the active path back
-// from the head, and only as far as the oldest event that it is asked for.
+// from the head, and little farther than the oldest event that it is asked for.
 type pathMarker struct {
 	log     *eventlog.Log
 	session string
@@ -368,9 +368,12 @@ func (m *pathMarker) orphaned(ctx context.Context, e *event.Event) (bool, error)
 	return !found, nil
 }
 
-// read continues the path back to event from.
+// markAhead is how many events a pathMarker reads ahead: the hits of a search come newest first.
+const markAhead = 256
+
+// read continues the path back to event from, or farther.
 func (m *pathMarker) read(ctx context.Context, from int64) error {
-	for e, err := range m.log.Read(ctx, m.session, eventlog.Between(from, m.next).OnPath().Backward().Bare()) {
+	for e, err := range m.log.Read(ctx, m.session, eventlog.Between(max(1, from-markAhead), m.next).OnPath().Backward().Bare()) {
 		if err == nil {
 			m.begun = true
 			m.next, err = e.Parent()
