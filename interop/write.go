@@ -10,7 +10,8 @@ import (
 // Writer is a Format whose program goes on with a session that a file brings.
 type Writer interface {
 	Format
-	// Folders are the folders of the program. It finds a file in the first.
+	// Folders are the folders of the program. It finds a file in the first, unless a command
+	// imports the file.
 	Folders() []Folder
 	// Write returns the file that the program reads, and what the file lacks. Equal
 	// conversations give equal files.
@@ -19,7 +20,8 @@ type Writer interface {
 
 // Conversation is a session as a Writer gets it.
 type Conversation struct {
-	// ID is the id of the new session, a UUID of version 4.
+	// ID is the id of the new session: a UUID of version 4, or what the method NewID() string
+	// of the Writer makes.
 	ID string
 	// Format is the name of the Format that the session was imported with; empty for a
 	// session of a Go program.
@@ -57,6 +59,9 @@ type Written struct {
 	//   - "erased": content that was redacted; a line of text stays.
 	//   - "interrupted": a call without a result; a result that says so was added.
 	Losses map[string][]int64
+	// Import is the command that brings the file to the program, without the path of the file;
+	// nil for a program that finds the file itself.
+	Import []string
 	// Command is the name of the program, and the arguments with which it goes on.
 	Command []string
 }

@@ -41,6 +41,7 @@ func (a *app) resumeCommand() *cobra.Command {
 that --to names, and print the command that goes on with it. The file has what the
 model sees at the head, or at the place that --at, --at-turn or --at-snapshot names.
 It has a new id, and no file is overwritten. What the program cannot read is listed.
+OpenCode reads a file with its command import.
 
 The log gets a fork with the new id. import reads what the program adds to the file
 as the events of that fork, so the beginning counts once.
@@ -120,6 +121,7 @@ type resumed struct {
 	Bytes    int                `json:"bytes"`
 	Messages int                `json:"messages"`
 	Losses   map[string][]int64 `json:"losses"`
+	Import   []string           `json:"import,omitzero"`
 	Command  []string           `json:"command"`
 	CWD      string             `json:"cwd"`
 }
@@ -138,6 +140,9 @@ func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, poi
 			return usagef("session %s came from no program that can go on with it: name one with --to", clean(session))
 		}
 	}
+	if w, ok := x.writer.(interface{ NewID() string }); ok {
+		c.ID = w.NewID()
+	}
 	if err := x.settle(&c); err != nil {
 		return err
 	}
@@ -145,10 +150,20 @@ func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, poi
 	if err != nil {
 		return fmt.Errorf("write session %q for %s: %w", session, x.writer.Name(), err)
 	}
-	dir := cmp.Or(x.dir, a.pathOf(x.writer.Folders()[0]))
+	folder := a.pathOf(x.writer.Folders()[0])
+	if len(w.Import) > 0 {
+		folder = filepath.Dir(folder)
+	}
+	dir := cmp.Or(x.dir, folder)
 	r := resumed{
 		Program: x.writer.Name(), Session: c.ID, Parent: session, At: at.Seq, Path: filepath.Join(dir, filepath.FromSlash(w.Path)),
 		Bytes: len(w.Body), Messages: len(c.History), Losses: w.Losses, Command: w.Command, CWD: c.CWD,
+	}
+	if len(w.Import) > 0 {
+		if r.Path, err = filepath.Abs(r.Path); err != nil { // the command runs in another directory
+			return err
+		}
+		r.Import = append(slices.Clone(w.Import), r.Path)
 	}
 	if !x.dry {
 		if err := r.write(ctx, log, &w); err != nil {
@@ -238,10 +253,15 @@ func (r *resumed) write(ctx context.Context, log *eventlog.Log, w *interop.Writt
 
 // start runs the program in the working directory of the session.
 func (r *resumed) start(ctx context.Context, a *app) error {
-	cmd := exec.CommandContext(ctx, r.Command[0], r.Command[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.CWD, os.Stdin, a.out, a.err
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", r.Command[0], err)
+	for _, words := range [][]string{r.Import, r.Command} {
+		if len(words) == 0 {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.CWD, os.Stdin, a.out, a.err
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", words[0], err)
+		}
 	}
 	return nil
 }
@@ -256,11 +276,16 @@ func (p *printer) resumed(r *resumed, dry bool) {
 	if dry {
 		return
 	}
-	quoted := make([]string, len(r.Command))
-	for i, word := range r.Command {
-		quoted[i] = shellWord(clean(word))
+	p.Printf("\ngo on with:\n  cd %s\n", shellWord(clean(r.CWD)))
+	for _, words := range [][]string{r.Import, r.Command} {
+		quoted := make([]string, len(words))
+		for i, word := range words {
+			quoted[i] = shellWord(clean(word))
+		}
+		if len(words) > 0 {
+			p.Printf("  %s\n", strings.Join(quoted, " "))
+		}
 	}
-	p.Printf("\ngo on with:\n  cd %s\n  %s\n", shellWord(clean(r.CWD)), strings.Join(quoted, " "))
 }
 
 // lossWords explain the kinds of losses.

@@ -51,6 +51,7 @@ func read(_ *document.File, rec *records.Record) ([]document.Session, error) {
 		return nil, err
 	}
 	s.Items, s.Held, s.Copies, s.IsCopy = b.items, b.held, true, b.isCopy
+	s.Begun = isBegun
 	if first, ok := b.firstItems[info.Revert.Message]; ok {
 		s.Head = b.itemBefore(first, info.Revert.Part)
 	}

@@ -70,6 +70,9 @@ type Session struct {
 	// LateResults says that results of calls can be added after later items. Such an
 	// Item is an Answer.
 	LateResults bool
+	// Begun reports whether logtool resume wrote an item, by the name of the item, if it wrote
+	// the beginning of the session; nil is none.
+	Begun func(name string) bool
 	// Copies says that the program copies messages, with their times and without their ids, into
 	// other sessions: an item that another session has is inherited. IsCopy says that the items
 	// begin with such copies.

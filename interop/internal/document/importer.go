@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -146,6 +147,9 @@ func (im *importer) session(doc *Session) error {
 	}
 	if doc.Copies {
 		s.Program, s.ByContent = im.format, true
+	}
+	if s.Begun && doc.Begun != nil {
+		doc.Items = slices.DeleteFunc(doc.Items, func(it Item) bool { return doc.Begun(it.Name) })
 	}
 	if doc.IsCopy && s.New() {
 		s.CopiedFrom = []string{}
