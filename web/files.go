@@ -72,7 +72,7 @@ func (h *Handler) files(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := filesView{sessionHead: s, File: r.URL.Query().Get("file"), From: int(from), All: sessionPath(s.ID, "files")}
+	v := filesView{sessionHead: s, File: r.URL.Query().Get("file"), From: int(min(from, 1<<31)), All: sessionPath(s.ID, "files")}
 	list, err := h.fileChanges(r.Context(), &v)
 	if err != nil {
 		return view{}, err

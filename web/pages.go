@@ -40,7 +40,7 @@ type view struct {
 
 // pages are the pages, in the order of the navigation and of the tabs.
 func pages() []page {
-	return []page{sessionsPage, searchPage, statsPage, sessionPage, treePage, filesPage, verifyPage, replayPage, atPage, eventPage}
+	return []page{sessionsPage, searchPage, statsPage, sessionPage, timelinePage, treePage, replayPage, atPage, filesPage, verifyPage, diffPage, eventPage}
 }
 
 //go:embed templates/*.html

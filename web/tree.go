@@ -33,7 +33,8 @@ type treeItem struct {
 	Facts      []string
 	// At is the event that the item branches off, and AtLink its page.
 	At, AtLink string
-	Orphaned   bool // a branch
+	Orphaned   bool   // a branch
+	Compare    string // the address of a comparison with the active path or the parent
 	Problem    string
 	Items      []*treeItem
 }
@@ -127,6 +128,9 @@ func (x *treeItem) session(t *listing.TreeNode, session string) {
 	if n.Up != nil && (t.At > 0 || n.Kind == fork.KindFork) {
 		x.At, x.AtLink = transcript.At(t.At), eventLink(n.Up.ID, t.At)
 	}
+	if n.Kind == fork.KindFork && n.Up != nil {
+		x.Compare = diffPath(n.Up.ID, 0, n.ID, 0)
+	}
 	if n.Kind != fork.KindRoot {
 		x.Kind = n.Kind
 	}
@@ -162,7 +166,7 @@ func (x *treeItem) branch(t *listing.TreeNode) {
 	b, id := t.Branch, t.Node.ID
 	x.Orphaned, x.Kind, x.Name = true, "rewound", "rewound "+seqs(b)
 	x.Link = sessionPath(id) + "?from=" + itoa(b.Own[0].From)
-	x.At, x.AtLink = transcript.At(b.Base), eventLink(id, max(1, b.Base))
+	x.At, x.AtLink, x.Compare = transcript.At(b.Base), eventLink(id, max(1, b.Base)), diffPath(id, b.Tip, id, 0)
 	x.Facts = append(x.Facts, transcript.Count(b.Counted, "event"), "left by the rewind "+transcript.At(b.Left))
 	for _, text := range []string{brief(b.Label, 60), brief(b.Reason, 60)} {
 		if text != "" {

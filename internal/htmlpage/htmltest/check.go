@@ -12,7 +12,7 @@ import (
 var elements = map[string][]string{
 	"html": {"lang"}, "head": nil, "meta": {"charset", "http-equiv", "content", "name"}, "title": nil, "style": nil, "body": nil,
 	"link": {"rel", "href"}, "script": {"type", "src"},
-	"header": {"class"}, "main": {"id"}, "footer": {"class"}, "nav": {"class", "id", "aria-label"}, "aside": {"class", "aria-label"}, "h1": {"dir"}, "h2": {"class", "id", "tabindex"},
+	"header": {"class"}, "main": {"id"}, "footer": {"class"}, "nav": {"class", "id", "aria-label"}, "aside": {"class", "aria-label"}, "h1": {"dir"}, "h2": {"class", "dir", "id", "tabindex"},
 	"section": {"class", "id"}, "div": {"class", "id", "dir", "tabindex", "role", "aria-label"}, "span": {"class", "dir", "role", "aria-label"}, "b": {"class", "dir"}, "small": {"class"}, "mark": nil,
 	"p": {"class"}, "code": {"class", "title"}, "pre": {"dir", "tabindex"}, "blockquote": nil, "em": nil, "strong": nil, "del": nil, "hr": nil, "br": nil,
 	"ul": {"class"}, "ol": {"class", "start"}, "li": {"class"},
@@ -21,7 +21,7 @@ var elements = map[string][]string{
 	"table": nil, "thead": nil, "tbody": nil, "tr": nil, "th": {"class", "scope"}, "td": {"class"},
 	"form": {"class", "method", "action", "role"}, "label": {"for"}, "output": {"for"}, "button": nil, "select": {"name"}, "option": {"value", "selected"},
 	"input": {"type", "name", "value", "id", "checked", "placeholder", "aria-label", "disabled", "min", "max"}, "fieldset": {"class"}, "legend": nil,
-	"svg": {"class", "viewBox", "preserveAspectRatio", "aria-hidden"}, "rect": {"width", "height"},
+	"svg": {"class", "viewBox", "preserveAspectRatio", "aria-hidden"}, "rect": {"class", "x", "width", "height"},
 }
 
 // void are the elements without an end tag.
