@@ -68,11 +68,9 @@ func (h *Handler) at(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	seq := s.Head
+	seq, err := seqOf(r, "seq", s.Head)
 	if r.PathValue("seq") != "" {
 		seq, err = pathSeq(r)
-	} else {
-		seq, err = seqOf(r, "seq", s.Head)
 	}
 	if err != nil {
 		return view{}, err
