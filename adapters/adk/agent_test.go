@@ -186,6 +186,9 @@ func TestARedactedSessionRunsOn(t *testing.T) {
 			}
 		}
 	}
+	if _, err := adk.New(log).Sessions.List(t.Context(), &session.ListRequest{AppName: "shop"}); err != nil {
+		t.Error(err)
+	}
 	seen, _ := ask(t, log, "ann", "s1", "gloves")
 	if strings.Contains(strings.Join(seen, " "), "shoes") || seen[len(seen)-1] != "result parcel of gloves" {
 		t.Errorf("the model saw %q", seen)

@@ -187,15 +187,9 @@ func (s *sessions) List(ctx context.Context, req *session.ListRequest) (*session
 }
 
 func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, error) {
-	list := []session.Session{}
-	shared := sharedStates{s, map[string]map[string]any{}}
-	add := func(who identity, logID string, updated time.Time) (err error) {
-		h := &handle{identity: who, logID: logID, updated: updated, state: map[string]any{}}
-		if h.head, err = loadState(ctx, s.log, logID, member, &h.state); err == nil {
-			err = shared.add(ctx, who, h.state)
-		}
-		list = append(list, h)
-		return err
+	var handles []*handle
+	add := func(who identity, logID string, updated time.Time) {
+		handles = append(handles, &handle{identity: who, logID: logID, updated: updated, state: map[string]any{}})
 	}
 	owners := map[string]identity{}
 	for info, err := range s.log.List(ctx, eventlog.Part{Prefix: of.listed()}) {
@@ -205,20 +199,38 @@ func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, er
 		if err != nil {
 			return nil, err
 		}
-		who, ok := identityOf(&info.First)
-		if !ok || !of.owns(who) {
-			continue
-		}
-		owners[info.ID] = who
-		if err := add(who, info.ID, info.Last.Timestamp); err != nil {
-			return nil, err
+		if who, ok := identityOf(&info.First); ok && of.owns(who) {
+			owners[info.ID] = who
+			add(who, info.ID, info.Last.Timestamp)
 		}
 	}
-	return list, s.eachFork(ctx, owners, add)
+	if err := s.eachFork(ctx, owners, add); err != nil {
+		return nil, err
+	}
+	list := []session.Session{}
+	shared := sharedStates{s, map[string]map[string]any{}}
+	for _, h := range handles {
+		var err error
+		h.head, err = loadState(ctx, s.log, h.logID, member, &h.state)
+		if errors.Is(err, eventlog.ErrNotFound) { // it was removed meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.state == nil { // a redaction has erased it
+			h.state = map[string]any{}
+		}
+		if err := shared.add(ctx, h.identity, h.state); err != nil {
+			return nil, err
+		}
+		list = append(list, h)
+	}
+	return list, nil
 }
 
 // eachFork calls add for each fork of the sessions, and for the forks of these, whose id does not name a session of ADK.
-func (s *sessions) eachFork(ctx context.Context, owners map[string]identity, add func(who identity, logID string, updated time.Time) error) error {
+func (s *sessions) eachFork(ctx context.Context, owners map[string]identity, add func(who identity, logID string, updated time.Time)) error {
 	parents := slices.Sorted(maps.Keys(owners))
 	if len(parents) == 0 {
 		return nil
@@ -232,16 +244,13 @@ func (s *sessions) eachFork(ctx context.Context, owners map[string]identity, add
 			who := owners[parents[0]]
 			who.Session = f.Session
 			owners[f.Session], parents = who, append(parents, f.Session)
-			head, err := s.log.Head(ctx, f.Session)
-			if err != nil {
-				return err
-			}
-			last, err := s.log.Event(ctx, f.Session, head.Seq)
-			if err != nil {
-				return err
-			}
-			if err := add(who, f.Session, last.Timestamp); err != nil {
-				return err
+			for last, err := range s.log.Read(ctx, f.Session, eventlog.Last(1).Bare()) {
+				if err != nil && !errors.Is(err, eventlog.ErrNotFound) { // it may be removed meanwhile
+					return err
+				}
+				if err == nil {
+					add(who, f.Session, last.Timestamp)
+				}
 			}
 		}
 	}
