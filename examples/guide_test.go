@@ -31,12 +31,14 @@ func check(t *testing.T, err error) {
 }
 
 // Every line of Go in the guide and README.md is a line of a program in this
-// folder. Lines with … and trailing comments do not count.
+// folder, or of the example of an adapter. Lines with … and trailing comments do not count.
 func TestCodeOfTheGuideIsInAProgram(t *testing.T) {
 	programs := map[string]bool{}
 	files, err := filepath.Glob("*/*.go")
 	check(t, err)
-	for _, file := range append(files, "guide_test.go", "guide_flow_test.go", "guide_hooks_test.go", "../flow/mcptools/guide_test.go") {
+	adapters, err := filepath.Glob("../adapters/*/example_test.go")
+	check(t, err)
+	for _, file := range append(append(files, adapters...), "guide_test.go", "guide_flow_test.go", "guide_hooks_test.go", "../flow/mcptools/guide_test.go") {
 		b, err := os.ReadFile(file)
 		check(t, err)
 		for line := range strings.Lines(string(b)) {
