@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -69,6 +70,9 @@ type SessionInfo struct {
 	ID string
 	// First and Last are the session's own first and last events.
 	First, Last event.Event
+	// Known is the head of a session whose last event a catalog knew: Last has its seq and time
+	// only, and First no line. It is zero if both events were read.
+	Known event.Head
 	// Bytes is the size of the session's lines.
 	Bytes int64
 	// Err is set if the session cannot be read. Then First, Last and Bytes may be
@@ -78,6 +82,9 @@ type SessionInfo struct {
 	// events. The session up to Last is readable.
 	Tail error
 }
+
+// Head is the head of the session.
+func (i SessionInfo) Head() event.Head { return cmp.Or(i.Known, i.Last.Head()) }
 
 // Events is the number of the session's own events.
 func (i SessionInfo) Events() int64 {

@@ -132,9 +132,10 @@ type Forest struct {
 // reads the first and last event of each session. A session that cannot be read is
 // a root, with its error. A session that is its own ancestor is a root
 // too, with a *eventlog.CorruptError that matches engine.ErrCycle.
-func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
+// sessions is a listing of the log to use instead of Log.Sessions, for example the one of a catalog.
+func Tree(ctx context.Context, log *eventlog.Log, sessions ...iter.Seq2[eventlog.SessionInfo, error]) (*Forest, error) {
 	f := &Forest{}
-	for info, err := range log.Sessions(ctx) {
+	for info, err := range append(sessions, log.Sessions(ctx))[0] {
 		if err != nil {
 			return nil, fmt.Errorf("tree: %w", err)
 		}
@@ -154,7 +155,7 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 // links them. It reads nothing but the row.
 func NodeOf(info eventlog.SessionInfo) *Node {
 	n := &Node{ID: info.ID, Origin: &rootOrigin,
-		First: info.First.Seq, Last: info.Last.Head(), Active: info.Last.Timestamp, Bytes: info.Bytes, Err: info.Err}
+		First: info.First.Seq, Last: info.Head(), Active: info.Last.Timestamp, Bytes: info.Bytes, Err: info.Err}
 	first := &info.First
 	if info.Err != nil || first.Seq == 0 {
 		return n

@@ -51,7 +51,7 @@ func newRows(log *eventlog.Log, o Options) *rows {
 
 // read lists all sessions, with the columns that are known.
 func (x *rows) read(ctx context.Context) ([]*listing.Row, error) {
-	all, err := listing.Read(ctx, x.log, func(int) {})
+	all, err := listing.Read(ctx, x.catalog, func(int) {})
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (f *filter) modelFilter() func(string) bool {
 
 // sessionRows are all sessions of the log by id, with their sources, folders and parents.
 func (a *app) sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) {
-	return listing.Read(ctx, log, a.bound)
+	return listing.Read(ctx, a.catalog(log, anySummary()), a.bound)
 }
 
 // sessions are the sessions with events that the filter selects; ids restricts them,

@@ -55,7 +55,7 @@ branches for the whole store, and reads every session.
 
 func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, all bool, format string) error {
 	a.bound(0)
-	forest, err := fork.Tree(ctx, log)
+	forest, err := fork.Tree(ctx, log, a.catalog(log, anySummary()).Sessions(ctx))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	_ "github.com/convlog/convlog/internal/testsize"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/store/memory"
 )
 
@@ -48,6 +49,10 @@ func TestName(t *testing.T) {
 			}
 			if got := Name(t.Context(), log, "s"); got != tt.want {
 				t.Errorf("called %q, want %q", got, tt.want)
+			}
+			rows := catalogued(t, log)
+			if got := KnownNames(t.Context(), stats.NewCatalog(log), rows); got["s"] != tt.want {
+				t.Errorf("the catalog calls it %q, want %q", got["s"], tt.want)
 			}
 		})
 	}

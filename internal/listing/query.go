@@ -65,7 +65,11 @@ func (x *Reader) Sources(ctx context.Context, rows []*Row) error {
 // Names finds names for the rows without one.
 func (x *Reader) Names(ctx context.Context, rows []*Row) error {
 	return x.counting(rows, func() error {
+		known := KnownNames(ctx, x.Catalog, slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Content != nil }))
 		return Each(ctx, rows, x.step, func(row *Row) error {
+			if title, ok := known[row.ID]; ok && row.Content == nil {
+				row.Content = &Content{Title: title}
+			}
 			if row.Content == nil {
 				title, err := nameIn(ctx, x.Log, row.ID)
 				if row.Content = (&Content{Title: title}); errors.Is(err, eventlog.ErrCorrupt) {

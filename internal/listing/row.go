@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // Row is a session in a listing. A listing has one for each session of the store, so it is
@@ -146,7 +147,7 @@ func NewRow(info eventlog.SessionInfo, all Programs) *Row {
 	if n.Err != nil {
 		return row
 	}
-	row.Events, row.Head = info.Events(), info.Last.Head()
+	row.Events, row.Head = info.Events(), info.Head()
 	row.first, row.last = momentOf(event.Dated(info.First.Timestamp)), momentOf(event.Dated(info.Last.Timestamp))
 	s, ok, err := event.Decode[event.Session](&info.First)
 	if !ok || err != nil {
@@ -159,11 +160,11 @@ func NewRow(info eventlog.SessionInfo, all Programs) *Row {
 	return row
 }
 
-// Read lists all sessions of a log by id, with their programs and parents. It calls step with
+// Read lists all sessions of a catalog's log by id, with their programs and parents. It calls step with
 // the number of rows so far.
-func Read(ctx context.Context, log *eventlog.Log, step func(n int)) (all []*Row, err error) {
+func Read(ctx context.Context, catalog *stats.Catalog, step func(n int)) (all []*Row, err error) {
 	shared := Programs{}
-	for info, err := range log.Sessions(ctx) {
+	for info, err := range catalog.Sessions(ctx) {
 		if err != nil {
 			return nil, err
 		}

@@ -44,13 +44,7 @@ func Each(ctx context.Context, rows []*Row, step func(), f func(*Row) error) err
 // An error becomes the error of the row.
 func EachSummary(ctx context.Context, c *stats.Catalog, rows []*Row, step func(), use func(*Row, *stats.Summary)) error {
 	for batch := range slices.Chunk(rows, Batch) {
-		var sessions []stats.Listed
-		for _, row := range batch {
-			if row.Err() == nil {
-				sessions = append(sessions, stats.Listed{Session: row.ID, Head: row.Head})
-			}
-		}
-		all, err := c.Load(ctx, sessions)
+		all, err := c.Load(ctx, readable(batch))
 		if err != nil {
 			return err
 		}
@@ -84,6 +78,29 @@ func (row *Row) Fill(s *stats.Summary) {
 // Locate takes the program from a summary.
 func (row *Row) Locate(s *stats.Summary) {
 	row.Program = &Program{cmp.Or(s.Source, row.Source), cmp.Or(s.Agent, row.Agent), cmp.Or(s.CWD, row.CWD)}
+}
+
+// KnownNames are the names of the readable rows that the catalog knows, by session; a nil catalog
+// knows none.
+func KnownNames(ctx context.Context, c *stats.Catalog, rows []*Row) map[string]string {
+	if c == nil {
+		return nil
+	}
+	names := map[string]string{}
+	for batch := range slices.Chunk(rows, Batch) {
+		maps.Copy(names, c.Names(ctx, readable(batch)))
+	}
+	return names
+}
+
+// readable are the rows without an error.
+func readable(rows []*Row) (sessions []stats.Listed) {
+	for _, row := range rows {
+		if row.Err() == nil {
+			sessions = append(sessions, stats.Listed{Session: row.ID, Head: row.Head})
+		}
+	}
+	return sessions
 }
 
 // sessionName collects the name of a session from its events.

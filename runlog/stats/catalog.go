@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -47,7 +49,7 @@ type CatalogOptions struct {
 
 // catalogRules is the version of the summaries in rows. A change of a counted value, or
 // of a member, is a new version.
-const catalogRules = 4
+const catalogRules = 5
 
 // The bounds of rows, in bytes.
 const (
@@ -133,9 +135,10 @@ func (c *Catalog) load(ctx context.Context, s Listed, row []byte, keeps bool) (S
 	if keeps {
 		at, keeps = c.version(ctx, s.Session)
 	}
-	x, head, err := loadSummary(ctx, c.log, s.Session, c.opts.Options)
+	x, listed, err := loadSummary(ctx, c.log, s.Session, c.opts.Options)
 	if err == nil && keeps && c.keepable() && c.within(&x) == allEvents {
-		c.keep(Listed{s.Session, head}, at, &x)
+		listed.At = at
+		c.keep(s.Session, at, &listed, &x)
 	}
 	return x, err
 }
@@ -175,7 +178,8 @@ func (c *Catalog) within(x *Summary) part {
 	return someEvents
 }
 
-// catalogRow is a row of the catalog as JSON. The row begins with its checksum.
+// catalogRow is the second line of a row of the catalog as JSON. The row begins with its checksum,
+// and the first line is a listedRow.
 type catalogRow struct {
 	Rules string `json:"rules"`
 	// Head is the hash of the newest event of the summary.
@@ -193,10 +197,8 @@ func rowRules() string { return fmt.Sprintf("%d.%d", catalogRules, projection.Us
 // would give.
 func (c *Catalog) decode(s Listed, data []byte) (Summary, bool) {
 	var row catalogRow
-	if len(data) < sumLen || string(data[:sumLen]) != rowSum(s.Session, data[sumLen:]) || json.Unmarshal(data[sumLen:], &row) != nil {
-		return Summary{}, false
-	}
-	if row.Rules != rowRules() || row.Head != s.Head.Hash.String() {
+	_, summary, ok := splitRow(s.Session, data)
+	if !ok || json.Unmarshal(summary, &row) != nil || row.Rules != rowRules() || row.Head != s.Head.Hash.String() {
 		return Summary{}, false
 	}
 	if !c.opts.AnyDays && (row.Prices != c.prices || row.Zone == "" || row.Zone != c.zone(&row.Summary)) {
@@ -211,17 +213,32 @@ func (c *Catalog) decode(s Listed, data []byte) (Summary, bool) {
 	return row.Summary, true
 }
 
+// splitRow returns the two lines of a row as JSON: the part for listings, and the summary. ok is
+// false if the row is damaged.
+func splitRow(session string, data []byte) (listed, summary []byte, ok bool) {
+	if len(data) < sumLen || string(data[:sumLen]) != rowSum(session, data[sumLen:]) {
+		return nil, nil, false
+	}
+	return bytes.Cut(data[sumLen:], []byte{'\n'})
+}
+
 // keep adds a row to the rows that wait.
-func (c *Catalog) keep(s Listed, at uint64, x *Summary) {
-	row := catalogRow{Rules: rowRules(), Head: s.Head.Hash.String(), Zone: c.zone(x), Prices: c.prices, Summary: *x}
-	body, err := json.Marshal(row, json.Deterministic(true))
+func (c *Catalog) keep(session string, at uint64, listed *listedRow, x *Summary) {
+	row := catalogRow{Rules: rowRules(), Head: listed.Head.Hash.String(), Zone: c.zone(x), Prices: c.prices, Summary: *x}
+	listed.Rules = row.Rules
+	begin, err := json.Marshal(listed, json.Deterministic(true))
+	if err != nil {
+		return
+	}
+	rest, err := json.Marshal(row, json.Deterministic(true))
+	body := slices.Concat(begin, []byte{'\n'}, rest)
 	if err != nil || len(body) > maxRow {
 		return
 	}
-	data := append([]byte(rowSum(s.Session, body)), body...)
+	data := append([]byte(rowSum(session, body)), body...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rows = append(c.rows, eventlog.CatalogRow{Session: s.Session, At: at, Data: data})
+	c.rows = append(c.rows, eventlog.CatalogRow{Session: session, At: at, Data: data})
 	c.size += len(data)
 }
 

@@ -37,19 +37,26 @@ type Summary struct {
 	Err error `json:"-"`
 }
 
-// loadSummary reads the own events of a session. head is the newest one.
-func loadSummary(ctx context.Context, log *eventlog.Log, session string, opts Options) (s Summary, head event.Head, err error) {
+// loadSummary reads the own events of a session.
+func loadSummary(ctx context.Context, log *eventlog.Log, session string, opts Options) (s Summary, listed listedRow, err error) {
+	var names namer
 	x := summarizer{counter: newCounter(ctx, log, session, opts)}
 	for e, err := range log.Read(ctx, session, eventlog.All().Own().Transient()) {
 		if err == nil {
 			err = x.read(&e)
 		}
 		if err != nil {
-			return Summary{}, head, fmt.Errorf("count session %q: %w", session, err)
+			return Summary{}, listed, fmt.Errorf("count session %q: %w", session, err)
 		}
-		head = e.Head()
+		if names.n == 0 {
+			listed.First = listedOf(&e)
+		}
+		names.add(&e)
+		listed.Head, listed.Last = e.Head(), e.Timestamp
+		listed.Bytes += int64(len(e.Line())) + 1
 	}
-	return x.done(head.Seq), head, nil
+	listed.Name, listed.Named = names.name()
+	return x.done(listed.Head.Seq), listed, nil
 }
 
 // summarizer makes the summary of one session.

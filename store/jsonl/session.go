@@ -27,6 +27,17 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 // List implements eventlog.Lister. It reads the names of all files, and the start and the
 // end of the files of the part.
 func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.list(ctx, part, nil)
+}
+
+// ListKnown is Sessions for a caller that derives the description of a session from its row of the
+// catalog: known gets the row and the session's version. If it returns false, the start and the
+// end of the file are read. The store calls it from several goroutines.
+func (s *Store) ListKnown(ctx context.Context, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) iter.Seq2[eventlog.SessionInfo, error] {
+	return s.list(ctx, eventlog.Part{}, known)
+}
+
+func (s *Store) list(ctx context.Context, part eventlog.Part, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		if err := s.beginCall("list", s.dir); err != nil {
 			yield(eventlog.SessionInfo{}, err)
@@ -41,7 +52,7 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 		rows = slices.DeleteFunc(rows, func(row sessionFile) bool { return !part.Has(row.id) })
 		buffers := make([][]byte, runtime.GOMAXPROCS(0))
 		for some := range slices.Chunk(rows, listAhead) {
-			for _, listed := range s.sessionInfos(ctx, some, buffers) {
+			for _, listed := range s.sessionInfos(ctx, some, buffers, known) {
 				if listed.failed != nil {
 					yield(eventlog.SessionInfo{}, listed.failed)
 					return
@@ -64,7 +75,7 @@ type listed struct {
 }
 
 // sessionInfos reads sessions with a worker for each buffer.
-func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers [][]byte) []listed {
+func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers [][]byte, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) []listed {
 	all := make([]listed, len(rows))
 	var workers sync.WaitGroup
 	for w := range min(len(buffers), len(rows)) {
@@ -73,12 +84,36 @@ func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers []
 				if all[i].failed = s.alive(ctx); all[i].failed != nil {
 					return
 				}
-				all[i].info = s.sessionInfo(ctx, rows[i], &buffers[w])
+				ok := false
+				if known != nil {
+					all[i].info, ok = s.knownInfo(ctx, rows[i], known)
+				}
+				if !ok {
+					all[i].info = s.sessionInfo(ctx, rows[i], &buffers[w])
+				}
 			}
 		})
 	}
 	workers.Wait()
 	return all
+}
+
+// knownInfo asks known for a session that has a row of the catalog.
+func (s *Store) knownInfo(ctx context.Context, row sessionFile, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (eventlog.SessionInfo, bool) {
+	if row.id == "" || fileOf(row.id) != row.name {
+		return eventlog.SessionInfo{}, false
+	}
+	data, err := s.readDerived(rowOf(row.name), maxCatalogRow)
+	if err != nil {
+		return eventlog.SessionInfo{}, false
+	}
+	at, err := s.Version(ctx, row.id)
+	if err != nil {
+		return eventlog.SessionInfo{}, false
+	}
+	info, ok := known(eventlog.CatalogRow{Session: row.id, At: at, Data: data})
+	file, err := s.fs.Stat(row.name)
+	return info, ok && err == nil && file.Size == info.Bytes // else its end is torn or damaged
 }
 
 // sessionFile is a file name and the session id that it should hold.

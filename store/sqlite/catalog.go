@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	listCatalog = `SELECT s.id, s.hash, s.revision, c.row, s.bytes FROM sessions s LEFT JOIN catalog c ON c.session = s.key
+		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id` + limitRows
 	readCatalogRow   = `SELECT c.row FROM catalog c JOIN sessions s ON s.key = c.session WHERE s.id = ?`
 	putCatalogRow    = `INSERT OR REPLACE INTO catalog (session, row) SELECT key, ? FROM sessions WHERE id = ?`
 	deleteCatalogRow = `DELETE FROM catalog WHERE session IN (?, 0)`

@@ -116,10 +116,19 @@ func sessionVersion(c *conn, session string) (uint64, error) {
 	if !found {
 		return 0, fmt.Errorf("version of %q: %w", session, eventlog.ErrNotFound)
 	}
+	v, ok := versionOf(row)
+	if !ok {
+		return 0, errors.Join(eventlog.ErrCorrupt, errRow)
+	}
+	return v, nil
+}
+
+// versionOf makes a version of the columns hash and revision.
+func versionOf(row []driver.Value) (uint64, bool) {
 	hash, ok := row[0].([]byte)
 	revision, ok2 := row[1].(int64)
 	if !ok || !ok2 || len(hash) < 8 {
-		return 0, errors.Join(eventlog.ErrCorrupt, errRow)
+		return 0, false
 	}
-	return binary.LittleEndian.Uint64(hash) + uint64(revision), nil
+	return binary.LittleEndian.Uint64(hash) + uint64(revision), true
 }

@@ -1,0 +1,135 @@
+package listing
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/runlog/stats"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+// catalogued puts all sessions of a log into its catalog, and returns the rows of the log.
+func catalogued(t *testing.T, log *eventlog.Log) []*Row {
+	t.Helper()
+	c := stats.NewCatalog(log)
+	rows, err := Read(t.Context(), c, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := EachSummary(t.Context(), c, rows, func() {}, func(*Row, *stats.Summary) {}); err != nil {
+		t.Fatal(err)
+	}
+	c.Flush(t.Context())
+	return rows
+}
+
+// listedAs is a session of a listing.
+type listedAs struct {
+	ID          string
+	Head        event.Head
+	Events      int64
+	Bytes       int64
+	Node        string
+	First, Last string
+	Known       bool
+	Err, Tail   string
+}
+
+func listedIn(t *testing.T, c *stats.Catalog) (all []listedAs) {
+	t.Helper()
+	for info, err := range c.Sessions(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := listedAs{ID: info.ID, Head: info.Head(), Events: info.Events(), Bytes: info.Bytes, Known: !info.Known.IsZero()}
+		n := fork.NodeOf(info)
+		x.Node = fmt.Sprintln(*n.Origin, n.State, n.Last, n.Active)
+		x.First = fmt.Sprintln(info.First.SessionID, info.First.Type, info.First.Timestamp, string(info.First.Data), string(info.First.Metadata))
+		x.Last = fmt.Sprintln(info.Last.SessionID, info.Last.Seq, info.Last.Timestamp)
+		x.Err, x.Tail = fmt.Sprint(info.Err), fmt.Sprint(info.Tail)
+		all = append(all, x)
+	}
+	return all
+}
+
+// A listing reads no event of a session whose row is up to date, and shows the same.
+func TestListingsReadRows(t *testing.T) {
+	for name, open := range map[string]func(dir string) eventlog.Store{
+		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir) },
+		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "log.db")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := eventlog.Open(open(dir))
+			defer log.Close()
+			put := func(session string, payloads ...event.Payload) {
+				t.Helper()
+				for _, p := range payloads {
+					if _, err := log.Append(t.Context(), session, eventlog.Any().Lenient(), event.New(p)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for i := range 150 { // several pages
+				put(fmt.Sprintf("s%03d", i), event.Session{Title: "a title", CWD: "/work"}, event.Session{Updated: true, Title: "another"})
+			}
+			put("run", event.Session{Parent: event.SessionParent{SessionID: "s001", Seq: 1}})
+			put("state", event.Session{State: true})
+			if _, err := fork.At(t.Context(), log, "s002", fork.Point{}, fork.Options{ID: "forked", Force: true}); err != nil {
+				t.Fatal(err)
+			}
+			want := listedIn(t, stats.NewCatalog(log))
+			catalogued(t, log)
+			// unread are the sessions that a listing reads.
+			unread := func(want []listedAs) (read []string) {
+				t.Helper()
+				got := listedIn(t, stats.NewCatalog(log))
+				for i := range got {
+					if !got[i].Known {
+						read = append(read, got[i].ID)
+					}
+					got[i].Known = false
+				}
+				if diff := cmp.Diff(want, got); want != nil && diff != "" {
+					t.Errorf("the rows differ from the events (-events +rows):\n%s", diff)
+				}
+				return read
+			}
+			if read := unread(want); len(read) > 0 {
+				t.Errorf("a listing reads %v", read)
+			}
+			put("s010", event.Session{Updated: true, Title: "newer"})
+			put("later", event.Session{Title: "later"})
+			if _, err := erase.Redact(t.Context(), log, "s020", []int64{2}, erase.RedactOptions{Reason: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"convlog:store", "later", "s010", "s020"}, unread(nil)); diff != "" {
+				t.Errorf("sessions that a listing reads after changes (-want +got):\n%s", diff)
+			}
+			if name != "jsonl" {
+				return
+			}
+			torn, err := os.OpenFile(filepath.Join(dir, "s030.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := torn.WriteString("{torn"); err != nil {
+				t.Fatal(err)
+			}
+			torn.Close()
+			catalogued(t, log)
+			if diff := cmp.Diff([]string{"s030"}, unread(nil)); diff != "" {
+				t.Errorf("sessions that a listing reads beside a torn end (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

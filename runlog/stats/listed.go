@@ -1,0 +1,139 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// knownLister is a store that lists sessions from their rows of the catalog.
+type knownLister interface {
+	ListKnown(ctx context.Context, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) iter.Seq2[eventlog.SessionInfo, error]
+}
+
+// Sessions is Log.Sessions, and reads no event of a session whose row is up to date
+// (eventlog.SessionInfo.Known).
+func (c *Catalog) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	store, ok := eventlog.As[knownLister](c.log.Store())
+	if !ok {
+		return c.log.Sessions(ctx)
+	}
+	return store.ListKnown(ctx, known)
+}
+
+// listedRow is the part of a row that a listing shows.
+type listedRow struct {
+	Rules string `json:"rules"`
+	// At is the version of the session.
+	At    uint64       `json:"at"`
+	Head  event.Head   `json:"head"`
+	Last  time.Time    `json:"last"`
+	Bytes int64        `json:"bytes"`
+	First *listedEvent `json:"first,omitzero"` // nil if the row cannot describe it
+	Name  string       `json:"name,omitzero"`
+	Named bool         `json:"named,omitzero"` // Name is known
+}
+
+// listedEvent is the first event of a session.
+type listedEvent struct {
+	Seq      int64          `json:"seq"`
+	Type     event.Type     `json:"type"`
+	Time     time.Time      `json:"time"`
+	Metadata jsontext.Value `json:"metadata,omitzero"`
+	Data     jsontext.Value `json:"data"`
+}
+
+// known describes a session by its row, if the row is up to date.
+func known(row eventlog.CatalogRow) (info eventlog.SessionInfo, ok bool) {
+	l, ok := decodeListed(row.Session, row.Data)
+	if !ok || l.At != row.At || l.First == nil {
+		return info, false
+	}
+	first := l.First
+	return eventlog.SessionInfo{
+		ID: row.Session, Bytes: l.Bytes, Known: l.Head,
+		First: event.Event{Seq: first.Seq, SessionID: row.Session, Type: first.Type, Timestamp: first.Time, Metadata: first.Metadata, Data: first.Data},
+		Last:  event.Event{Seq: l.Head.Seq, SessionID: row.Session, Timestamp: l.Last},
+	}, true
+}
+
+// decodeListed decodes the part of a row that a listing shows.
+func decodeListed(session string, data []byte) (l listedRow, ok bool) {
+	line, _, ok := splitRow(session, data)
+	ok = ok && json.Unmarshal(line, &l) == nil && l.Rules == rowRules()
+	return l, ok
+}
+
+// Names returns the names of sessions that the catalog knows: the title in the newest events,
+// else the first text in the oldest ones, as a listing finds them that reads NameEvents events at
+// each end. It reads no session.
+func (c *Catalog) Names(ctx context.Context, sessions []Listed) map[string]string {
+	rows, _ := c.stored(ctx, sessions)
+	names := make(map[string]string, len(rows))
+	for _, s := range sessions {
+		if l, ok := decodeListed(s.Session, rows[s.Session]); ok && l.Head == s.Head && l.Named {
+			names[s.Session] = l.Name
+		}
+	}
+	return names
+}
+
+// nameEvents is how many events at each end of a session give its name.
+const nameEvents = 32
+
+// namer finds the name of a session while its events are read.
+type namer struct {
+	n       int
+	early   string // the newest title in the first nameEvents events
+	text    string // the first text in them
+	title   string // the newest title
+	titled  int    // its number, from 1
+	spilled bool   // an event has its data elsewhere: a listing does not see it
+}
+
+// add reads the next event of the session.
+func (x *namer) add(e *event.Event) {
+	x.n++
+	if _, _, away := e.Spilled(); away {
+		x.spilled = true
+	}
+	if s, ok, err := event.Decode[event.Session](e); ok && err == nil {
+		if title := oneLine(s.Title); title != "" {
+			x.title, x.titled = title, x.n
+			if x.n <= nameEvents {
+				x.early = title
+			}
+		}
+	}
+	if x.n <= nameEvents && x.text == "" {
+		x.text = oneLine(InputText(e))
+	}
+}
+
+// name is the name; ok is false if a listing may find another one.
+func (x *namer) name() (string, bool) {
+	if x.titled > max(x.n-nameEvents, 0) {
+		return x.title, !x.spilled
+	}
+	return cmp.Or(x.early, x.text), !x.spilled
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// listedOf copies the first event of a session for its row; nil if it was redacted or its data is
+// elsewhere.
+func listedOf(e *event.Event) *listedEvent {
+	if _, _, away := e.Spilled(); away || e.Redacted() {
+		return nil
+	}
+	return &listedEvent{Seq: e.Seq, Type: e.Type, Time: e.Timestamp, Metadata: slices.Clone(e.Metadata), Data: slices.Clone(e.Data)}
+}
