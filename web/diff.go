@@ -107,7 +107,7 @@ func (h *Handler) diff(r *http.Request) (view, error) {
 
 // diffSide describes the session of a side.
 func (h *Handler) diffSide(ctx context.Context, tip fork.Tip) (*diffSide, error) {
-	row, _, err := h.rows.one(ctx, tip.Session)
+	row, err := h.rows.one(ctx, tip.Session, false)
 	if err != nil {
 		return nil, err
 	}

@@ -1,30 +1,44 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/transcript"
-	"github.com/convlog/convlog/runlog"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
-// outline is the list of the turns of a session.
-type outline struct{ Turns []outlineTurn }
+// outline is the list of the turns of a session. It has a small row for each turn, so that a long
+// session fits.
+type outline struct {
+	mu    sync.Mutex
+	turns []turnRow
+}
 
-// outlineTurn is a turn of an outline.
+// turnRow is a turn of an outline.
+type turnRow struct {
+	from, to      int64 // to is the seq before the next turn
+	began, ended  int64 // milliseconds; 0 if unknown
+	calls, failed int32
+	number        int32
+	orphaned, bad bool
+	gist, cost    string
+}
+
+// outlineTurn is a turn as a page lists it.
 type outlineTurn struct {
-	Link, Gist string
-	Facts      []string
-	Orphaned   bool
-	Failed     bool
-	Number     int
-
-	id       string
-	from, to int64
-	resume   string
+	ID, Link, Gist string
+	Number         int
+	Facts          []string
+	Orphaned       bool
+	resume         string
 }
 
 // mostTurns is the number of turns that a page lists.
@@ -32,11 +46,16 @@ const mostTurns = 300
 
 // around returns the turns that a page lists if it begins at an event, and the numbers of turns
 // before and after them.
-func (o *outline) around(seq int64) (shown []outlineTurn, before, after int) {
-	now := slices.IndexFunc(o.Turns, func(t outlineTurn) bool { return t.to >= seq })
-	begin := max(0, min(now-mostTurns/3, len(o.Turns)-mostTurns))
-	end := min(len(o.Turns), begin+mostTurns)
-	return o.Turns[begin:end], begin, len(o.Turns) - end
+func (o *outline) around(s *sessionHead, seq int64) (shown []outlineTurn, before, after int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := max(0, slices.IndexFunc(o.turns, func(t turnRow) bool { return t.to >= seq }))
+	begin := max(0, min(now-mostTurns/3, len(o.turns)-mostTurns))
+	end := min(len(o.turns), begin+mostTurns)
+	for i := range o.turns[begin:end] {
+		shown = append(shown, newOutlineTurn(s, &o.turns[begin+i]))
+	}
+	return shown, begin, len(o.turns) - end
 }
 
 // outlines keeps the outlines of the sessions that were read last.
@@ -52,14 +71,17 @@ type keptOutline struct {
 	used    int
 }
 
-// mostOutlines is the number of outlines in memory.
-const mostOutlines = 8
+// The bounds of the outlines in memory, and of their turns.
+const (
+	mostOutlines = 8
+	mostKept     = 200_000
+)
 
-func (k *outlines) get(session string, head event.Hash) *outline {
+func (k *outlines) get(session string, head event.Hash, stale bool) *outline {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	x := k.kept[session]
-	if x == nil || x.head != head {
+	if x == nil || x.head != head && !stale {
 		return nil
 	}
 	k.uses++
@@ -75,7 +97,11 @@ func (k *outlines) put(session string, head event.Hash, o *outline) {
 	}
 	k.uses++
 	k.kept[session] = &keptOutline{head, o, k.uses}
-	if len(k.kept) <= mostOutlines {
+	turns := 0
+	for _, x := range k.kept {
+		turns += len(x.outline.turns)
+	}
+	if len(k.kept) <= mostOutlines && (turns <= mostKept || len(k.kept) == 1) {
 		return
 	}
 	oldest := ""
@@ -87,76 +113,117 @@ func (k *outlines) put(session string, head event.Hash, o *outline) {
 	delete(k.kept, oldest)
 }
 
-// outline reads the turns of a session.
-func (h *Handler) outline(ctx context.Context, s *sessionHead) (*outline, error) {
-	if o := h.outlines.get(s.ID, s.row.Head.Hash); o != nil {
+// outline reads the turns of a session. If stale is set, the outline may lack the newest ones.
+func (h *Handler) outline(ctx context.Context, s *sessionHead, stale bool) (*outline, error) {
+	if o := h.outlines.get(s.ID, s.row.Head.Hash, stale); o != nil {
 		return o, nil
 	}
-	opts := runlog.Options{Outline: true, NoChildren: true}
-	if h.opts.Prices != nil {
-		opts.Estimate = h.opts.Prices.Cost
+	o := &outline{}
+	for x, err := range transcript.Read(ctx, h.log, s.ID, eventlog.All()) {
+		if err != nil {
+			return nil, err
+		}
+		o.add(x)
 	}
-	run, err := runlog.Load(ctx, h.log, s.ID, opts)
+	report, err := stats.LoadCost(ctx, h.log, s.ID, stats.CostOptions{Prices: h.opts.Prices})
 	if err != nil {
 		return nil, err
 	}
-	o := &outline{}
-	for _, t := range run.Turns {
-		o.Turns = append(o.Turns, newOutlineTurn(s, t))
-	}
+	o.addCosts(report.Turns)
 	h.outlines.put(s.ID, s.row.Head.Hash, o)
 	return o, nil
 }
 
-func newOutlineTurn(s *sessionHead, t *runlog.Turn) outlineTurn {
-	x := outlineTurn{Number: t.Index, Orphaned: t.Orphaned, id: "turn-" + itoa(t.From), from: t.From, to: t.To,
-		resume: s.Command + " --at-turn " + itoa(int64(t.Index)) + " --before"}
-	x.Link = sessionPath(s.ID) + "?from=" + itoa(t.From) + "#" + x.id
-	for i := range t.Input {
-		if x.Gist == "" {
-			x.Gist = transcript.Visible(brief(t.Input[i].Text(), 90))
+// add adds an entry to the turn that it belongs to.
+func (o *outline) add(x *transcript.Entry) {
+	if x.StartsTurn {
+		t := turnRow{from: x.Event.Seq, number: int32(x.Turn), orphaned: x.Orphaned, gist: brief(x.Message.Text(), 72), began: millis(x.Event.Timestamp)}
+		if n := len(o.turns); n > 0 {
+			o.turns[n-1].to = x.Event.Seq - 1
+		}
+		o.turns = append(o.turns, t)
+	}
+	if len(o.turns) == 0 {
+		return
+	}
+	t := &o.turns[len(o.turns)-1]
+	t.to = max(t.to, x.Last)
+	if x.IsMessage && !x.IsContext() {
+		t.ended = max(t.ended, millis(x.Event.Timestamp))
+	}
+	t.calls += int32(len(x.Message.ToolCalls()))
+	for _, r := range x.Results {
+		t.to, t.ended = max(t.to, r.Seq), max(t.ended, millis(r.At))
+		if r.Part.IsError {
+			t.failed++
 		}
 	}
-	calls, failed := 0, 0
-	for _, op := range t.Ops {
-		if op.Kind != runlog.ToolOp {
-			continue
+	if end, ok, err := event.Decode[event.TurnCompletion](&x.Event); ok && err == nil && end.Status == event.TurnStatusFailed {
+		t.bad = true
+	}
+}
+
+func millis(t time.Time) int64 {
+	if event.Dated(t).IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// addCosts adds the costs of the turns. A turn of the costs begins with its turn_started, which
+// comes before or after its first message.
+func (o *outline) addCosts(costs []stats.TurnSpend) {
+	for _, c := range costs {
+		i, _ := slices.BinarySearchFunc(o.turns, c.Seq, func(t turnRow, seq int64) int { return cmp.Compare(t.to, seq) })
+		if i+1 < len(o.turns) && int(o.turns[i].number) != c.Index && int(o.turns[i+1].number) == c.Index {
+			i++
 		}
-		if calls++; op.Status == runlog.OpFailed {
-			failed++
+		if i < len(o.turns) && int(o.turns[i].number) == c.Index {
+			o.turns[i].cost = htmlpage.Spend(c.Spend)
 		}
+	}
+}
+
+func newOutlineTurn(s *sessionHead, t *turnRow) outlineTurn {
+	x := outlineTurn{ID: "turn-" + itoa(t.from), Gist: transcript.Visible(t.gist), Number: int(t.number), Orphaned: t.orphaned}
+	x.Link = sessionPath(s.ID) + "?from=" + itoa(t.from) + "#" + x.ID
+	if !t.orphaned {
+		x.resume = s.Command + " --at-turn " + strconv.Itoa(x.Number) + " --before"
 	}
 	add := func(text string) {
 		if text != "" {
 			x.Facts = append(x.Facts, text)
 		}
 	}
-	if t.Ended.After(t.Started) && !event.Dated(t.Started).IsZero() {
-		add(htmlpage.Duration(t.Ended.Sub(t.Started)))
+	if t.began > 0 && t.ended > t.began {
+		add(htmlpage.Duration(time.Duration(t.ended-t.began) * time.Millisecond))
 	}
-	if calls > 0 {
-		add(transcript.Count(int64(calls), "call"))
+	if t.calls > 0 {
+		add(transcript.Count(int64(t.calls), "call"))
 	}
-	if failed > 0 {
-		add(transcript.Count(int64(failed), "failure"))
+	if t.failed > 0 {
+		add(transcript.Count(int64(t.failed), "failure"))
 	}
-	add(htmlpage.Spend(t.Spend))
-	if x.Failed = t.Status == event.TurnStatusFailed; x.Failed || t.Orphaned {
-		x.resume = ""
-	}
-	if t.Status != event.TurnStatusCompleted && t.Status != "" {
-		add(string(t.Status))
+	add(t.cost)
+	if t.bad {
+		add("failed")
 	}
 	return x
 }
 
-// turn heads the entry that starts a turn.
-func (o *outline) turn(x *transcript.Entry) *htmlpage.Turn {
-	for i := range o.Turns {
-		t := &o.Turns[i]
-		if t.from <= x.Event.Seq && x.Event.Seq <= t.to && t.Orphaned == x.Orphaned {
-			return &htmlpage.Turn{ID: t.id, Number: t.Number, Facts: t.Facts, Failed: t.Failed, Resume: t.resume}
-		}
+// head heads the entry that starts a turn. A turn that is newer than the outline is added.
+func (o *outline) head(s *sessionHead, x *transcript.Entry) *htmlpage.Turn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i, found := slices.BinarySearchFunc(o.turns, x.Event.Seq, func(t turnRow, seq int64) int { return cmp.Compare(t.from, seq) })
+	if n := len(o.turns); !found && n > 0 && x.Event.Seq > o.turns[n-1].from {
+		x.Turn = int(o.turns[n-1].number) + 1
+		o.add(x)
+		i, found = n, true
 	}
-	return nil
+	if !found {
+		return nil
+	}
+	t := newOutlineTurn(s, &o.turns[i])
+	return &htmlpage.Turn{ID: t.ID, Number: t.Number, Facts: t.Facts, Failed: o.turns[i].bad, Resume: t.resume}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,39 +113,52 @@ func (x *rows) columns(row *listing.Row) *columns {
 	return &columns{}
 }
 
-// one returns the row of a session, and its summary.
-func (x *rows) one(ctx context.Context, session string) (*listing.Row, *stats.Summary, error) {
+// one returns the row of a session, with its columns. If stale is set, they may be of an earlier
+// head.
+func (x *rows) one(ctx context.Context, session string, stale bool) (*listing.Row, error) {
 	for info, err := range x.log.List(ctx, eventlog.Part{Prefix: session}) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if info.ID != session {
 			break // the ids are in order
 		}
 		row := listing.NewRow(info, listing.Programs{})
 		if row.Err() != nil {
-			return nil, nil, row.Err()
+			return nil, row.Err()
 		}
-		all, err := x.catalog.Load(ctx, []stats.Listed{{Session: session, Head: row.Head}})
-		if err != nil {
-			return nil, nil, err
+		if !x.known(row, stale) {
+			if err := x.reader().Summaries(ctx, []*listing.Row{row}); err != nil {
+				return nil, err
+			}
 		}
-		if all[0].Err != nil {
-			return nil, nil, all[0].Err
-		}
-		row.Fill(&all[0])
-		x.keep(row, &all[0])
-		return row, &all[0], nil
+		return row, row.Err()
 	}
 	_, err := x.log.Head(ctx, session)
 	if err == nil {
 		err = eventlog.ErrNotFound
 	}
-	return nil, nil, err
+	return nil, err
 }
 
-// week is the spend of the last seven days.
-func (x *rows) week(ctx context.Context, all []*listing.Row) (sum projection.Spend, err error) {
+// known fills a row with the columns that are kept.
+func (x *rows) known(row *listing.Row, stale bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.kept[row.ID]
+	if c == nil || c.head != row.Head.Hash && !stale {
+		return false
+	}
+	row.Content, row.Program = c.content, c.program
+	return true
+}
+
+// weekTime bounds the time that the sum of a week takes. The next request goes on.
+const weekTime = 500 * time.Millisecond
+
+// week is the spend of the last seven days. left is the number of sessions that are not in it
+// yet.
+func (x *rows) week(ctx context.Context, all []*listing.Row) (sum projection.Spend, left int, err error) {
 	today := time.Now().In(x.zone)
 	first := time.Date(today.Year(), today.Month(), today.Day()-recentDays+1, 0, 0, 0, 0, x.zone)
 	var recent []*listing.Row
@@ -153,8 +167,19 @@ func (x *rows) week(ctx context.Context, all []*listing.Row) (sum projection.Spe
 			recent = append(recent, row)
 		}
 	}
-	if err := x.reader().Summaries(ctx, recent); err != nil {
-		return sum, err
+	end := time.Now().Add(weekTime)
+	for batch := range slices.Chunk(recent, listing.Batch/8) {
+		if left > 0 || time.Now().After(end) {
+			for _, row := range batch {
+				if !row.IsRead() {
+					left++
+				}
+			}
+			continue
+		}
+		if err := x.reader().Summaries(ctx, batch); err != nil {
+			return sum, 0, err
+		}
 	}
 	for _, row := range recent {
 		for _, d := range x.columns(row).recent {
@@ -163,5 +188,5 @@ func (x *rows) week(ctx context.Context, all []*listing.Row) (sum projection.Spe
 			}
 		}
 	}
-	return sum, nil
+	return sum, left, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop/formats"
-	"github.com/convlog/convlog/runlog/stats"
 )
 
 // sessionPage shows a session: the outline of its turns beside the conversation.
@@ -36,18 +35,29 @@ type sessionHead struct {
 	Tabs      []htmlpage.Link
 	Head      int64 // seq of the newest event
 
-	row     *listing.Row
-	summary *stats.Summary
+	row *listing.Row
+}
+
+// known loads what parts of a page need. Its counts may be of an earlier head, so that a session
+// that grows is not read again with each event.
+func (h *Handler) known(r *http.Request) (*sessionHead, error) {
+	return h.headOf(r.Context(), r.PathValue("session"), true)
+}
+
+func (h *Handler) headOf(ctx context.Context, session string, stale bool) (*sessionHead, error) {
+	row, err := h.rows.one(ctx, session, stale)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, Command: "logtool resume " + h.shortID(ctx, row.ID)}, nil
 }
 
 // head loads the top of a page of a session.
 func (h *Handler) head(r *http.Request) (*sessionHead, error) {
-	row, summary, err := h.rows.one(r.Context(), r.PathValue("session"))
+	s, err := h.headOf(r.Context(), r.PathValue("session"), false)
 	if err != nil {
 		return nil, err
 	}
-	s := &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, summary: summary}
-	s.Command = "logtool resume " + h.shortID(r.Context(), row.ID)
 	s.facts(h)
 	s.addTabs(h, r)
 	return s, nil
@@ -144,15 +154,15 @@ func (h *Handler) conversation(r *http.Request) (view, error) {
 	}
 	from = max(1, min(from, s.Head))
 	v := conversationView{sessionHead: s, Toggles: toggles, Path: sessionPath(s.ID)}
-	o, err := h.outline(r.Context(), s)
+	o, err := h.outline(r.Context(), s, false)
 	if err != nil {
 		return view{}, err
 	}
 	if v.Part, err = h.part(r.Context(), s, o, from); err != nil {
 		return view{}, err
 	}
-	v.Turns, v.Before, v.After = o.around(from)
-	v.All = len(o.Turns)
+	v.Turns, v.Before, v.After = o.around(s, from)
+	v.All = v.Before + len(v.Turns) + v.After
 	v.Live = v.Part.To == s.Head
 	path := sessionPath(s.ID)
 	if from > 1 {
@@ -191,7 +201,7 @@ func (h *Handler) part(ctx context.Context, s *sessionHead, o *outline, from int
 	if err != nil {
 		return p, err
 	}
-	v.Turn = o.turn
+	v.Turn = func(x *transcript.Entry) *htmlpage.Turn { return o.head(s, x) }
 	for _, x := range all {
 		e := v.Entry(x)
 		if e == nil {
@@ -249,7 +259,7 @@ func (h *Handler) child(ctx context.Context, c *event.Child) htmlpage.Child {
 	if c.ChildSessionID == "" {
 		return x
 	}
-	row, _, err := h.rows.one(ctx, c.ChildSessionID)
+	row, err := h.rows.one(ctx, c.ChildSessionID, true)
 	if err != nil {
 		x.State += ", its session is missing"
 		return x
@@ -280,7 +290,7 @@ func (h *Handler) entries(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	var b bytes.Buffer
 	err := func() error {
-		s, err := h.head(r)
+		s, err := h.known(r)
 		if err != nil {
 			return err
 		}
@@ -288,7 +298,7 @@ func (h *Handler) entries(w http.ResponseWriter, r *http.Request) {
 		if err != nil || from > s.Head {
 			return err
 		}
-		o, err := h.outline(r.Context(), s)
+		o, err := h.outline(r.Context(), s, true)
 		if err != nil {
 			return err
 		}

@@ -31,8 +31,10 @@ type sessionsView struct {
 	Found   int // sessions that the filters select
 	All     int // sessions of the store
 	Week    projection.Spend
-	Next    string // address of the next page; empty on the last one
-	First   string // address of the first page; empty there
+	// WeekLeft is the number of sessions that Week does not have yet.
+	WeekLeft int
+	Next     string // address of the next page; empty on the last one
+	First    string // address of the first page; empty there
 }
 
 // sessionRow is a line of the list.
@@ -67,7 +69,7 @@ func (h *Handler) sessions(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := sessionsView{Filters: f, Orders: orders(q), Found: len(chosen), All: len(listed)}
-	if v.Week, err = h.rows.week(ctx, listed); err != nil {
+	if v.Week, v.WeekLeft, err = h.rows.week(ctx, listed); err != nil {
 		return view{}, err
 	}
 	begin := 0

@@ -98,8 +98,21 @@ func (h *Handler) timeline(r *http.Request) (view, error) {
 }
 
 func newTimeTurn(s *sessionHead, t *runlog.Turn) *timeTurn {
-	o := newOutlineTurn(s, t)
-	x := &timeTurn{Number: o.Number, Link: o.Link, Gist: o.Gist, Facts: o.Facts, Orphaned: o.Orphaned, Failed: o.Failed}
+	failed := t.Status == event.TurnStatusFailed
+	row := turnRow{from: t.From, to: t.To, began: millis(t.Started), ended: millis(t.Ended), number: int32(t.Index), orphaned: t.Orphaned, bad: failed, cost: htmlpage.Spend(t.Spend)}
+	for i := range t.Input {
+		row.gist = cmp.Or(row.gist, brief(t.Input[i].Text(), 90))
+	}
+	for _, op := range t.Ops {
+		if op.Kind != runlog.ToolOp {
+			continue
+		}
+		if row.calls++; op.Status == runlog.OpFailed {
+			row.failed++
+		}
+	}
+	o := newOutlineTurn(s, &row)
+	x := &timeTurn{Number: o.Number, Link: o.Link, Gist: o.Gist, Facts: o.Facts, Orphaned: o.Orphaned, Failed: failed}
 	axis := timeAxis{t.Started, t.Ended}
 	x.add(s.ID, t.Ops, axis, 0)
 	for _, p := range t.Pauses {
