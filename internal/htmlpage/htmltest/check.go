@@ -13,7 +13,7 @@ var elements = map[string][]string{
 	"html": {"lang"}, "head": nil, "meta": {"charset", "http-equiv", "content", "name"}, "title": nil, "style": nil, "body": nil,
 	"link": {"rel", "href"}, "script": {"type", "src"},
 	"header": {"class"}, "main": {"id"}, "footer": {"class"}, "nav": {"class", "id", "aria-label"}, "aside": {"class", "aria-label"}, "h1": {"dir"}, "h2": {"class", "dir", "id", "tabindex"},
-	"section": {"class", "id"}, "div": {"class", "id", "dir", "tabindex", "role", "aria-label"}, "span": {"class", "dir", "role", "aria-label"}, "b": {"class", "dir"}, "small": {"class"}, "mark": nil,
+	"section": {"class", "id", "aria-label"}, "div": {"class", "id", "dir", "tabindex", "role", "aria-label"}, "span": {"class", "dir", "role", "aria-label"}, "b": {"class", "dir"}, "small": {"class"}, "mark": nil,
 	"p": {"class"}, "code": {"class", "title"}, "pre": {"dir", "tabindex"}, "blockquote": nil, "em": nil, "strong": nil, "del": nil, "hr": nil, "br": nil,
 	"ul": {"class"}, "ol": {"class", "start"}, "li": {"class"},
 	"a": {"class", "id", "href", "rel", "dir", "aria-current"}, "time": {"datetime"},

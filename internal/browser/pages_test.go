@@ -1,0 +1,184 @@
+//go:build browser
+
+package browser
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// logtool is the command over one store.
+type logtool struct {
+	t           *testing.T
+	path, store string
+}
+
+func newLogtool(t *testing.T) *logtool {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "logtool")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/logtool")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return &logtool{t, path, t.TempDir()}
+}
+
+func (l *logtool) run(args ...string) string {
+	l.t.Helper()
+	out, err := exec.CommandContext(l.t.Context(), l.path, append([]string{"--store", l.store}, args...)...).CombinedOutput()
+	if err != nil {
+		l.t.Fatalf("logtool %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// serve starts the server, and returns the address with the token.
+func (l *logtool) serve() string {
+	l.t.Helper()
+	cmd := exec.Command(l.path, "--store", l.store, "serve", "--json")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	var at struct{ URL string }
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &at) != nil {
+		l.t.Fatalf("the server printed %q", lines.Text())
+	}
+	return at.URL
+}
+
+// fill imports the samples of every program, and appends a session that tries to be more than text.
+func (l *logtool) fill() {
+	l.t.Helper()
+	l.run("import", "../../testdata/transcripts/samples")
+	for _, text := range []string{
+		`<script>window.hacked = 1</script><img src=x onerror="window.hacked=1">`, "[a](javascript:window.hacked=1) ![b](http://192.0.2.1/x.png)",
+		"```html\n<svg/onload=window.hacked=1>\n```", "\u202egnp.exe", strings.Repeat("long", 2000), "| a | b |\n|---|---|\n| " + strings.Repeat("wide ", 100) + " | x |",
+	} {
+		l.run("append", "hostile", text)
+	}
+}
+
+// axe returns the script that finds faults of accessibility.
+func axe(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"npm", "pack", "--silent", "axe-core@4.14.1"}, {"tar", "xzf", "axe-core-4.14.1.tgz", "package/axe.min.js"}} {
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, out)
+		}
+	}
+	script, err := os.ReadFile(filepath.Join(dir, "package", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(script)
+}
+
+// look sets the width and the colours of a tab.
+func look(t *testing.T, tab context.Context, width int64, scheme string) {
+	t.Helper()
+	run(t, tab, chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	}))
+}
+
+// Each page reads well in the browser: it does not scroll sideways, asks no other server, writes
+// no error to the console, has no fault of accessibility, and no text of a session runs.
+func TestPages(t *testing.T) {
+	l, script := newLogtool(t), axe(t)
+	l.fill()
+	url := l.serve()
+	base, _, _ := strings.Cut(url, "/?")
+	tab := newBrowser(t)
+	run(t, tab, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS(`.logo`)))
+	requests := chromedp.Events(tab, network.RequestWillBeSent)
+	go func() {
+		for sent, err := range requests {
+			if err != nil {
+				return // the tab is closed
+			}
+			if at := sent.Request.URL; !strings.HasPrefix(at, base) && !strings.HasPrefix(at, "data:") {
+				t.Errorf("a page asks for %s", at)
+			}
+		}
+	}()
+	messages := chromedp.Console(tab)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return // the tab is closed
+			}
+			if (m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleException) && !strings.HasSuffix(m.URL, "/s/none") {
+				t.Errorf("console: %s %s", m.Text, m.URL)
+			}
+		}
+	}()
+	const claude = "/s/3f0c6a52-91d4-4b8e-a7c3-5e2d10b94f67"
+	for name, path := range map[string]string{"list": "/", "search": "/search?q=parse", "session": claude, "event": claude + "/e/7", "costs": "/stats", "hostile": "/s/hostile", "missing": "/s/none"} {
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range []int64{360, 768, 1280} {
+				look(t, tab, width, scheme)
+				run(t, tab, chromedp.Navigate(base+path))
+				at := fmt.Sprintf("%s-%d-%s", name, width, scheme)
+				if over := value(t, tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth - innerWidth`)); over > 0 {
+					t.Errorf("%s scrolls sideways by %d", at, over)
+				}
+				if width != 768 {
+					run(t, tab, chromedp.Evaluate[chromedp.Void](script+"; 0"))
+					faults := value(t, tab, chromedp.Evaluate[[]string](`axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join("; ")))`, chromedp.EvalAwaitPromise))
+					for _, fault := range faults {
+						t.Errorf("%s: %s", at, fault)
+					}
+				}
+				screenshot(t, tab, at)
+			}
+		}
+		if value(t, tab, chromedp.Evaluate[bool](`"hacked" in window`)) {
+			t.Errorf("%s runs the text of a session", name)
+		}
+	}
+}
+
+// An open page shows the event of another process. A call gets its result in place.
+func TestLivePage(t *testing.T) {
+	l := newLogtool(t)
+	l.run("append", "live", "the first words")
+	url := l.serve()
+	tab := newBrowser(t)
+	base, _, _ := strings.Cut(url, "/?")
+	run(t, tab, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS(`.logo`)), chromedp.Navigate(base+"/s/live"))
+	until(t, tab, `document.querySelector('#entries')?.textContent.includes('the first words')`)
+	start := time.Now()
+	for i := range 5 {
+		l.run("append", "live", fmt.Sprint("message ", i))
+		until(t, tab, fmt.Sprintf(`document.querySelector('#entries').textContent.includes('message %d')`, i))
+	}
+	t.Logf("5 events of other processes in %v", time.Since(start))
+	if n := value(t, tab, chromedp.Evaluate[int](`document.querySelectorAll('.entry').length`)); n != 6 {
+		t.Errorf("the page has %d entries, want 6", n)
+	}
+}
