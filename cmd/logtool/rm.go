@@ -164,7 +164,7 @@ func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Nod
 func noneHeld(ctx context.Context, log *eventlog.Log, sessions []*fork.Node) error {
 	holds, err := erase.Holds(ctx, log)
 	for i, h := range holds {
-		if slices.ContainsFunc(sessions, func(n *fork.Node) bool { return n.ID == h.Session }) {
+		if h.Session == engine.StoreSession || slices.ContainsFunc(sessions, func(n *fork.Node) bool { return n.ID == h.Session }) {
 			return fmt.Errorf("remove: %w", &holds[i])
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +43,7 @@ type Notes struct {
 	head  event.Head
 	marks map[string]map[hash]*session // by salt
 	holds map[ulid.ULID]*hold
+	lost  []*hold // on all sessions, for the lost notes
 }
 
 // session is what the notes say of a session.
@@ -55,7 +58,12 @@ type Hold struct {
 	ID         ulid.ULID // of the held event
 	Time       time.Time
 	By, Reason string
+	// Lost says that the event is a lost note, which may have been a hold on any session.
+	Lost bool
 }
+
+// lostReason is the reason of a hold for a lost note.
+const lostReason = "a note of the store was lost; it may have been a hold on any session"
 
 type hold struct {
 	Hold
@@ -81,6 +89,10 @@ func Load(ctx context.Context, log *eventlog.Log) (*Notes, error) {
 
 func (n *Notes) add(e *event.Event) error {
 	n.head = e.Head()
+	if e.Type.Name() == event.Lost {
+		h := &hold{Hold: Hold{ID: e.ID, Time: e.Timestamp, Reason: lostReason, Lost: true}}
+		n.holds[e.ID], n.lost = h, append(n.lost, h)
+	}
 	if !engine.IsNote(e.Type) {
 		return nil
 	}
@@ -155,22 +167,23 @@ func (n *Notes) Erased(id string) bool {
 // IsEmpty reports whether there are no notes.
 func (n *Notes) IsEmpty() bool { return n.head.IsZero() }
 
-// Holds are the holds on a session, the oldest first.
-func (n *Notes) Holds(id string) (holds []Hold) {
+// Holds are the holds on a session, the oldest first. A lost note is a hold on all sessions.
+func (n *Notes) Holds(id string) []Hold {
+	holds := slices.Clone(n.lost)
 	for _, s := range n.of(id) {
-		for _, h := range s.holds {
-			if !h.released {
-				holds = append(holds, h.Hold)
-			}
-		}
+		holds = append(holds, s.holds...)
 	}
-	slices.SortFunc(holds, func(a, b Hold) int { return a.ID.Compare(b.ID) })
-	return holds
+	return unreleased(slices.Values(holds))
 }
 
-// AllHolds are the holds on all sessions, the oldest first.
-func (n *Notes) AllHolds() (holds []Hold) {
-	for _, h := range n.holds {
+// HoldsOn are the holds that name a session. The session with the notes has the holds of lost
+// notes.
+func (n *Notes) HoldsOn(id string) []Hold {
+	return slices.DeleteFunc(n.Holds(id), func(h Hold) bool { return h.Lost != (id == Session) })
+}
+
+func unreleased(all iter.Seq[*hold]) (holds []Hold) {
+	for h := range all {
 		if !h.released {
 			holds = append(holds, h.Hold)
 		}
@@ -178,6 +191,9 @@ func (n *Notes) AllHolds() (holds []Hold) {
 	slices.SortFunc(holds, func(a, b Hold) int { return a.ID.Compare(b.ID) })
 	return holds
 }
+
+// AllHolds are the holds on all sessions, the oldest first.
+func (n *Notes) AllHolds() []Hold { return unreleased(maps.Values(n.holds)) }
 
 func hashOf(salt, id string) (h hash) {
 	mac := hmac.New(sha256.New, []byte(salt))

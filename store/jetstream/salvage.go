@@ -146,6 +146,9 @@ func (v *salvager) message(ctx context.Context, m *message) error {
 	known := err == nil && v.isNear(f)
 	path := v.stream.place(m.at)
 	if known {
+		if err := v.rewritten(ctx, f.first); err != nil {
+			return err
+		}
 		if err := v.missing(ctx, path, v.due, f.first, errMissing); err != nil {
 			return err
 		}
@@ -165,6 +168,34 @@ func (v *salvager) message(ctx context.Context, m *message) error {
 	}
 	if known {
 		return v.missing(ctx, path, f.first+int64(len(f.lines)), f.next(), errCount)
+	}
+	return nil
+}
+
+// rewritten passes the lines before seq that the messages lack because the session was rewritten
+// since the salvager read its index.
+func (v *salvager) rewritten(ctx context.Context, seq int64) error {
+	if v.due == 0 || v.due >= seq {
+		return nil
+	}
+	now, err := v.stream.currentView(ctx, v.session)
+	if errors.Is(err, eventlog.ErrCorrupt) || err == nil && now.index.at == v.index.at {
+		return nil // the lines are missing
+	}
+	if err != nil {
+		return err
+	}
+	for e, err := range v.stream.store.Read(ctx, v.session, eventlog.Span{From: v.due, To: seq - 1}) {
+		if errors.Is(err, eventlog.ErrCorrupt) {
+			return nil
+		}
+		if err == nil {
+			err = v.pass(ctx, eventlog.Fragment{Event: e, Path: v.stream.place(now.index.at), Offset: -1, Seq: e.Seq, Bytes: int64(len(e.Line())) + 1})
+		}
+		if err != nil {
+			return err
+		}
+		v.due = e.Seq + 1
 	}
 	return nil
 }

@@ -62,11 +62,13 @@ func Hold(ctx context.Context, log *eventlog.Log, session, reason, by string) er
 // errNotHeld: there is nothing to release.
 var errNotHeld = errors.New("it is not on hold")
 
-// Release releases all holds on a session. The reason and by are stored with the release.
+// Release releases all holds on a session. The reason and by are stored with the release. If a
+// repair of the session convlog:store has lost notes, which may have been holds, all sessions are on
+// hold until convlog:store is released.
 func Release(ctx context.Context, log *eventlog.Log, session, reason, by string) error {
 	err := noting(ctx, log, session, func(_ context.Context, stored *storenotes.Notes) (event.StoreNote, error) {
 		note := event.StoreNote{Type: engine.Released, By: by, Reason: reason}
-		for _, h := range stored.Holds(session) {
+		for _, h := range stored.HoldsOn(session) {
 			note.Holds = append(note.Holds, h.ID)
 		}
 		if len(note.Holds) == 0 {
@@ -111,7 +113,7 @@ func Holds(ctx context.Context, log *eventlog.Log) (holds []HeldError, err error
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range stored.Holds(info.ID) {
+		for _, h := range stored.HoldsOn(info.ID) {
 			found[h.ID] = true
 			holds = append(holds, heldOf(info.ID, h))
 		}
@@ -125,6 +127,9 @@ func Holds(ctx context.Context, log *eventlog.Log) (holds []HeldError, err error
 }
 
 func heldOf(session string, h storenotes.Hold) HeldError {
+	if h.Lost {
+		session = storenotes.Session
+	}
 	return HeldError{Session: session, Since: h.Time, By: h.By, Reason: h.Reason}
 }
 
