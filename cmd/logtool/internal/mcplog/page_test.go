@@ -152,7 +152,7 @@ func TestAnswersAreWithinBudgetAndWhole(t *testing.T) {
 func TestRewriteKeepsTheValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := hostile().Draw(t, "text")
-		line, err := json.Marshal([]any{want, 12345678901234567, 1.50, nil, true})
+		line, err := json.Marshal([]any{want, int64(12345678901234567), 1.50, nil, true})
 		if err != nil {
 			t.Fatal(err)
 		}
