@@ -71,6 +71,8 @@ type reader struct {
 	// checkHoles makes open scan for holes. Without it, only the end of the file is
 	// read.
 	checkHoles bool
+	// noWait makes relock return errLocked while a writer has the lock.
+	noWait bool
 }
 
 func (s *Store) reader(session string, span eventlog.Span) *reader {

@@ -80,6 +80,21 @@ func (r *reader) readSameFile(at, due int64) (event.Event, int64, error) {
 	return event.Event{}, first, damage
 }
 
+// errLocked reports that a writer has the lock of a file.
+var errLocked = errors.New("a writer has the lock")
+
+// lockShared takes the shared lock of a file. A reader that does not wait gets errLocked.
+func (r *reader) lockShared(ctx context.Context, file File) error {
+	if !r.noWait {
+		return r.store.awaitLock(ctx, file, false)
+	}
+	ok, err := file.TryLock(false)
+	if err == nil && !ok {
+		err = errLocked
+	}
+	return err
+}
+
 // relock opens the session again and takes a shared lock. unlock may be nil if err is
 // not nil.
 func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
@@ -94,7 +109,7 @@ func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.store.awaitLock(ctx, file, false); err != nil {
+		if err := r.lockShared(ctx, file); err != nil {
 			_ = file.Close()
 			return nil, err
 		}

@@ -181,9 +181,9 @@ func (s *Store) sessionInfo(ctx context.Context, row sessionFile, scratch *[]byt
 }
 
 // damagedTail returns the damage of a torn tail that looks like finished writes; nil for the
-// rest of an unfinished one.
+// rest of an unfinished one. While a writer has the lock, the tail is its unfinished append.
 func (s *Store) damagedTail(ctx context.Context, row sessionFile) error {
-	t, err := s.tornTail(ctx, row)
+	t, err := s.tornTail(ctx, row, false)
 	if err != nil || !t.Whole {
 		return nil // a reader of the session reports an error
 	}

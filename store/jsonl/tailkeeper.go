@@ -34,7 +34,7 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 				yield(eventlog.TornTail{}, err)
 				return
 			}
-			t, err := s.tornTail(ctx, row)
+			t, err := s.tornTail(ctx, row, true)
 			if err == nil && t.Bytes == 0 {
 				continue
 			}
@@ -46,9 +46,10 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 }
 
 // tornTail describes the torn tail of a file. It returns the zero value if there is
-// none, or if the file is damaged: reads report that. It always scans for holes.
-func (s *Store) tornTail(ctx context.Context, row sessionFile) (t eventlog.TornTail, err error) {
-	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
+// none, or if the file is damaged: reads report that. It always scans for holes. While a
+// writer has the lock of the file, it waits, or returns errLocked.
+func (s *Store) tornTail(ctx context.Context, row sessionFile, wait bool) (t eventlog.TornTail, err error) {
+	r := &reader{store: s, name: row.name, noWait: !wait, source: source{session: row.id, path: s.path(row.name)}}
 	err = r.open()
 	defer r.close()
 	if err == nil {
