@@ -24,8 +24,8 @@ var (
 	ErrVersion = errors.New("unsupported version")
 )
 
-// Rule is the error of an event that breaks a rule, by the rule's name. It matches
-// ErrInvalid. Rules without a constant:
+// Rule is the name of the rule that an event breaks. It matches ErrInvalid. Some rules have
+// no constant:
 //
 //   - event_id: the event was read from a log. Make a new event of its payload.
 //

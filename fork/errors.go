@@ -6,8 +6,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Error is a reason to refuse a call. Nothing was written. Errors of this package match
-// it: errors.Is(err, fork.Error("no_move")).
+// Error is the reason why a call was refused. Nothing was written. Test it with
+// errors.Is(err, fork.Error("no_move")).
 //
 //   - past_head: the session has fewer events. The error is also
 //     eventlog.ErrEventNotFound.
