@@ -20,6 +20,7 @@ import (
 	"github.com/convlog/convlog/adapters/adk"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/adaptertest"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -89,7 +90,7 @@ func ask(t testing.TB, log *eventlog.Log, user, id, question string) (seen, answ
 
 // An agent of ADK continues after a restart, and its messages, calls and costs are those of any agent.
 func TestAnAgentOverTheLog(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		ask(t, open(t), "ann", "s1", "shoes")
 		seen, answers := ask(t, open(t), "ann", "s1", "hats")
 		want := []string{"user shoes", "call find", "result parcel of shoes", "model Answer after 3.", "user hats", "call find", "result parcel of hats"}
@@ -110,7 +111,7 @@ func TestAnAgentOverTheLog(t *testing.T) {
 
 // A fork at a turn is a session of ADK, and runs on.
 func TestAForkRunsOn(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	ask(t, log, "ann", "s1", "shoes")
 	ask(t, log, "ann", "s1", "hats")
 	ask(t, log, "ben", "s1", "coats")
@@ -154,7 +155,7 @@ func TestAForkRunsOn(t *testing.T) {
 
 // After a rewind, the session of ADK is the active path.
 func TestARewindRunsOn(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	ask(t, log, "ann", "s1", "shoes")
 	ask(t, log, "ann", "s1", "hats")
 	if _, err := fork.Rewind(t.Context(), log, "adk/shop/ann/s1", fork.BeforeTurn(1)); err != nil {
@@ -170,7 +171,7 @@ func TestARewindRunsOn(t *testing.T) {
 
 // Redacted content is gone, and the agent runs on.
 func TestARedactedSessionRunsOn(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	ask(t, log, "ann", "s1", "shoes")
 	for seq := int64(1); seq < 100; seq++ {
 		if _, err := log.Event(t.Context(), "adk/shop/ann/s1", seq); err != nil {
@@ -200,7 +201,7 @@ func TestARedactedSessionRunsOn(t *testing.T) {
 
 // A message that another program appends is an event of ADK.
 func TestMessagesOfOtherWriters(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	ask(t, log, "ann", "s1", "shoes")
 	if _, err := log.Append(t.Context(), "adk/shop/ann/s1", eventlog.Any(), userMessage("by hand"), assistantMessage("noted")); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/adapters/adk"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/adaptertest"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -25,7 +26,7 @@ var services = map[string]func(b *testing.B, dir string) session.Service{
 }
 
 func logService(b *testing.B, store eventlog.Store) session.Service {
-	return adk.New(openLog(b, func() (eventlog.Store, error) { return store, nil })).Sessions
+	return adk.New(adaptertest.Open(b, func() (eventlog.Store, error) { return store, nil })).Sessions
 }
 
 func eachService(b *testing.B, run func(b *testing.B, s session.Service, dir string)) {

@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/adaptertest"
 )
 
 var userMessage, assistantMessage = event.UserMessage, event.AssistantMessage
@@ -39,7 +40,7 @@ func load(t testing.TB, a artifact.Service, session, file string, version int64)
 
 // What ADK's own tests ask of an artifact service: they are internal to ADK.
 func TestArtifacts(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		log := open(t)
 		s := adk.New(log)
 		create(t, s.Sessions, nil)
@@ -98,7 +99,7 @@ func TestArtifacts(t *testing.T) {
 }
 
 func TestWritersOfOneFile(t *testing.T) {
-	s := adk.New(jsonlLog(t))
+	s := adk.New(adaptertest.Folder(t))
 	create(t, s.Sessions, nil)
 	var group sync.WaitGroup
 	versions := make([]int64, 8)
@@ -113,7 +114,7 @@ func TestWritersOfOneFile(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		log := open(t)
 		s := adk.New(log)
 		ask(t, log, "ann", "s1", "the quick brown fox")

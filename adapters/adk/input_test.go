@@ -19,6 +19,7 @@ import (
 
 	"github.com/convlog/convlog/adapters/adk"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/adaptertest"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -74,7 +75,7 @@ func everyEvent() (all []*session.Event) {
 
 // Each event comes back equal, as JSON and as a Go value.
 func TestEventsComeBackEqual(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adk.New(log).Sessions
 	to := create(t, s, nil)
 	all := everyEvent()
@@ -101,7 +102,7 @@ func TestEventsComeBackEqual(t *testing.T) {
 
 func TestTemporaryStateIsNotStored(t *testing.T) {
 	dir := t.TempDir()
-	log := openLog(t, func() (eventlog.Store, error) { return jsonl.New(dir), nil })
+	log := adaptertest.Open(t, func() (eventlog.Store, error) { return jsonl.New(dir), nil })
 	s := adk.New(log).Sessions
 	to := create(t, s, map[string]any{"temp:a": "fleeting"})
 	e := sets("hello", map[string]any{"temp:b": "fleeting", "kept": "lasting"})
@@ -128,7 +129,7 @@ func hostile() []string {
 }
 
 func TestHostileNames(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		s := adk.New(open(t)).Sessions
 		names := hostile()
 		var all []session.CreateRequest
@@ -165,7 +166,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestALargePartIsABlob(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		log := open(t)
 		s := adk.New(log).Sessions
 		to := create(t, s, nil)
@@ -186,7 +187,7 @@ func TestALargePartIsABlob(t *testing.T) {
 }
 
 func TestBadInputStoresNothing(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adk.New(log).Sessions
 	to := create(t, s, map[string]any{"app:k": 0})
 	before := heads(t, log)
@@ -217,7 +218,7 @@ func TestBadInputStoresNothing(t *testing.T) {
 
 // Invalid UTF-8, which models send at times, becomes U+FFFD: it does not cost the turn.
 func TestInvalidUnicode(t *testing.T) {
-	s := adk.New(jsonlLog(t)).Sessions
+	s := adk.New(adaptertest.Folder(t)).Sessions
 	to := create(t, s, nil)
 	appendEvents(t, s, to, sets("caf\xc3", map[string]any{"k\xff": "v\xff"}))
 	if got := get(t, s, 0); texts(got)[0] != "caf\uFFFD" || value(t, got, "k\uFFFD") != "v\uFFFD" {
@@ -226,7 +227,7 @@ func TestInvalidUnicode(t *testing.T) {
 }
 
 func TestUnknownSessionsAndClosedStores(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adk.New(log).Sessions
 	to := create(t, s, nil)
 	if _, err := s.Get(t.Context(), &session.GetRequest{AppName: "shop", UserID: "ann", SessionID: "none"}); !errors.Is(err, eventlog.ErrNotFound) || !strings.Contains(err.Error(), `"none"`) {

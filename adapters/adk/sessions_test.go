@@ -12,16 +12,17 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/convlog/convlog/adapters/adk"
+	"github.com/convlog/convlog/internal/adaptertest"
 )
 
 // The suite with and without ids of events that the service assigns: the log keeps the ids of the program.
 func TestSuite(t *testing.T) {
 	for _, assigned := range []bool{false, true} {
 		opts := sessiontestsuite.SuiteOptions{SupportsUserProvidedSessionID: true, ProvidesServerAssignedEventID: assigned}
-		for name, store := range stores {
+		for name, store := range adaptertest.Stores {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				sessiontestsuite.RunServiceTests(t, opts, func(t *testing.T) session.Service { return adk.New(openLog(t, store(t))).Sessions })
+				sessiontestsuite.RunServiceTests(t, opts, func(t *testing.T) session.Service { return adk.New(adaptertest.Open(t, store(t))).Sessions })
 			})
 		}
 	}

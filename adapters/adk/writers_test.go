@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/adapters/adk"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/adaptertest"
 	"github.com/convlog/convlog/store/jsonl"
 )
 
@@ -31,7 +32,7 @@ func TestAStaleSessionAppends(t *testing.T) {
 	if _, err := stale(t, sqlService(t, filepath.Join(t.TempDir(), "adk.db"))); err == nil {
 		t.Error("ADK's SQL service accepts a stale session: the guide says that it does not")
 	}
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		got, err := stale(t, adk.New(open(t)).Sessions)
 		if want := []string{"one", "two"}; err != nil || !slices.Equal(texts(got), want) {
 			t.Errorf("stored %q, %v; want %q", texts(got), err, want)
@@ -40,7 +41,7 @@ func TestAStaleSessionAppends(t *testing.T) {
 }
 
 func TestWritersLoseNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		const writers, each = 4, 10
 		create(t, adk.New(open(t)).Sessions, nil)
 		var group sync.WaitGroup
@@ -76,7 +77,7 @@ func TestWritersLoseNothing(t *testing.T) {
 }
 
 func TestAnEventIsStoredOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		s := adk.New(open(t)).Sessions
 		to := create(t, s, nil)
 		first := sets("one", map[string]any{"k": 1, "app:k": 1, "user:k": 1})
@@ -133,7 +134,7 @@ func (f fragile) Read(ctx context.Context, session string, r eventlog.Span) iter
 func fragileLog(t testing.TB, dir string, n int64) (*eventlog.Log, *atomic.Int64) {
 	f := fragile{jsonl.New(dir), new(atomic.Int64), new(atomic.Int64)}
 	f.left.Store(n)
-	return openLog(t, func() (eventlog.Store, error) { return f, nil }), f.reads
+	return adaptertest.Open(t, func() (eventlog.Store, error) { return f, nil }), f.reads
 }
 
 // A process may end after each append: the event and all its changes of the state are stored, or nothing of them.
@@ -203,7 +204,7 @@ func TestDeleteKeepsTheStateOfTheApp(t *testing.T) {
 func TestNewestEventsReadTheEndOnly(t *testing.T) {
 	reads := func(events int) int64 {
 		dir := t.TempDir()
-		log := openLog(t, func() (eventlog.Store, error) { return jsonl.New(dir, jsonl.Options{NoSync: true}), nil })
+		log := adaptertest.Open(t, func() (eventlog.Store, error) { return jsonl.New(dir, jsonl.Options{NoSync: true}), nil })
 		s := adk.New(log).Sessions
 		to := create(t, s, map[string]any{"first": 1})
 		for n := range events {

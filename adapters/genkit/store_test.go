@@ -20,6 +20,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/adaptertest"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -80,7 +81,7 @@ func model(text string) *ai.Message { return ai.NewModelTextMessage(text) }
 
 // The contract of exp.SessionStore. The tests of Genkit for it are internal to Genkit.
 func TestContract(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		s := adapter.New[state](open(t))
 		if got := get(t, s, "none"); got != nil {
 			t.Errorf("unknown snapshot: %+v", got)
@@ -136,23 +137,14 @@ func TestContract(t *testing.T) {
 
 // Writers of one snapshot see each other's results.
 func TestSaveIsAtomic(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		const writers, each = 4, 5
 		var group sync.WaitGroup
 		for range writers {
 			s := adapter.New[state](open(t))
 			group.Go(func() {
 				for range each {
-					_, err := s.SaveSnapshot(t.Context(), "c", func(existing *snapshot) (*snapshot, error) {
-						next := snapshot{SessionID: "one", State: &exp.SessionState[state]{}}
-						if existing != nil {
-							next = *existing
-						}
-						next.State.Custom.Counter++
-						next.State.Messages = append(next.State.Messages, user(fmt.Sprint(next.State.Custom.Counter)))
-						return &next, nil
-					})
-					if err != nil {
+					if _, err := count(t.Context(), s, "c"); err != nil {
 						t.Error(err)
 					}
 				}
@@ -188,7 +180,7 @@ func everyMessage() []*ai.Message {
 }
 
 func TestStatesComeBackEqual(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adapter.New[state](log)
 	want := &snapshot{SessionID: "s", ParentID: "p", Status: exp.SnapshotStatusFailed, FinishReason: exp.AgentFinishReasonFailed, CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	want.State = &exp.SessionState[state]{SessionID: "s", Messages: everyMessage(), Custom: state{7, map[string]any{"x": []any{"<&>", nil}}}}
@@ -218,7 +210,7 @@ func TestStatesComeBackEqual(t *testing.T) {
 
 // A snapshot with other messages is a branch; the older snapshots keep theirs, and messages are stored once.
 func TestBranches(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adapter.New[state](log)
 	one := save(t, s, "one", "s", 1, user("a"), model("b"), user("c"))
 	two := save(t, s, "two", "s", 2, user("a"), model("b"), user("d"), model("e"))
@@ -234,7 +226,7 @@ func TestBranches(t *testing.T) {
 
 // A fork has a snapshot of its end, and goes on by itself.
 func TestForks(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adapter.New[state](log)
 	save(t, s, "one", "s", 1, user("a"), model("b"))
 	original := save(t, s, "two", "s", 2, user("a"), model("b"), user("c"), model("d"))
@@ -263,7 +255,7 @@ func TestForks(t *testing.T) {
 
 // A change by another process arrives.
 func TestStatusChanges(t *testing.T) {
-	eachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		s, other := adapter.New[state](open(t)), adapter.New[state](open(t))
 		set := func(status exp.SnapshotStatus) {
 			_, err := other.SaveSnapshot(t.Context(), "p", func(existing *snapshot) (*snapshot, error) {
@@ -300,7 +292,7 @@ func TestStatusChanges(t *testing.T) {
 }
 
 func TestHostileNames(t *testing.T) {
-	s := adapter.New[state](jsonlLog(t))
+	s := adapter.New[state](adaptertest.Folder(t))
 	long := strings.Repeat("x", 300)
 	names := []string{"a", "A", "a/b", "a%2Fb", "~", "~1", "\x00", "a\nb", "日本", long, long + "y", " ", ".", "end:", "genkit/a"}
 	for i, name := range names {
@@ -318,7 +310,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestBadInputStoresNothing(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adapter.New[state](log)
 	save(t, s, "a", "s", 1, user("a"))
 	for id, session := range map[string]string{"\xff": "s", "b": "\xff"} {
@@ -353,7 +345,7 @@ func TestBadInputStoresNothing(t *testing.T) {
 
 // Redacted content is gone from all snapshots, and calls keep their results.
 func TestRedaction(t *testing.T) {
-	log := jsonlLog(t)
+	log := adaptertest.Folder(t)
 	s := adapter.New[state](log)
 	call := ai.NewMessage(ai.RoleModel, nil, ai.NewToolRequestPart(&ai.ToolRequest{Name: "look", Input: "secret"}))
 	result := ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Name: "look", Output: "secret"}))

@@ -121,12 +121,13 @@ var table = map[string]room{
 	},
 	"adapters/genkit": { // a module of its own
 		rooms: []string{"event", "eventlog", "projection"}, modules: append([]string{"github.com/firebase/genkit/go"}, given...),
-		tests: []string{"fork", "internal/natstest", "internal/pgtest", "internal/testsize", "upkeep/..."},
+		tests: []string{"fork", "internal/adaptertest", "upkeep/..."},
 	},
 	"adapters/adk": { // a module of its own
 		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai", "gorm.io"}, given...), // gorm.io in tests
-		tests: []string{"fork", "internal/natstest", "internal/pgtest", "internal/testsize", "upkeep/..."},
+		tests: []string{"fork", "internal/adaptertest", "upkeep/..."},
 	},
+	"internal/adaptertest":   {rooms: []string{"eventlog", "internal/natstest", "internal/pgtest", "internal/testkit", "internal/testsize", "store/...", "upkeep/verify"}},
 	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
 	"flow/internal/raw":      {},
 	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
