@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/firebase/genkit/go/ai"
@@ -19,17 +20,25 @@ import (
 // inlineBody is the size of the bodies that are stored in the event; larger ones are blobs.
 const inlineBody = 16 << 10
 
-// converter converts the messages of one state. Requests without a reference get one from their place.
-type converter struct {
-	log     *eventlog.Log
-	unnamed map[string][]string // the open calls without a reference, by the name of the tool
+// encoder encodes the messages of one state. Requests without a reference get one from their place.
+type encoder struct {
+	unnamed map[string][]string     // the open calls without a reference, by the name of the tool
+	bodies  map[event.Digest][]byte // the bodies of the blobs; putBlobs stores them
 }
 
-func (s *Store[S]) parts() *converter { return &converter{s.log, map[string][]string{}} }
+// decoder decodes stored messages.
+type decoder struct{ log *eventlog.Log }
+
+// hasBlobs reports whether a message has a body that may be a blob.
+func hasBlobs(messages []*ai.Message) bool {
+	return slices.ContainsFunc(messages, func(m *ai.Message) bool {
+		return m != nil && slices.ContainsFunc(m.Content, func(p *ai.Part) bool { return p.IsMedia() && len(p.Text) > inlineBody })
+	})
+}
 
 // messageExtra are the members of a message without a place in the log.
 type messageExtra struct {
-	Role     ai.Role        `json:"role,omitempty"`
+	Role     *ai.Role       `json:"role,omitempty"` // nil if genkitRole returns it
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
@@ -42,7 +51,7 @@ type partExtra struct {
 	Content     []*ai.Part     `json:"content,omitempty"`
 }
 
-func (c *converter) encode(ctx context.Context, messages []*ai.Message) ([]event.Message, error) {
+func (c *encoder) encode(messages []*ai.Message) ([]event.Message, error) {
 	all := make([]event.Message, len(messages))
 	for i, m := range messages {
 		if m == nil {
@@ -50,14 +59,18 @@ func (c *converter) encode(ctx context.Context, messages []*ai.Message) ([]event
 		}
 		out := event.Message{Role: roleOf(m)}
 		for j, p := range m.Content {
-			part, err := c.encodePart(ctx, p, fmt.Sprintf("genkit-%d-%d", i, j))
+			part, err := c.encodePart(p, fmt.Sprintf("genkit-%d-%d", i, j))
 			if err != nil {
 				return nil, fmt.Errorf("message %d, part %d: %w", i, j, err)
 			}
 			out.Parts = append(out.Parts, part)
 		}
+		rest := messageExtra{Metadata: m.Metadata}
+		if m.Role != genkitRole(out.Role) {
+			rest.Role = &m.Role
+		}
 		var err error
-		if out.Extra, err = extraOf(messageExtra{m.Role, m.Metadata}); err != nil {
+		if out.Extra, err = extraOf(rest); err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
 		all[i] = out
@@ -83,7 +96,7 @@ func roleOf(m *ai.Message) event.Role {
 	}
 }
 
-func (c *converter) encodePart(ctx context.Context, p *ai.Part, place string) (out event.Part, err error) {
+func (c *encoder) encodePart(p *ai.Part, place string) (out event.Part, err error) {
 	rest := partExtra{}
 	switch {
 	case p.IsText() && p.Text != "":
@@ -91,7 +104,7 @@ func (c *converter) encodePart(ctx context.Context, p *ai.Part, place string) (o
 	case p.IsReasoning() && p.Text != "":
 		out = event.Reasoning(valid(p.Text), "")
 	case p.IsMedia() && p.Text != "":
-		out, err = c.encodeMedia(ctx, p)
+		out = c.encodeMedia(p)
 		if p.ContentType != out.MediaType {
 			rest.ContentType = &p.ContentType
 		}
@@ -131,7 +144,7 @@ func (c *converter) encodePart(ctx context.Context, p *ai.Part, place string) (o
 }
 
 // callOf is the id of the first open call of a tool without a reference.
-func (c *converter) callOf(tool, place string) string {
+func (c *encoder) callOf(tool, place string) string {
 	open := c.unnamed[tool]
 	if len(open) == 0 {
 		return place
@@ -140,16 +153,21 @@ func (c *converter) callOf(tool, place string) string {
 	return open[0]
 }
 
-// encodeMedia stores the bytes of a data URL, and keeps any other URL.
-func (c *converter) encodeMedia(ctx context.Context, p *ai.Part) (event.Part, error) {
+// encodeMedia decodes a data URL, and keeps any other URL.
+func (c *encoder) encodeMedia(p *ai.Part) event.Part {
 	out := event.Part{Type: event.DocumentPart, MediaType: valid(p.ContentType)}
 	head, body, ok := strings.Cut(p.Text, ";base64,")
 	mediaType, isData := strings.CutPrefix(head, "data:")
 	data, err := base64.StdEncoding.DecodeString(body)
-	if ok && isData && err == nil && len(data) > 0 && base64.StdEncoding.EncodeToString(data) == body {
-		out.MediaType, out.Data = valid(mediaType), data
-	} else {
+	switch decoded := ok && isData && err == nil && len(data) > 0 && base64.StdEncoding.EncodeToString(data) == body; {
+	case !decoded:
 		out.URL = valid(p.Text)
+	case len(data) > inlineBody:
+		out.Blob = event.BlobRef{Blob: event.DigestOf(data), Bytes: int64(len(data))}
+		c.bodies[out.Blob.Blob] = data
+		out.MediaType = valid(mediaType)
+	default:
+		out.MediaType, out.Data = valid(mediaType), data
 	}
 	switch kind, _, _ := strings.Cut(out.MediaType, "/"); kind {
 	case "image":
@@ -157,16 +175,21 @@ func (c *converter) encodeMedia(ctx context.Context, p *ai.Part) (event.Part, er
 	case "audio":
 		out.Type = event.AudioPart
 	}
-	if len(out.Data) > inlineBody {
-		out.Data = nil
-		out.Blob, err = c.log.PutBlob(ctx, bytes.NewReader(data))
-		return out, err
+	return out
+}
+
+// putBlobs stores the blobs of a message.
+func (c *encoder) putBlobs(ctx context.Context, log *eventlog.Log, m event.Message) (err error) {
+	for i, p := range m.Parts {
+		if body, ok := c.bodies[p.Blob.Blob]; ok && err == nil {
+			m.Parts[i].Blob, err = log.PutBlob(ctx, bytes.NewReader(body))
+		}
 	}
-	return out, nil
+	return err
 }
 
 // decodeMessage returns the message that encode got, or the nearest one for a message of another program.
-func (c *converter) decodeMessage(ctx context.Context, e *event.Event) (*ai.Message, error) {
+func (d decoder) decodeMessage(ctx context.Context, e *event.Event) (*ai.Message, error) {
 	if e.Redacted() {
 		o, _, err := event.OutlineOf(e)
 		return decodeRedacted(o), err
@@ -175,13 +198,16 @@ func (c *converter) decodeMessage(ctx context.Context, e *event.Event) (*ai.Mess
 	if err != nil {
 		return nil, err
 	}
-	rest := messageExtra{Role: genkitRole(m.Role)}
+	var rest messageExtra
 	if err := decodeExtra(m.Extra, &rest); err != nil {
 		return nil, err
 	}
-	out := &ai.Message{Role: rest.Role, Metadata: rest.Metadata}
+	out := &ai.Message{Role: genkitRole(m.Role), Metadata: rest.Metadata}
+	if rest.Role != nil {
+		out.Role = *rest.Role
+	}
 	for i := range m.Parts {
-		p, err := c.decodePart(ctx, &m.Parts[i])
+		p, err := d.decodePart(ctx, &m.Parts[i])
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
@@ -221,7 +247,7 @@ func decodeRedacted(o event.Outline) *ai.Message {
 	return out
 }
 
-func (c *converter) decodePart(ctx context.Context, p *event.Part) (*ai.Part, error) {
+func (d decoder) decodePart(ctx context.Context, p *event.Part) (*ai.Part, error) {
 	var rest partExtra
 	if err := decodeExtra(p.Extra, &rest); err != nil {
 		return nil, err
@@ -237,7 +263,7 @@ func (c *converter) decodePart(ctx context.Context, p *event.Part) (*ai.Part, er
 	case event.ReasoningPart:
 		out = ai.NewReasoningPart(p.Text, nil)
 	case event.ImagePart, event.AudioPart, event.DocumentPart:
-		url, err := c.mediaURL(ctx, p)
+		url, err := d.mediaURL(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -281,13 +307,13 @@ func outputOf(content []event.Part) (output any) {
 	return text.String()
 }
 
-func (c *converter) mediaURL(ctx context.Context, p *event.Part) (string, error) {
+func (d decoder) mediaURL(ctx context.Context, p *event.Part) (string, error) {
 	if p.URL != "" {
 		return p.URL, nil
 	}
 	data := p.Data
 	if !p.Blob.IsZero() {
-		r, err := c.log.OpenBlob(ctx, p.Blob.Blob)
+		r, err := d.log.OpenBlob(ctx, p.Blob.Blob)
 		if err != nil {
 			return "", err
 		}

@@ -30,23 +30,27 @@ func (s *Store[S]) encodeState(ctx context.Context, logID string, head event.Hea
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := s.parts().encode(ctx, state.Messages)
+	enc := encoder{map[string][]string{}, map[event.Digest][]byte{}}
+	encoded, err := enc.encode(state.Messages)
 	if err != nil {
 		return nil, err
 	}
-	common := 0
-	for common < len(path) && common < len(state.Messages) && sameMessage(path[common].message, state.Messages[common]) {
-		common++
+	common, err := s.common(ctx, path, encoded, state.Messages)
+	if err != nil {
+		return nil, err
 	}
 	moved := common < len(path)
 	if moved {
 		move := event.HeadMove{Reason: "a snapshot with other messages"}
 		if common > 0 {
-			move.To = path[common-1].seq
+			move.To = path[common-1].Seq
 		}
 		events = append(events, event.New(move))
 	}
 	for _, m := range encoded[common:] {
+		if err := enc.putBlobs(ctx, s.log, m); err != nil {
+			return nil, err
+		}
 		events = append(events, event.New(m))
 	}
 	var view projection.View[projection.CustomStates]
@@ -77,8 +81,12 @@ func (s *Store[S]) decodeState(ctx context.Context, logID string, seq int64, sta
 	if err != nil {
 		return err
 	}
-	for _, m := range path {
-		state.Messages = append(state.Messages, m.message)
+	for _, e := range path {
+		m, err := decoder{s.log}.decodeMessage(ctx, &e)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		state.Messages = append(state.Messages, m)
 	}
 	view, err := projection.Load(ctx, s.log, logID, projection.Custom(), projection.Options{At: seq})
 	if err != nil {
@@ -90,14 +98,8 @@ func (s *Store[S]) decodeState(ctx context.Context, logID string, seq int64, sta
 	return json.Unmarshal(view.State.Get(artifactState).Raw(), &state.Artifacts)
 }
 
-// placed is a message with its event.
-type placed struct {
-	seq     int64
-	message *ai.Message
-}
-
 // messages are the messages of the path that ends with the event seq.
-func (s *Store[S]) messages(ctx context.Context, logID string, seq int64) (all []placed, err error) {
+func (s *Store[S]) messages(ctx context.Context, logID string, seq int64) (all []event.Event, err error) {
 	if seq == 0 {
 		return nil, nil
 	}
@@ -105,16 +107,28 @@ func (s *Store[S]) messages(ctx context.Context, logID string, seq int64) (all [
 		if err != nil {
 			return nil, err
 		}
-		if e.Type.Name() != event.MessageAdded {
-			continue
+		if e.Type.Name() == event.MessageAdded {
+			all = append(all, e)
 		}
-		m, err := s.parts().decodeMessage(ctx, &e)
-		if err != nil {
-			return nil, fmt.Errorf("event %d: %w", e.Seq, err)
-		}
-		all = append(all, placed{e.Seq, m})
 	}
 	return all, nil
+}
+
+// common is the number of messages at the start of the path that are the messages of a state.
+func (s *Store[S]) common(ctx context.Context, path []event.Event, encoded []event.Message, messages []*ai.Message) (n int, err error) {
+	for n < min(len(path), len(messages)) {
+		if e := event.New(encoded[n]); !bytes.Equal(path[n].Data, e.Data) { // other bytes may be the same message, for example a redacted one
+			stored, err := decoder{s.log}.decodeMessage(ctx, &path[n])
+			if err != nil {
+				return 0, fmt.Errorf("event %d: %w", path[n].Seq, err)
+			}
+			if !sameMessage(stored, messages[n]) {
+				return n, nil
+			}
+		}
+		n++
+	}
+	return n, nil
 }
 
 func sameMessage(a, b *ai.Message) bool {

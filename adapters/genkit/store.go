@@ -127,7 +127,13 @@ func (s *Store[S]) save(ctx context.Context, id string, fn func(*exp.SessionSnap
 			return nil, err
 		}
 	}
-	return next, s.append(ctx, found.logID, found.head, row[S]{snapshot: next, state: found.state}, changed)
+	store := func(ctx context.Context) error {
+		return s.append(ctx, found.logID, found.head, row[S]{snapshot: next, state: found.state}, changed)
+	}
+	if changed && next.State != nil && hasBlobs(next.State.Messages) {
+		return next, s.log.Hold(ctx, store)
+	}
+	return next, store(ctx)
 }
 
 // begin registers a new snapshot, and returns its session with the newest event. If another process stored the snapshot meanwhile, it

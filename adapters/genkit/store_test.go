@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/adaptertest"
+	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -206,6 +209,49 @@ func TestStatesComeBackEqual(t *testing.T) {
 	if err != nil || len(report.Defects) > 0 {
 		t.Errorf("verify: %v, %v", report.Defects, err)
 	}
+}
+
+// guarded is a store that counts the stored and the read bodies. A body is loose if the store lock is released before the
+// next append: a collection may remove it.
+type guarded struct {
+	*jsonl.Store
+	puts, opens, pending, loose int
+}
+
+func (g *guarded) Lock(ctx context.Context, exclusive bool) (context.Context, func(), error) {
+	locked, unlock, err := g.Store.Lock(ctx, exclusive)
+	return locked, func() { g.loose += g.pending; unlock() }, err
+}
+
+func (g *guarded) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error) {
+	g.puts++
+	g.pending++
+	return g.Store.PutBlob(ctx, r)
+}
+
+func (g *guarded) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	g.pending = 0
+	return g.Store.Append(ctx, session, expect, events, durable)
+}
+
+func (g *guarded) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
+	g.opens++
+	return g.Store.OpenBlob(ctx, d)
+}
+
+// A large body is stored once, in a blob that no collection removes before the message is stored. Later snapshots do not read it.
+func TestALargeBodyIsABlob(t *testing.T) {
+	g := &guarded{Store: jsonl.New(t.TempDir())}
+	s := adapter.New[state](testkit.Open(t, g))
+	body := "data:image/png;base64," + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("p"), 1<<20))
+	image := ai.NewMessage(ai.RoleUser, nil, ai.NewMediaPart("image/png", body))
+	save(t, s, "a", "s", 1, user("look"), image)
+	g.opens = 0
+	want := save(t, s, "b", "s", 2, user("look"), image, model("a parcel"))
+	if g.puts != 1 || g.loose != 0 || g.opens != 0 {
+		t.Errorf("%d bodies stored, %d loose, %d read; want 1, 0, 0", g.puts, g.loose, g.opens)
+	}
+	same(t, "b", get(t, s, "b"), want)
 }
 
 // A snapshot with other messages is a branch; the older snapshots keep theirs, and messages are stored once.

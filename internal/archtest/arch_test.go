@@ -121,7 +121,7 @@ var table = map[string]room{
 	},
 	"adapters/genkit": { // a module of its own
 		rooms: []string{"event", "eventlog", "projection"}, modules: append([]string{"github.com/firebase/genkit/go"}, given...),
-		tests: []string{"fork", "internal/adaptertest", "upkeep/..."},
+		tests: []string{"fork", "internal/adaptertest", "internal/testkit", "upkeep/..."},
 	},
 	"adapters/adk": { // a module of its own
 		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai", "gorm.io"}, given...), // gorm.io in tests
