@@ -165,12 +165,7 @@ func (h *Handler) historyAt(r *http.Request, v *atView) error {
 
 func (h *Handler) historyView(v *atView) *htmlpage.View {
 	return &htmlpage.View{Folder: v.row.CWD, BodyLink: func(ref event.BlobRef) string { return sessionPath(v.ID, "body", string(ref.Blob)) },
-		EventLink: func(seq int64) string {
-			if seq == 0 { // of a compaction
-				return v.Event
-			}
-			return eventLink(v.ID, seq)
-		}}
+		EventLink: func(seq int64) string { return eventLink(v.ID, seq) }}
 }
 
 // filesAt lists the files as of the event, and shows the text of one.

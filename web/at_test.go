@@ -15,6 +15,22 @@ import (
 	"github.com/convlog/convlog/web"
 )
 
+// A message of a compaction has no event: the page shows all of it, without a number.
+func TestAtACompaction(t *testing.T) {
+	s, _ := newFolderSite(t, web.Options{})
+	long := strings.Repeat("a line of the summary\n", 3000)
+	s.addEach("s", event.UserMessage("old"), event.AssistantMessage("older"), event.New(event.Compaction{Covers: event.Stretch{From: 1, To: 2}, Summary: long + "the end"}))
+	body := s.page("/s/s/at/3")
+	if !strings.Contains(body, "the end") || strings.Contains(body, "show all") {
+		t.Error("the page does not have all of the summary")
+	}
+	for _, bad := range []string{"#0", `"e0"`, "/e/0"} {
+		if strings.Contains(body, bad) {
+			t.Errorf("%s is on the page", bad)
+		}
+	}
+}
+
 // At each event, the page has the history, the states and the changes of the library.
 func TestAt(t *testing.T) {
 	s, _ := newFolderSite(t, web.Options{})

@@ -36,12 +36,10 @@ func (v *View) call(p *event.Part, x *transcript.Entry, link string) *Call {
 		c.State = "ok" // the result is a part of its own
 	}
 	if ended {
-		at := link
-		if v.EventLink != nil {
-			at = v.EventLink(result.Seq)
+		if c.Result = result.Seq; c.Result != v.anchored {
+			c.Anchor, v.anchored = c.Result, c.Result
 		}
-		c.Result = result.Seq
-		v.result(c, &result.Part, at)
+		v.result(c, &result.Part, v.link(result.Seq))
 		c.Outcome = join(c.Outcome, took(x.Event.Timestamp, result.At))
 		if len(c.Diffs) > 0 && c.State == "ok" && !v.Whole {
 			c.Results = nil // the change says it

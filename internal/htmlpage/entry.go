@@ -14,6 +14,7 @@ import (
 
 // Entry is an entry of a conversation, as the template "entry" shows it.
 type Entry struct {
+	// Seq is 0 for a message that no event has, as a message of a compaction.
 	Seq, Last int64
 	// Kind is user, assistant, context, system, tool or note.
 	Kind    string
@@ -63,8 +64,10 @@ type Call struct {
 	Unfolded  bool
 	Arguments []Argument
 	Diffs     []Diff
-	// Result is the seq of the event with the result; 0 if there is none.
+	// Result is the seq of the event with the result; 0 if no event has it. Anchor is Result in
+	// the first call with a result of this event.
 	Result   int64
+	Anchor   int64
 	Results  []Part
 	Children []Child
 }
@@ -102,14 +105,13 @@ type View struct {
 
 	parser   goldmark.Markdown // nil until the first message
 	coloured time.Duration     // the time that colours took
+	anchored int64             // the newest Anchor
 }
 
 // Entry makes the view of an entry; nil if readers need no note of the event.
 func (v *View) Entry(x *transcript.Entry) *Entry {
 	e := &Entry{Seq: x.Event.Seq, Last: x.Last, At: event.Dated(x.Event.Timestamp), Marks: x.Marks(), Orphaned: x.Orphaned}
-	if v.EventLink != nil {
-		e.Link = v.EventLink(e.Seq)
-	}
+	e.Link = v.link(e.Seq)
 	if x.StartsTurn {
 		e.Turn = v.turn(x)
 	}
@@ -123,6 +125,14 @@ func (v *View) Entry(x *transcript.Entry) *Entry {
 		}
 	}
 	return e
+}
+
+// link is the address of the page of an event; empty if there is no page or no event.
+func (v *View) link(seq int64) string {
+	if v.EventLink == nil || seq == 0 {
+		return ""
+	}
+	return v.EventLink(seq)
 }
 
 // isBlank reports whether a part is an empty text, or reasoning that the provider withheld.
