@@ -27,14 +27,13 @@ type guard struct {
 	// name is the host of this handler alone, below localhost.
 	name    string
 	origins []string
-	write   bool
 }
 
 // tokenBytes is the length of a token: 256 bits.
 const tokenBytes = 32
 
 func newGuard(o Options) (*guard, error) {
-	g := &guard{token: base64.RawURLEncoding.EncodeToString(random(tokenBytes)), write: o.Write}
+	g := &guard{token: base64.RawURLEncoding.EncodeToString(random(tokenBytes))}
 	sum := hmac.New(sha256.New, []byte(g.token))
 	sum.Write([]byte("cookie"))
 	g.cookie = base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
@@ -161,22 +160,13 @@ func (g *guard) exchange(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// authorize refuses a request without the token or the cookie. A request that writes needs more:
-// the permission of the server, and a browser must say that a page of this server sent it.
+// authorize refuses a request without the token or the cookie, and every request that writes.
 func (g *guard) authorize(r *http.Request) *httpapi.Problem {
-	bearer := g.bearer(r)
-	if !bearer && !g.hasCookie(r) {
-		return httpapi.NewProblem(http.StatusUnauthorized, "the request has no token of this server", "open the address that logtool serve printed when it started, or send Authorization: Bearer TOKEN")
-	}
-	if isRead(r) {
-		return nil
-	}
-	own, _ := g.ownOrigin(r)
 	switch {
-	case !g.write:
-		return httpapi.NewProblem(http.StatusForbidden, "this server changes nothing", "start it with logtool serve --write")
-	case !bearer && (r.Header.Get("Origin") != own || r.Header.Get("Sec-Fetch-Site") != "same-origin"):
-		return httpapi.NewProblem(http.StatusForbidden, "the request does not say that a page of this server sent it", "use a browser that sends Origin and Sec-Fetch-Site, or send Authorization: Bearer TOKEN")
+	case !g.bearer(r) && !g.hasCookie(r):
+		return httpapi.NewProblem(http.StatusUnauthorized, "the request has no token of this server", "open the address that logtool serve printed when it started, or send Authorization: Bearer TOKEN")
+	case !isRead(r):
+		return httpapi.NewProblem(http.StatusForbidden, "this server changes nothing", "use the commands of logtool")
 	}
 	return nil
 }

@@ -148,28 +148,30 @@ func TestRefusedRequests(t *testing.T) {
 
 func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }
 
-// A write needs the permission of the server, and from a browser the word that a page of the
-// server sent it. What is allowed finds no page here: 404.
+// Every request that writes is refused, also from the holder of the token.
 func TestWrites(t *testing.T) {
-	s := newSite(t, web.Options{Write: true})
+	s := newSite(t, web.Options{})
 	cookie := s.cookie()
 	for _, c := range []struct {
 		name    string
-		status  int
 		headers []string
 	}{
-		{"a program", http.StatusNotFound, []string{"Authorization", "Bearer " + s.token}},
-		{"a program with a foreign origin", http.StatusForbidden, []string{"Authorization", "Bearer " + s.token, "Origin", "https://evil.example"}},
-		{"a page of the server", http.StatusNotFound, []string{"Cookie", cookie, "Origin", s.url, "Sec-Fetch-Site", "same-origin"}},
-		{"a cookie without an origin", http.StatusForbidden, []string{"Cookie", cookie, "Sec-Fetch-Site", "same-origin"}},
-		{"a cookie without Sec-Fetch-Site", http.StatusForbidden, []string{"Cookie", cookie, "Origin", s.url}},
-		{"a page of another port", http.StatusForbidden, []string{"Cookie", cookie, "Origin", s.url, "Sec-Fetch-Site", "same-site"}},
-		{"a page of another site", http.StatusForbidden, []string{"Cookie", cookie, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
-		{"a bookmark", http.StatusForbidden, []string{"Cookie", cookie, "Origin", s.url, "Sec-Fetch-Site", "none"}},
+		{"a program", []string{"Authorization", "Bearer " + s.token}},
+		{"a program with a foreign origin", []string{"Authorization", "Bearer " + s.token, "Origin", "https://evil.example"}},
+		{"a page of the server", []string{"Cookie", cookie, "Origin", s.url, "Sec-Fetch-Site", "same-origin"}},
+		{"a cookie without an origin", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-origin"}},
+		{"a cookie without Sec-Fetch-Site", []string{"Cookie", cookie, "Origin", s.url}},
+		{"a page of another port", []string{"Cookie", cookie, "Origin", s.url, "Sec-Fetch-Site", "same-site"}},
+		{"a page of another site", []string{"Cookie", cookie, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
+		{"a bookmark", []string{"Cookie", cookie, "Origin", s.url, "Sec-Fetch-Site", "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if status, body := s.send(s.request("POST", "/nothing", c.headers...)); status != c.status {
-				t.Errorf("%d %s, want %d", status, body, c.status)
+			for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+				for _, path := range []string{"/", "/s/s", "/s/s/verify?check=now", "/nothing"} {
+					if status, body := s.send(s.request(method, path, c.headers...)); status != http.StatusForbidden {
+						t.Errorf("%s %s: %d %s", method, path, status, body)
+					}
+				}
 			}
 		})
 	}

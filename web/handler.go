@@ -10,13 +10,11 @@ import (
 	"github.com/convlog/convlog/prices"
 )
 
-// Options configure a Handler. The zero value serves pages on loopback that change nothing.
+// Options configure a Handler. The zero value serves pages on loopback.
 type Options struct {
 	// Origins are the origins at which browsers reach the handler, besides those of loopback:
 	// https://log.example.org. A request for another host is refused.
 	Origins []string
-	// Write lets the holder of the token answer what agents wait for.
-	Write bool
 	// Prices estimate costs; nil estimates nothing.
 	Prices *prices.Table
 	// Zone is the time zone of times and days; UTC if nil.

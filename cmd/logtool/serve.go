@@ -19,11 +19,10 @@ import (
 	"github.com/convlog/convlog/web"
 )
 
-// serveOptions say where the pages are servedAt.
+// serveOptions are the flags of serve.
 type serveOptions struct {
 	address string
 	open    bool
-	write   bool
 	priceFlag
 }
 
@@ -33,9 +32,10 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Show the sessions on a page in the browser, live",
 		Long: `Serve the sessions as pages for a browser on this machine, until interrupted. The
-pages show the list of sessions, conversations with their calls, changes and
-sub-agents, searches and costs. They follow a session while it grows. They change
-nothing.
+pages list the sessions and their costs, search them, and compare two of them. A
+session has pages for its conversation, its time line, its tree of forks and
+sub-agents, its files, its states at any event, and a check of its bytes. A
+conversation grows with its session. The pages change nothing.
 
 The printed addresses have a token, which is new at each start: whoever has it reads
 the whole store. The first address has a name of its own, so that no other server on
@@ -47,17 +47,12 @@ below localhost. A program sends the token as Authorization: Bearer TOKEN.`,
 			if err := s.check(); err != nil {
 				return err
 			}
-			serve := func(log *eventlog.Log) error { return a.serve(cmd.Context(), log, &s) }
-			if s.write {
-				return a.changing(serve)
-			}
-			return a.reading(serve)
+			return a.reading(func(log *eventlog.Log) error { return a.serve(cmd.Context(), log, &s) })
 		},
 	}, traits{section: secRead, content: true})
 	flags := cmd.Flags()
 	flags.StringVar(&s.address, "addr", "127.0.0.1:0", addressUsage)
 	flags.BoolVar(&s.open, "open", false, "open the page in the browser")
-	flags.BoolVar(&s.write, "write", false, "let the pages answer what agents wait for")
 	s.priceFlag.flag(cmd)
 	return cmd
 }
@@ -91,7 +86,7 @@ type servedAt struct {
 }
 
 func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
-	h, err := web.New(log, web.Options{Write: s.write, Prices: s.table, Zone: time.Local})
+	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local})
 	if err != nil {
 		return err
 	}
