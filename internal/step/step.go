@@ -1,4 +1,4 @@
-// Package step says what an event changed in the states of its session.
+// Package step compares the states of a session before and after each event.
 package step
 
 import (
@@ -28,7 +28,7 @@ type Row struct {
 
 	// Values are all values, in their order, without the child's.
 	Values []Value `json:"-"`
-	// Child is the state of a child run before and after the event; nil if the event tells none.
+	// Child is the state of a child run before and after the event; nil if the event is of no child run.
 	Child *Range `json:"-"`
 }
 
@@ -72,8 +72,9 @@ type measure struct {
 	value any
 }
 
-// At returns what an event changed, and the states of Session after it. It reads what two loads
-// of states read, and all events if the event is of a child run.
+// At returns the values that an event changed, and the states of projection.Session after it. It
+// loads the states before and after the event. If the event is of a child run, it also reads all
+// events before it.
 func At(ctx context.Context, log *eventlog.Log, session string, seq int64) (Row, *projection.Loaded, error) {
 	e, err := log.Event(ctx, session, seq)
 	if err != nil {
