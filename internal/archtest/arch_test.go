@@ -189,6 +189,10 @@ var table = map[string]room{
 	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun", "internal/storenotes", "internal/sysfile", "internal/written", "projection"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/files", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "internal/written", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
+	"interop/html": {
+		rooms: []string{"eventlog", "internal/htmlpage", "internal/transcript", "interop", "prices"}, modules: given,
+		tests: []string{"event", "internal/htmlpage/htmltest", "interop/internal/importtest"},
+	},
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/files", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
 		tests: []string{"interop/...", "projection", "runlog/..."},

@@ -45,13 +45,26 @@ func (v *View) call(p *event.Part, x *transcript.Entry, link string) *Call {
 			c.Results = nil // the change says it
 		}
 	}
+	c.Unfolded = c.Unfolded || v.Whole && c.lines() <= mostLines
 	return c
+}
+
+// lines is the number of lines of the arguments and the results.
+func (c *Call) lines() (n int) {
+	for _, a := range c.Arguments {
+		n += a.Text.Lines
+	}
+	for _, p := range c.Results {
+		n += p.Text.Lines
+	}
+	return n
 }
 
 // loneResult is a result without its call on the page.
 func (v *View) loneResult(p *event.Part, e *Entry) *Call {
 	c := &Call{Name: transcript.Visible(cmp.Or(p.Name, "result")), Gist: transcript.Visible("result of call " + p.CallID), Result: e.Seq}
 	v.result(c, p, e.Link)
+	c.Unfolded = c.Unfolded || v.Whole && c.lines() <= mostLines
 	return c
 }
 

@@ -41,7 +41,10 @@ const (
 // code is a text with the colours of a language: the name of a language, or of a file.
 func (v *View) code(text, language string) template.HTML {
 	text = transcript.Visible(text)
-	lexer := lexerFor(language)
+	var lexer chroma.Lexer
+	if !v.Plain {
+		lexer = lexerFor(language)
+	}
 	if lexer == nil || len(text) > maxColoured || v.coloured > colourTime {
 		return template.HTML(template.HTMLEscapeString(text))
 	}

@@ -94,8 +94,8 @@ type View struct {
 	BodyLink  func(event.BlobRef) string
 	// Body reads a body; nil shows none that is not on the page.
 	Body func(event.BlobRef) ([]byte, error)
-	// Whole shortens no text.
-	Whole bool
+	// Whole shortens no text, and Plain colours none.
+	Whole, Plain bool
 	// Changes are the changes of files by the id of their call.
 	Changes map[string][]files.Change
 	// Children are the sessions of sub-agents by the id of their call.
@@ -118,7 +118,7 @@ func (v *View) Entry(x *transcript.Entry) *Entry {
 	if !x.IsMessage {
 		return v.note(e, x)
 	}
-	e.Kind, e.Who, e.Details = kindOf(x), transcript.Visible(cmp.Or(x.Message.Model, x.Speaker())), details(x)
+	e.Kind, e.Who, e.Details = kindOf(x), transcript.Visible(cmp.Or(x.Message.Model, x.Speaker())), v.details(x)
 	for i := range x.Message.Parts {
 		if p := &x.Message.Parts[i]; v.Whole || !isBlank(p) {
 			e.Parts = append(e.Parts, v.part(p, x, e))
@@ -151,6 +151,11 @@ func (v *View) turn(x *transcript.Entry) *Turn {
 			return t
 		}
 	}
+	return NewTurn(x)
+}
+
+// NewTurn heads the turn that starts with an entry.
+func NewTurn(x *transcript.Entry) *Turn {
 	return &Turn{ID: "turn-" + itoa(x.Event.Seq), Number: x.Turn}
 }
 
@@ -183,13 +188,14 @@ func kindOf(x *transcript.Entry) string {
 	return "system"
 }
 
-// details are the details of a message without its time, its model and its input tokens.
-func details(x *transcript.Entry) (all []string) {
+// details are the details of a message without its time and its model. Unless the page is
+// whole, they have no tokens but the output.
+func (v *View) details(x *transcript.Entry) (all []string) {
 	m := &x.Message
 	for _, d := range x.Details() {
-		switch d {
-		case m.Model, transcript.Clock(x.Event.Timestamp):
-		case transcript.Tokens(m.Usage):
+		switch {
+		case d == m.Model, d == transcript.Clock(x.Event.Timestamp):
+		case d == transcript.Tokens(m.Usage) && !v.Whole:
 			if m.Usage.OutputTokens > 0 {
 				all = append(all, Compact(m.Usage.OutputTokens)+" out")
 			}

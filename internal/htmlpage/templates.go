@@ -1,7 +1,9 @@
 package htmlpage
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"html/template"
 	"io/fs"
 	"time"
@@ -22,22 +24,28 @@ func Assets() fs.FS {
 	return files
 }
 
-// Style is the style sheet.
-func Style() template.CSS {
+// style is the style sheet.
+func style() template.CSS {
 	text, _ := assetFiles.ReadFile("assets/style.css") // an embedded file
 	return template.CSS(text)
 }
 
+// styleDigest is the digest of the style sheet for a Content-Security-Policy.
+func styleDigest() string {
+	sum := sha256.Sum256([]byte(style()))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
 // Layout is a page, as the template "layout" shows it. Body is for the template "content",
-// which each page defines.
+// which each page defines. A page that is written in parts executes "top" and "bottom".
 type Layout struct {
 	Title string
 	Nav   []Link
 	Query string // in the field of the search
-	// Style and Policy make a page of its own: with its style, and without scripts.
-	Style  template.CSS
-	Policy string
-	Body   any
+	// Alone makes a page without a server: it has its style, and a policy that allows nothing but
+	// this style, images and sounds.
+	Alone bool
+	Body  any
 }
 
 // Link is a link of a navigation.
@@ -68,6 +76,7 @@ func functions(zone *time.Location) template.FuncMap {
 		}
 	}
 	return template.FuncMap{
+		"style": style, "styleDigest": styleDigest,
 		"clock": in("15:04:05"), "day": in("2 Jan 2006"), "minute": in("2 Jan 2006, 15:04"),
 		"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"thousands": func(n any) string { return transcript.Thousands(integer(n)) },

@@ -3,7 +3,7 @@
 // and the color scheme follows the reader's system.
 //
 // All text of the session is escaped. The page's Content-Security-Policy allows only
-// the style and the images of the page.
+// the style, the images and the sounds of the page.
 package html
 
 import (
@@ -14,7 +14,6 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/transcript"
-	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/prices"
 )
 
@@ -22,7 +21,7 @@ import (
 // reasoning, compactions and forks. eventlog.All().OnPath() writes
 // the active path. A range of the whole session writes rewound events too, and marks them.
 // The heading is of the whole session; the table estimates the costs of answers without
-// one, and nil estimates nothing.
+// one, and nil estimates nothing. Times are in UTC.
 //
 // Write reads the session twice, and keeps a few messages in memory at a time. A
 // missing session is eventlog.ErrNotFound. A nil log or writer is an error. If a body
@@ -35,7 +34,7 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 	if err != nil {
 		return err
 	}
-	p := page{w: bufio.NewWriterSize(w, 64<<10), blob: interop.Bodies(ctx, log), hidden: map[string]int{}}
+	p := newPage(ctx, bufio.NewWriterSize(w, 64<<10), log)
 	p.head(&about)
 	for x, err := range transcript.Read(ctx, log, session, events) {
 		if err != nil {
@@ -50,34 +49,4 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 		return fmt.Errorf("write page of session %q: %w", session, err)
 	}
 	return nil
-}
-
-// head writes the start of the page.
-func (p *page) head(a *transcript.About) {
-	p.tag("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	p.tag("<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n")
-	p.tag("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
-	p.tag("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>")
-	p.text(a.Title)
-	p.tag("</title>\n<style>" + style + "</style>\n</head>\n<body>\n<header>\n<h1>")
-	p.text(a.Title)
-	p.tag("</h1>\n<dl>\n")
-	for _, f := range a.Facts() {
-		p.tag("<dt>")
-		p.text(f.Name)
-		p.tag("</dt><dd>")
-		p.text(f.Text)
-		p.tag("</dd>\n")
-	}
-	p.tag("</dl>\n</header>\n<main>\n")
-}
-
-// foot writes the end of the page, and the number of hidden events.
-func (p *page) foot(a *transcript.About) {
-	p.tag("</main>\n<footer>")
-	p.text(transcript.Count(a.Head.Seq, "event"))
-	if counts := transcript.TypeCounts(p.hidden); counts != "" {
-		p.text("; not shown: " + counts)
-	}
-	p.tag("</footer>\n</body>\n</html>\n")
 }

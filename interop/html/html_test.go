@@ -2,8 +2,11 @@ package html_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"flag"
+	markup "html"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +18,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/htmlpage/htmltest"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/store/jsonl"
@@ -35,7 +38,7 @@ func write(t testing.TB, log *eventlog.Log, session string, events ...eventlog.R
 	if err := html.Write(t.Context(), &page, log, session, selected, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(page.String()); err != nil {
+	if err := htmltest.CheckAlone(page.String()); err != nil {
 		t.Fatalf("page: %v\n%s", err, page.String())
 	}
 	return page.String()
@@ -69,11 +72,7 @@ func talk(t testing.TB, log *eventlog.Log) {
 		event.Compaction{Covers: event.Stretch{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},
 		event.Message{Role: event.Assistant, StopReason: "max_tokens", Parts: []event.Part{event.Text("One pixel.")}},
 		user("Sure?"), event.Message{Role: event.Assistant, Parts: []event.Part{{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("No.")}},
-	)
-	if _, err := fork.Rewind(t.Context(), log, "talk", fork.BeforeTurn(1), fork.Options{Reason: "doubt"}); err != nil {
-		t.Fatal(err)
-	}
-	importtest.Say(t, log, "talk", user("And now?"), event.Handoff{ToAgent: "critic"}, event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"})
+		event.HeadMove{To: 8, Reason: "doubt"}, user("And now?"), event.Handoff{ToAgent: "critic"}, event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"})
 }
 
 // The golden page has every kind of entry. It was reviewed in a browser.
@@ -131,6 +130,35 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 	if !strings.Contains(page, `src="data:image/png;base64,iVBOR`) {
 		t.Error("the image is not in the page")
+	}
+	_, style, _ := strings.Cut(page, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	if digest := base64.StdEncoding.EncodeToString(sum[:]); !strings.Contains(markup.UnescapeString(page), "'sha256-"+digest+"'") {
+		t.Errorf("the policy does not allow the style, whose digest is %s", digest)
+	}
+}
+
+// Sounds and the texts of documents are in the page. A body of another type is named.
+func TestBodies(t *testing.T) {
+	log := importtest.NewLog(t)
+	importtest.Say(t, log, "s", event.Message{Role: event.User, Parts: []event.Part{
+		{Type: event.AudioPart, MediaType: "audio/wav", Data: []byte("RIFF")},
+		{Type: event.DocumentPart, MediaType: "text/plain; charset=utf-8", Name: "a.txt", Data: []byte("of a & b")},
+		{Type: event.DocumentPart, URL: "data:text/csv,c%2Cd"},
+		{Type: event.DocumentPart, MediaType: "application/pdf", Name: "e.pdf", Data: []byte("%PDF-1.4")},
+		{Type: event.ImagePart, MediaType: "image/svg+xml", Name: "f.svg", Data: []byte("<svg/>")},
+	}})
+	page := write(t, log, "s")
+	for _, want := range []string{`<audio controls src="data:audio/wav;base64,UklGRg=="></audio>`, "of a &amp; b", "c,d", "e.pdf", "f.svg"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is not in the page:\n%s", want, page)
+		}
+	}
+	for _, bad := range []string{"PDF-1", "svg+xml;base64", "<svg"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%s is in the page", bad)
+		}
 	}
 }
 

@@ -2,46 +2,79 @@ package html
 
 import (
 	"bufio"
-	"strings"
+	"context"
+	"embed"
+	"html/template"
+	"sync"
+	"time"
 
-	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/transcript"
+	"github.com/convlog/convlog/interop"
 )
 
-// page writes a page. It keeps the first write error.
+//go:embed page.html
+var templateFiles embed.FS
+
+// templates are the templates, parsed at the first use.
+var templates = sync.OnceValues(func() (*template.Template, error) {
+	return htmlpage.Templates(time.UTC, templateFiles, "page.html")
+})
+
+// page writes a page. It keeps the first error.
 type page struct {
 	w    *bufio.Writer
+	all  *template.Template
 	err  error
-	blob func(event.BlobRef) ([]byte, error)
+	view htmlpage.View
+	last *htmlpage.Entry
 	// hidden counts the events without a place in the page, by type.
 	hidden map[string]int
-	// lastAnchor is the seq of the last result with an anchor.
-	lastAnchor int64
 }
 
-// markup is HTML from this package. Text of a session never becomes markup.
-type markup string
+func newPage(ctx context.Context, w *bufio.Writer, log *eventlog.Log) *page {
+	p := &page{w: w, view: htmlpage.View{Whole: true, Plain: true, Body: interop.Bodies(ctx, log), Turn: turn}, hidden: map[string]int{}}
+	p.all, p.err = templates()
+	return p
+}
 
-func (p *page) tag(m markup) {
+// write writes a template of the page.
+func (p *page) write(name string, data any) {
 	if p.err == nil {
-		_, p.err = p.w.WriteString(string(m))
+		p.err = p.all.ExecuteTemplate(p.w, name, data)
 	}
 }
 
-// text writes text of a session, escaped.
-func (p *page) text(s string) {
-	if p.err == nil {
-		_, p.err = escaper.WriteString(p.w, transcript.Visible(s))
-	}
+// head writes the start of the page.
+func (p *page) head(a *transcript.About) {
+	p.write("head", htmlpage.Layout{Title: transcript.Visible(a.Title), Alone: true, Body: a})
 }
 
-var escaper = strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", `"`, "&#34;", "'", "&#39;")
+// entry writes an entry. It counts an event of which readers need no note.
+func (p *page) entry(x *transcript.Entry) {
+	e := p.view.Entry(x)
+	if e == nil {
+		p.hidden[string(x.Event.Type)]++
+		return
+	}
+	e.Again(p.last)
+	p.last = e
+	p.write("entry", e)
+}
 
-// attr writes an attribute.
-func (p *page) attr(name markup, value string) {
-	p.tag(" " + name + `="`)
-	p.text(value)
-	p.tag(`"`)
+// turn heads a turn with its number and its beginning.
+func turn(x *transcript.Entry) *htmlpage.Turn {
+	t := htmlpage.NewTurn(x)
+	if began := transcript.Clock(x.Event.Timestamp); began != "" {
+		t.Facts = []string{began}
+	}
+	return t
+}
+
+// foot writes the end of the page, and the number of hidden events.
+func (p *page) foot(a *transcript.About) {
+	p.write("foot", struct{ Events, Hidden string }{transcript.Count(a.Head.Seq, "event"), transcript.TypeCounts(p.hidden)})
 }
 
 func (p *page) flush() error {

@@ -12,7 +12,7 @@ import (
 var elements = map[string][]string{
 	"html": {"lang"}, "head": nil, "meta": {"charset", "http-equiv", "content", "name"}, "title": nil, "style": nil, "body": nil,
 	"link": {"rel", "href"}, "script": {"type", "src"},
-	"header": {"class"}, "main": {"id"}, "footer": {"class"}, "nav": {"class", "id", "aria-label"}, "aside": {"class", "aria-label"}, "h1": {"dir"}, "h2": {"class", "dir", "id", "tabindex"},
+	"header": {"class"}, "main": {"class", "id"}, "footer": {"class"}, "nav": {"class", "id", "aria-label"}, "aside": {"class", "aria-label"}, "h1": {"dir"}, "h2": {"class", "dir", "id", "tabindex"},
 	"section": {"class", "id", "aria-label"}, "div": {"class", "id", "dir", "tabindex", "role", "aria-label"}, "span": {"class", "dir", "role", "aria-label"}, "b": {"class", "dir"}, "small": {"class"}, "mark": nil,
 	"p": {"class"}, "code": {"class", "title"}, "pre": {"dir", "tabindex"}, "blockquote": nil, "em": nil, "strong": nil, "del": nil, "hr": nil, "br": nil,
 	"ul": {"class"}, "ol": {"class", "start"}, "li": {"class"},
@@ -73,6 +73,17 @@ func Check(page string) error {
 	return nil
 }
 
+// served is what a page without a server must not have.
+var served = regexp.MustCompile(`<(?:link|script|form|select|button|iframe)\b| (?:href|src)="[/?]`)
+
+// CheckAlone checks a page that is read without a server.
+func CheckAlone(page string) error {
+	if found := served.FindString(page); found != "" {
+		return fmt.Errorf("%q needs a server", found)
+	}
+	return Check(page)
+}
+
 func checkTag(end bool, name, attributes string, open *[]string) error {
 	allowed, known := elements[name]
 	if !known {
@@ -104,7 +115,7 @@ func checkAddress(name, value string) error {
 	begins := func(all ...string) bool {
 		return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(value, s) })
 	}
-	if name == "href" && !begins("#", "/", "?", "http://", "https://", "data:image/") || name == "src" && !begins("data:image/", "data:audio/", "/") {
+	if name == "href" && !begins("#", "/", "?", "http://", "https://") || name == "src" && !begins("data:image/", "data:audio/", "/") {
 		return fmt.Errorf("%s=%.60q", name, value)
 	}
 	return nil
