@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -176,4 +177,64 @@ func TestFragmentsOfHostileBytes(t *testing.T) {
 	if got := salvaged(t, open(t, dir), path, b); got != "x 1" {
 		t.Errorf("found %s", got)
 	}
+}
+
+// unfinished writes a session of two appends, the second without its last bytes, under the lock of
+// a writer. finish writes these bytes and unlocks the file.
+func unfinished(t *testing.T, dir string) (finish func()) {
+	t.Helper()
+	b := content(sealed(t, "a", 1, 3))
+	path := write(t, dir, "a", b[:len(b)-40])
+	writer, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	must(t, err)
+	t.Cleanup(func() { must(t, writer.Close()) })
+	file := &osFile{File: writer, fd: int(writer.Fd())}
+	if locked, err := file.TryLock(true); !locked {
+		t.Fatal(err)
+	}
+	return func() {
+		_, err := writer.Write(b[len(b)-40:])
+		must(t, err)
+		must(t, file.Unlock())
+	}
+}
+
+// A list of torn tails waits for an append in progress, and does not report it.
+func TestTornTailsWaitForAWriter(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{FS: &lockHook{FS: Dir(dir), refused: unfinished(t, dir)}})
+	for tail, err := range s.TornTails(t.Context(), "") {
+		t.Errorf("found %+v, %v", tail, err)
+	}
+}
+
+// A list of sessions does not wait for an append in progress, and reports no damage, also if the
+// append ends meanwhile.
+func TestListsDoNotWaitForAWriter(t *testing.T) {
+	for name, hook := range map[string]func(FS, func()) FS{
+		"the writer holds the lock":    func(fs FS, _ func()) FS { return fs },
+		"the writer has just unlocked": func(fs FS, finish func()) FS { return &openHook{FS: fs, at: 3, opened: finish} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir, Options{FS: hook(Dir(dir), unfinished(t, dir))})
+			for info, err := range s.Sessions(t.Context()) {
+				must(t, cmp.Or(err, info.Err, info.Tail))
+			}
+		})
+	}
+}
+
+// openHook calls opened before a file is opened for the time at.
+type openHook struct {
+	FS
+	at     int
+	opened func()
+}
+
+func (o *openHook) Open(name string, flag int) (File, error) {
+	if o.at--; o.at == 0 {
+		o.opened()
+	}
+	return o.FS.Open(name, flag)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ func (s *Store) list(ctx context.Context, part eventlog.Part, known func(eventlo
 			return
 		}
 		rows = slices.DeleteFunc(rows, func(row sessionFile) bool { return !part.Has(row.id) })
+		if known != nil {
+			s.markCatalogued(rows)
+		}
 		buffers := make([][]byte, runtime.GOMAXPROCS(0))
 		for some := range slices.Chunk(rows, listAhead) {
 			for _, listed := range s.sessionInfos(ctx, some, buffers, known) {
@@ -85,8 +89,8 @@ func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers []
 					return
 				}
 				ok := false
-				if known != nil {
-					all[i].info, ok = s.knownInfo(ctx, rows[i], known)
+				if rows[i].catalogued {
+					all[i].info, ok = s.knownInfo(rows[i], known)
 				}
 				if !ok {
 					all[i].info = s.sessionInfo(ctx, rows[i], &buffers[w])
@@ -99,25 +103,40 @@ func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers []
 }
 
 // knownInfo asks known for a session that has a row of the catalog.
-func (s *Store) knownInfo(ctx context.Context, row sessionFile, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (eventlog.SessionInfo, bool) {
-	if row.id == "" || fileOf(row.id) != row.name {
-		return eventlog.SessionInfo{}, false
-	}
+func (s *Store) knownInfo(row sessionFile, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (eventlog.SessionInfo, bool) {
 	data, err := s.readDerived(rowOf(row.name), maxCatalogRow)
 	if err != nil {
 		return eventlog.SessionInfo{}, false
 	}
-	at, err := s.Version(ctx, row.id)
+	file, err := s.fs.Stat(row.name)
 	if err != nil {
 		return eventlog.SessionInfo{}, false
 	}
-	info, ok := known(eventlog.CatalogRow{Session: row.id, At: at, Data: data})
-	file, err := s.fs.Stat(row.name)
-	return info, ok && err == nil && file.Size == info.Bytes // else its end is torn or damaged
+	info, ok := known(eventlog.CatalogRow{Session: row.id, At: s.versionOf(row.id, file), Data: data})
+	return info, ok && file.Size == info.Bytes // else its end is torn or damaged
 }
 
 // sessionFile is a file name and the session id that it should hold.
-type sessionFile struct{ id, name string }
+type sessionFile struct {
+	id, name   string
+	catalogued bool // the file has the name of the session, and the catalog has a row of it
+}
+
+// markCatalogued sets catalogued. It lists the catalog once: the attempt to open a missing row is
+// expensive in a store with many sessions.
+func (s *Store) markCatalogued(rows []sessionFile) {
+	entries, err := s.fs.ReadDir(catalogDir)
+	if err != nil {
+		return
+	}
+	stored := make(map[string]bool, len(entries))
+	for _, entry := range entries {
+		stored[entry.Name()] = true
+	}
+	for i, row := range rows {
+		rows[i].catalogued = row.id != "" && fileOf(row.id) == row.name && stored[path.Base(rowOf(row.name))]
+	}
+}
 
 // sessionFiles returns the session files, ordered by session id.
 func (s *Store) sessionFiles() ([]sessionFile, error) {
@@ -183,9 +202,15 @@ func (s *Store) sessionInfo(ctx context.Context, row sessionFile, scratch *[]byt
 // damagedTail returns the damage of a torn tail that looks like finished writes; nil for the
 // rest of an unfinished one. While a writer has the lock, the tail is its unfinished append.
 func (s *Store) damagedTail(ctx context.Context, row sessionFile) error {
-	t, err := s.tornTail(ctx, row, false)
+	r := s.tailReader(row)
+	r.noWait = true
+	defer r.close()
+	if r.open() != nil {
+		return nil // a reader of the session reports the error
+	}
+	t, err := r.lockedTail(ctx)
 	if err != nil || !t.Whole {
-		return nil // a reader of the session reports an error
+		return nil
 	}
 	return &eventlog.CorruptError{Session: row.id, Path: t.Path, Offset: t.Offset, Cause: fmt.Errorf("%w: readers do not see %d bytes", errTail, t.Bytes)}
 }
@@ -278,6 +303,11 @@ func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("inspect session %q: %w", session, err)
 	}
+	return s.versionOf(session, info), nil
+}
+
+// versionOf is the version of a session with a file.
+func (s *Store) versionOf(session string, info Info) uint64 {
 	v, _ := s.cache.view(session)
 	inFlight := v.inode == info.Inode && v.visible < v.pending
 	var b [25]byte
@@ -289,5 +319,5 @@ func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
 	}
 	hash := fnv.New64a()
 	hash.Write(b[:])
-	return hash.Sum64(), nil
+	return hash.Sum64()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -34,7 +35,7 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 				yield(eventlog.TornTail{}, err)
 				return
 			}
-			t, err := s.tornTail(ctx, row, true)
+			t, err := s.tornTail(ctx, row)
 			if err == nil && t.Bytes == 0 {
 				continue
 			}
@@ -46,41 +47,51 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 }
 
 // tornTail describes the torn tail of a file. It returns the zero value if there is
-// none, or if the file is damaged: reads report that. It always scans for holes. While a
-// writer has the lock of the file, it waits, or returns errLocked.
-func (s *Store) tornTail(ctx context.Context, row sessionFile, wait bool) (t eventlog.TornTail, err error) {
-	r := &reader{store: s, name: row.name, noWait: !wait, source: source{session: row.id, path: s.path(row.name)}}
-	err = r.open()
+// none, or if the file is damaged: reads report that. It always scans for holes.
+func (s *Store) tornTail(ctx context.Context, row sessionFile) (eventlog.TornTail, error) {
+	r := s.tailReader(row)
+	err := r.open()
 	defer r.close()
 	if err == nil {
 		r.tail, err = r.scanTail(r.info.Size, 0, 0)
 	}
 	if errors.Is(err, eventlog.ErrNotFound) || err == nil && r.info.Size <= r.end {
+		return eventlog.TornTail{}, nil
+	}
+	if err != nil {
+		return eventlog.TornTail{Session: row.id}, fmt.Errorf("read tail of %s: %w", r.path, err)
+	}
+	return r.lockedTail(ctx)
+}
+
+// tailReader reads the torn tail of a file.
+func (s *Store) tailReader(row sessionFile) *reader {
+	return &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
+}
+
+// lockedTail is tornTail under the shared lock of the file.
+func (r *reader) lockedTail(ctx context.Context) (t eventlog.TornTail, err error) {
+	r.end = math.MaxInt64 // an append may have ended since the file was opened
+	unlock, err := r.relock(ctx)
+	if unlock != nil {
+		defer unlock()
+	}
+	if errors.Is(err, eventlog.ErrNotFound) {
 		return t, nil
 	}
+	if err == nil && (r.damage != nil || r.info.Size <= r.end) {
+		return t, nil
+	}
+	t.Session = r.session
+	bad, n := make([]byte, max(r.info.Size-r.end, 0)), 0
 	if err == nil {
-		var unlock func()
-		unlock, err = r.relock(ctx)
-		if unlock != nil {
-			defer unlock()
-		}
-		if errors.Is(err, eventlog.ErrNotFound) {
-			return t, nil
-		}
+		n, err = readFull(r.file, bad, r.end)
 	}
 	if err != nil {
-		return eventlog.TornTail{Session: row.id}, fmt.Errorf("read tail of %s: %w", r.path, err)
+		return t, fmt.Errorf("read tail of %s: %w", r.path, err)
 	}
-	end := r.tail.end
-	if r.damage != nil || r.info.Size <= end {
-		return t, nil
-	}
-	bad := make([]byte, r.info.Size-end)
-	n, err := readFull(r.file, bad, end)
-	if err != nil {
-		return eventlog.TornTail{Session: row.id}, fmt.Errorf("read tail of %s: %w", r.path, err)
-	}
-	return eventlog.TornTail{Session: row.id, Path: r.path, Offset: end, Bytes: int64(n), Whole: r.looksWhole(bad[:n])}, nil
+	t.Path, t.Offset, t.Bytes, t.Whole = r.path, r.end, int64(n), r.looksWhole(bad[:n])
+	return t, nil
 }
 
 // looksWhole reports whether a torn tail may contain acknowledged events. It does if
