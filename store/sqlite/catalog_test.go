@@ -3,7 +3,9 @@ package sqlite
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/event"
@@ -72,4 +74,50 @@ func TestCatalogDamaged(t *testing.T) {
 		t.Errorf("rows of a damaged catalog: %q", rows)
 	}
 	want(t, eventlog.ErrCorrupt, s.Rewrite(t.Context(), "a", head, nil, eventChain("a", head, 1, "note")))
+}
+
+// A list of known sessions has all sessions, wherever a page of the file is damaged.
+func TestKnownListsOfDamagedFilesAreWhole(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	const sessions = 200
+	rows := map[string]eventlog.SessionInfo{}
+	for i := range sessions {
+		id := fmt.Sprintf("s%03d", i)
+		last := add(t, s, id, event.Head{}, 1, "x")
+		rows[id] = eventlog.SessionInfo{ID: id, Known: last}
+		putRow(t, s, id, strings.Repeat("r", 400))
+	}
+	for info, err := range s.Sessions(t.Context()) {
+		must(t, err)
+		rows[info.ID] = eventlog.SessionInfo{ID: info.ID, Known: rows[info.ID].Known, Bytes: info.Bytes}
+	}
+	known := func(row eventlog.CatalogRow) (eventlog.SessionInfo, bool) {
+		return rows[row.Session], len(row.Data) > 0
+	}
+	root, err := s.writer.conn.number("SELECT rootpage FROM sqlite_schema WHERE name = 'catalog'")
+	must(t, err)
+	must(t, s.Close())
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	lists := 0
+	for at := 0; at < len(whole); at += pageSize {
+		page := whole[at : at+pageSize]
+		if !bytes.Contains(page, []byte("rrrr")) && at != int(root-1)*pageSize {
+			continue
+		}
+		damaged := bytes.Clone(whole)
+		copy(damaged[at:], bytes.Repeat([]byte{0xff}, pageSize))
+		must(t, os.WriteFile(path, damaged, 0o600))
+		s := open(t, path)
+		listed, err := collect(s.ListKnown(t.Context(), known))
+		must(t, errors.Join(err, s.Close()))
+		if len(listed) != sessions {
+			t.Errorf("page %d is damaged: a list has %d of %d sessions", at/pageSize, len(listed), sessions)
+		}
+		lists++
+	}
+	if lists < 10 {
+		t.Errorf("%d pages of the catalog", lists)
+	}
 }

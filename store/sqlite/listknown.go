@@ -1,9 +1,10 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
+	"errors"
+	"io"
 	"iter"
 	"slices"
 
@@ -15,74 +16,66 @@ import (
 // catalog: known gets the row and the session's version. If it returns false, the first and the
 // last event are read.
 func (s *Store) ListKnown(ctx context.Context, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) iter.Seq2[eventlog.SessionInfo, error] {
-	return func(yield func(eventlog.SessionInfo, error) bool) {
-		from := listFrom{rows: pages.FirstRows}
-		for {
-			page, last, err := s.knownPage(ctx, from, known)
-			if err != nil {
-				yield(eventlog.SessionInfo{}, err)
-				return
-			}
-			for _, info := range page {
-				if !yield(info, nil) {
-					return
-				}
-			}
-			if last == "" {
-				return
-			}
-			from = listFrom{id: last, not: last, rows: min(4*from.rows, pages.MaxRows)}
-		}
-	}
+	return listPages(ctx, eventlog.Part{}, func(ctx context.Context, from listFrom) ([]eventlog.SessionInfo, bool, error) {
+		return s.knownPage(ctx, from, known)
+	})
 }
 
-// knownPage lists a page of sessions. last is its last id; empty for the last page.
-func (s *Store) knownPage(ctx context.Context, from listFrom, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (page []eventlog.SessionInfo, last string, err error) {
-	var rows []eventlog.CatalogRow
-	var sizes []int64
-	err = s.read(ctx, func(c *conn) error {
-		rows, sizes = rows[:0], sizes[:0]
-		return c.each(func(row []driver.Value) {
-			id, _ := row[0].(string)
-			at, _ := versionOf(row[1:])
-			data, _ := row[3].([]byte)
-			size, _ := row[4].(int64)
-			sizes = append(sizes, size)
-			rows = append(rows, eventlog.CatalogRow{Session: id, At: at, Data: data})
-		}, 5, listCatalog, from.id, from.not, from.rows)
+// knownPage is listPage, and reads only the events of sessions that are not known.
+func (s *Store) knownPage(ctx context.Context, from listFrom, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (page []eventlog.SessionInfo, more bool, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		page, more, err = listRows(c, page[:0], from, known)
+		return err
 	})
 	if err != nil && !isDamage(err) {
-		return nil, "", err
+		return nil, false, err
 	}
-	var unknown []string
-	for i, row := range rows {
-		info, ok := eventlog.SessionInfo{}, false
-		if len(row.Data) > 0 {
-			info, ok = known(row)
-		}
-		if ok && info.Bytes == sizes[i] {
-			page = append(page, info)
-		} else {
-			unknown = append(unknown, row.Session)
-		}
+	isKnown := func(info eventlog.SessionInfo) bool { return !info.Known.IsZero() }
+	if err != nil || !slices.ContainsFunc(page, isKnown) { // a damaged store, or one without rows
+		return s.listPage(ctx, from)
 	}
-	if len(page) == 0 { // in a new store, or in a damaged one
-		page, more, err := s.listPage(ctx, from)
-		if more && len(page) > 0 {
-			last = page[len(page)-1].ID
+	whole := make([]eventlog.SessionInfo, 0, len(page))
+	for _, info := range page {
+		if isKnown(info) {
+			whole = append(whole, info)
+			continue
 		}
-		return page, last, err
-	}
-	for _, id := range unknown {
-		found, err := s.listOne(ctx, id)
+		found, err := s.listOne(ctx, info.ID)
 		if err != nil {
-			return nil, "", err
+			return nil, false, err
 		}
-		page = append(page, found...)
+		whole = append(whole, found...)
 	}
-	if int64(len(rows)) == from.rows {
-		last = rows[len(rows)-1].Session
+	return whole, more, nil
+}
+
+// listRows reads rows of the catalog. A session that is not known has an id only. more is false
+// after the last session.
+func listRows(c *conn, page []eventlog.SessionInfo, from listFrom, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (_ []eventlog.SessionInfo, more bool, err error) {
+	rows, err := c.query(listCatalog, from.id, from.not, from.rows)
+	if err != nil {
+		return page, false, err
 	}
-	slices.SortFunc(page, func(a, b eventlog.SessionInfo) int { return cmp.Compare(a.ID, b.ID) })
-	return page, last, nil
+	size := 0
+	row := make([]driver.Value, 5)
+	for size < pages.MaxBytes {
+		if err = rows.Next(row); err != nil {
+			break
+		}
+		id, _ := row[0].(string)
+		at, _ := versionOf(row[1:])
+		data, _ := row[3].([]byte)
+		bytes, _ := row[4].(int64)
+		info, ok := known(eventlog.CatalogRow{Session: id, At: at, Data: data})
+		if !ok || info.Bytes != bytes {
+			info = eventlog.SessionInfo{ID: id}
+		}
+		size += len(data)
+		page = append(page, info)
+	}
+	more = err == nil || int64(len(page)) == from.rows
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return page, more, finish(rows, err)
 }

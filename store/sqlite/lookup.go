@@ -29,10 +29,15 @@ const (
 
 // List implements eventlog.Lister.
 func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog.SessionInfo, error] {
+	return listPages(ctx, part, s.listPage)
+}
+
+// listPages lists the sessions of a part. list lists a page; more is false for the last one.
+func listPages(ctx context.Context, part eventlog.Part, list func(context.Context, listFrom) (page []eventlog.SessionInfo, more bool, err error)) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		from := listFrom{id: max(part.Prefix, part.After), not: part.After, rows: pages.FirstRows}
 		for {
-			page, more, err := s.listPage(ctx, from)
+			page, more, err := list(ctx, from)
 			for _, info := range page {
 				if ctx.Err() != nil {
 					yield(eventlog.SessionInfo{}, ctx.Err())
