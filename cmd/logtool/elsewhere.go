@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop"
@@ -39,27 +38,27 @@ func (a *app) transcripts(ctx context.Context, log *eventlog.Log, sessions []str
 // withForks are the UUIDs of sessions and of their forks, and the files that resume wrote for
 // the forks, if they exist. A damaged session has none.
 func withForks(ctx context.Context, log *eventlog.Log, sessions []string) (ids map[string]bool, files []string, err error) {
-	forest, err := fork.Tree(ctx, log)
+	forks, err := log.Forks(ctx, sessions...)
 	if err != nil {
 		return nil, nil, err
 	}
 	ids = map[string]bool{}
-	var add func(n *fork.Node)
-	add = func(n *fork.Node) {
-		id, _, _ := strings.Cut(n.ID, ".") // of a sub-agent, the session
+	done := map[string]bool{} // in a damaged store, sessions can be forks of each other
+	for queue := slices.Clone(sessions); len(queue) > 0; queue = queue[1:] {
+		session := queue[0]
+		if done[session] {
+			continue
+		}
+		done[session] = true
+		id, _, _ := strings.Cut(session, ".") // of a sub-agent, the session
 		if uuid.Validate(id) == nil {
 			ids[id] = true
 		}
-		if path := writtenPath(ctx, log, n.ID); path != "" {
+		if path := writtenPath(ctx, log, session); path != "" {
 			files = append(files, path)
 		}
-		for _, f := range n.Forks() {
-			add(f)
-		}
-	}
-	for _, session := range sessions {
-		if n := forest.Node(session); n != nil {
-			add(n)
+		for _, f := range forks.ByParent[session] {
+			queue = append(queue, f.Session)
 		}
 	}
 	return ids, files, nil
