@@ -42,12 +42,13 @@ func (a *app) restoreCommand() *cobra.Command {
 		Short: "Write the files back that a program has deleted",
 		Long: `Write the files of imported sessions of Claude Code, Codex and pi back, under their
 ids and names, where no file of the name is: what the program has deleted, or what a new
-machine lacks. Without a session, all sessions. An import of the files adds no event.
+machine lacks. Without a session, all sessions.
 
 For each file, restore says how many of its records have the bytes of the imported file.
-The others have the same values, for example with members in another order. SHARED are
-the records that a fork has from its parent. Erased content comes back as "[erased]".
-Records that the import rejected are missing.
+SAME VALUES are records with other bytes, for example with members in another order: an
+import of the file adds them again, or fails. An import of the other files adds no event.
+SHARED are the records that a fork has from its parent. Erased content comes back as
+"[erased]". Records that the import rejected are missing.
 
 Sessions of other programs go on with logtool resume, under a new id.
 
@@ -273,7 +274,7 @@ func (p *printer) restored(files []restoredFile, dry bool) {
 	}
 	p.Printf("%s %s\n", verb, count(len(table.Rows), "file"))
 	if differ > 0 {
-		p.Printf("  %s with the same values only: an import of their files adds them again\n", count(differ, "record"))
+		p.Printf("  %s with the same values only: an import of their files adds them again, or fails\n", count(differ, "record"))
 	}
 	for _, reason := range []string{whyPresent, whyWritten, whyOther} {
 		if n := why[reason]; n > 0 {

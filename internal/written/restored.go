@@ -8,6 +8,7 @@ type Restored struct {
 	Body []byte
 	// Records is the number of records. Same of them have the bytes of the imported file,
 	// Shared of them come from the session that this one is a fork of, and Erased of them are
-	// erased. The others have the same values.
+	// erased. The others have the same values in other bytes: an import of the file adds them
+	// again, or fails.
 	Records, Same, Shared, Erased int
 }

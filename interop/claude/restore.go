@@ -39,7 +39,7 @@ func (Format) Restore(ctx context.Context, log *eventlog.Log, id string) (r writ
 			lines[i].Record = copied(lines[i].Record, id)
 		}
 	}
-	erased(lines)
+	rebuild.FillErased(lines, "uuid", "parentUuid", erasedLine)
 	below := path.Join(folderOf(lines), main+".jsonl")
 	switch source := strings.ReplaceAll(lines[len(lines)-1].Source, `\`, "/"); {
 	case isSide && path.Base(path.Dir(source)) == "subagents":
@@ -52,12 +52,9 @@ func (Format) Restore(ctx context.Context, log *eventlog.Log, id string) (r writ
 
 // withSides adds the lines of sub-agents that are in the same file.
 func (x *restorer) withSides(ctx context.Context, log *eventlog.Log, id, name string, lines []rebuild.Line) ([]rebuild.Line, error) {
-	for info, err := range log.Sessions(ctx) {
+	for info, err := range log.List(ctx, eventlog.Part{Prefix: id + "."}) {
 		if err != nil {
 			return nil, err
-		}
-		if !strings.HasPrefix(info.ID, id+".") {
-			continue
 		}
 		side, err := rebuild.Lines(ctx, log, info.ID, x.record)
 		if err != nil {
@@ -95,21 +92,6 @@ func copied(record jsontext.Value, id string) jsontext.Value {
 		return nil
 	}
 	return rawjson.Object(rawjson.Set(members, "sessionId", rebuild.Quote(id)))
-}
-
-// erased puts a line in the place of each erased message that other lines follow: their
-// parentUuid has its uuid, which is erased itself.
-func erased(lines []rebuild.Line) {
-	for i := range lines {
-		l := &lines[i]
-		m, ok := l.Outline()
-		if !ok || l.Record != nil {
-			continue
-		}
-		if uuid, parent, ok := rebuild.Between(lines, i, "uuid", "parentUuid"); ok {
-			l.Record = erasedLine(l, m, uuid, parent)
-		}
-	}
 }
 
 // erasedLine is a line that has the calls and the results of an erased message, without their

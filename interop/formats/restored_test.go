@@ -3,13 +3,17 @@ package formats_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
@@ -86,6 +90,69 @@ func TestRestoredFilesAreTheImportedFiles(t *testing.T) {
 			})
 			importsNothing(t, log, format, dir)
 		})
+	}
+}
+
+// Restore counts the records with other bytes than the imported file: an import of a restored
+// file without such records adds nothing.
+func TestRestoreCountsOtherBytes(t *testing.T) {
+	differ, added := 0, 0
+	for _, format := range restorers(t) {
+		t.Run(format.Name(), func(t *testing.T) {
+			log, dir := importtest.NewLog(t), t.TempDir()
+			for i, folder := range folders(t, format) {
+				reversed(t, folder, filepath.Join(dir, strconv.Itoa(i)))
+			}
+			importtest.Files(t, log, format, dir)
+			others := map[string]int{} // by name
+			again := restored(t, log, format, func(_ string, r *written.Restored) {
+				n := r.Records - r.Same - r.Shared - r.Erased
+				others[path.Base(r.Path)] = n
+				differ += n
+			})
+			table, _ := interop.Import(t.Context(), log, []interop.Format{format}, []string{again}) // the rows have the errors
+			for _, row := range table.Rows {
+				if row.Err != nil || row.Events > 0 {
+					added++
+					if others[filepath.Base(row.Path)] == 0 {
+						t.Errorf("%s: an import adds %d events, %v", row.Path, row.Events, row.Err)
+					}
+				}
+			}
+		})
+	}
+	if differ == 0 || added == 0 {
+		t.Errorf("%d records with other bytes, %d files with new events", differ, added)
+	}
+}
+
+// reversed copies a folder of JSON Lines with the members of each line in the reverse order.
+func reversed(t *testing.T, from, to string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(from), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		var body []byte
+		for line := range bytes.Lines(content) {
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			if members, err := rawjson.Members(line); err == nil {
+				slices.Reverse(members)
+				line = rawjson.Object(members)
+			}
+			body = append(append(body, line...), '\n')
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), body, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (Format) Restore(ctx context.Context, log *eventlog.Log, id string) (r writ
 			rebuild.Text("timestamp", header.Stamp()), rebuild.Text("cwd", "/"),
 		})
 	}
-	erased(lines)
+	rebuild.FillErased(lines, "id", "parentId", erasedRecord)
 	return rebuild.Restored(placeOf(lines[len(lines)-1].Source, id, &header), id, append([]rebuild.Line{header}, lines...)), nil
 }
 
@@ -84,21 +84,6 @@ func placeOf(source, id string, header *rebuild.Line) string {
 func fileName(cwd, id string, at time.Time) string {
 	folder := "--" + strings.Trim(strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(cwd), "-") + "--"
 	return path.Join(folder, strings.NewReplacer(":", "-", ".", "-").Replace(writing.Stamp(at))+"_"+id+".jsonl")
-}
-
-// erased puts a record in the place of each erased message that other records follow: their
-// parentId has its id, which is erased itself.
-func erased(lines []rebuild.Line) {
-	for i := range lines {
-		l := &lines[i]
-		m, ok := l.Outline()
-		if !ok || l.Record != nil {
-			continue
-		}
-		if id, parent, ok := rebuild.Between(lines, i, "id", "parentId"); ok {
-			l.Record = erasedRecord(l, m, id, parent)
-		}
-	}
 }
 
 // erasedRecord is a record that has the calls and the result of an erased message, without

@@ -136,24 +136,30 @@ func (l *Line) Outline() (o Outline, ok bool) {
 	return o, err == nil && o.Role != ""
 }
 
-// Between finds the id of an erased record and the id that it follows: the next record with an
-// unknown parent names it. ok is false if no record follows it.
-func Between(lines []Line, i int, idName, parentName string) (id string, parent jsontext.Value, ok bool) {
+// FillErased puts a record in the place of each erased message that another record follows: the
+// id of the message is erased, and the other record names it as its parent, which no record is.
+// build makes the record; parent is a string or null.
+func FillErased(lines []Line, idName, parentName string, build func(l *Line, o Outline, id string, parent jsontext.Value) jsontext.Value) {
 	known := map[string]bool{"": true}
-	for j := range lines {
-		known[lines[j].Text(idName)] = true
+	for i := range lines {
+		known[lines[i].Text(idName)] = true
 	}
-	for j := i + 1; j < len(lines) && !ok; j++ {
-		id = lines[j].Text(parentName)
-		ok = !known[id]
-	}
-	parent = jsontext.Value("null")
-	for j := i - 1; j >= 0 && ok; j-- {
-		if before := lines[j].Text(idName); before != "" {
-			return id, Quote(before), true
+	next, parent := 0, jsontext.Value("null")
+	for i := range lines {
+		l := &lines[i]
+		if o, ok := l.Outline(); ok && l.Record == nil {
+			for next = max(next, i+1); next < len(lines) && known[lines[next].Text(parentName)]; {
+				next++
+			}
+			if next < len(lines) {
+				id := lines[next].Text(parentName)
+				l.Record, known[id] = build(l, o, id, parent), true
+			}
+		}
+		if id := l.Text(idName); id != "" {
+			parent = Quote(id)
 		}
 	}
-	return id, parent, ok
 }
 
 // Restored is the file of a session, and what it has.
@@ -169,9 +175,10 @@ func Restored(path, session string, lines []Line) written.Restored {
 		switch isOwn := l.Session == session || strings.HasPrefix(l.Session, session+"."); {
 		case l.Erased:
 			r.Erased++
+		case !l.Same: // an import compares the bytes of shared records too
 		case !isOwn:
 			r.Shared++
-		case l.Same:
+		default:
 			r.Same++
 		}
 		if l.Record != nil {
