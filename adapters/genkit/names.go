@@ -26,9 +26,9 @@ const (
 	indexPrefix   = "genkit:snapshots/" // the sessions of snapshots, by two digits of the hash of the snapshot's id
 )
 
-// logIDOf is the id in the log of a session. A name that is too long for it ends with a hash.
+// logIDOf is the id in the log of a session. The id of a long name ends with "~" and a hash of the name; no other id has a "~".
 func logIDOf(sessionID string) string {
-	id := sessionPrefix + url.PathEscape(sessionID)
+	id := sessionPrefix + strings.ReplaceAll(url.PathEscape(sessionID), "~", "%7E")
 	if len(id) <= 200 {
 		return id
 	}
