@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -196,6 +197,37 @@ func TestARedactedSessionRunsOn(t *testing.T) {
 	}
 	if got := get(t, adk.New(log).Sessions, 0); value(t, got, "asked") != "gloves" {
 		t.Errorf("after the redaction of the state: %v", value(t, got, "asked"))
+	}
+}
+
+// wrapped is a session of another type than the service returns.
+type wrapped struct{ session.Session }
+
+// A change of the state is stored after the state is erased, whatever session the caller has.
+func TestAnErasedStateBeginsAgain(t *testing.T) {
+	for _, how := range []string{"stale", "wrapped", "listed"} {
+		log := adaptertest.Folder(t)
+		s := adk.New(log).Sessions
+		to := create(t, s, map[string]any{"a": 1})
+		other := get(t, s, 0)
+		if _, err := erase.Redact(t.Context(), log, "adk/shop/ann/s1", []int64{2, 3}, erase.RedactOptions{Reason: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		switch how {
+		case "wrapped":
+			to = wrapped{to}
+		case "listed":
+			list, err := s.List(t.Context(), &session.ListRequest{AppName: "shop", UserID: "ann"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			to = list.Sessions[0]
+		}
+		appendEvents(t, s, to, sets("one", map[string]any{"k": 1}))
+		appendEvents(t, s, other, sets("two", map[string]any{"l": 2}))
+		if got := get(t, s, 0); value(t, got, "k") != 1.0 || value(t, got, "l") != 2.0 {
+			t.Errorf("%s: the state is %v", how, maps.Collect(got.State().All()))
+		}
 	}
 }
 

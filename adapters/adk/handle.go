@@ -19,11 +19,16 @@ type handle struct {
 	logID    string
 
 	mu      sync.RWMutex
-	head    event.Head // where the next append is tried first
-	blank   bool       // the session has no state document: a redaction erased its first patch
+	tip     // where the next append is tried first
 	events  []*session.Event
 	state   map[string]any
 	updated time.Time
+}
+
+// tip is the newest event of a session.
+type tip struct {
+	head  event.Head
+	blank bool // the session has no state document: a redaction erased its first patch
 }
 
 func (h *handle) ID() string           { return h.identity.Session }
@@ -55,17 +60,11 @@ func (h *handle) appended(e *session.Event, head event.Head) {
 	h.events = append(h.events, withoutTemp(e))
 }
 
-// expected is the head that the next append expects.
-func (h *handle) expected() event.Head {
+// known is the tip that the next append expects.
+func (h *handle) known() tip {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return h.head
-}
-
-func (h *handle) isBlank() bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return h.blank
+	return h.tip
 }
 
 // withoutTemp returns e, or a copy of it without the state keys that are not stored.

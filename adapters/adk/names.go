@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -115,24 +116,8 @@ func escape(name string) string {
 	return strings.ToValidUTF8(b.String()[:maxName-len(hash)], "") + hash
 }
 
+// unescape fails for a name that escape shortened.
 func unescape(name string) (string, bool) {
-	var b []byte
-	for n := 0; n < len(name); n++ {
-		switch {
-		case name[n] == '~':
-			return "", false
-		case name[n] != '%':
-			b = append(b, name[n])
-		case n+2 < len(name):
-			c, err := hex.DecodeString(name[n+1 : n+3])
-			if err != nil {
-				return "", false
-			}
-			b = append(b, c...)
-			n += 2
-		default:
-			return "", false
-		}
-	}
-	return string(b), true
+	plain, err := url.PathUnescape(name)
+	return plain, err == nil && !strings.Contains(name, "~")
 }

@@ -21,9 +21,8 @@ import (
 // eventType is the type of an ADK event without content: data is its JSON.
 const eventType event.Type = "adk:event"
 
-// encode makes the events of the log for an ADK event. The first one is the event itself. If the state is blank, a
-// redaction has erased its first patch, and the new patch begins it again.
-func (b bodies) encode(ctx context.Context, logID string, blank bool, e *session.Event) ([]event.Event, error) {
+// encode makes the events of the log for an ADK event: the event itself, and a patch if it changes the state of the session.
+func (b bodies) encode(ctx context.Context, logID string, e *session.Event) ([]event.Event, error) {
 	e = withoutTemp(e)
 	own, err := b.encodeOwn(ctx, e)
 	if err != nil {
@@ -31,7 +30,7 @@ func (b bodies) encode(ctx context.Context, logID string, blank bool, e *session
 	}
 	events := []event.Event{own}
 	if _, _, delta := split(e.Actions.StateDelta); len(delta) > 0 {
-		patch, err := setMembers(blank, delta)
+		patch, err := setMembers(delta)
 		if err != nil {
 			return nil, err
 		}
@@ -269,16 +268,31 @@ type operation struct {
 	Value any    `json:"value"` // of a remove it means nothing
 }
 
-// setMembers is a patch that sets members of the state, of an empty one if blank is set.
-func setMembers(blank bool, values map[string]any) (event.CustomPatch, error) {
+// setMembers is a patch that sets members of the state.
+func setMembers(values map[string]any) (event.CustomPatch, error) {
 	var ops []operation
-	if blank {
-		ops = append(ops, operation{"add", "", struct{}{}})
-	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		ops = append(ops, operation{"add", "/" + pointer.Replace(valid(key)), values[key]})
 	}
 	return patchOf(ops...)
+}
+
+// emptyState is the operation that begins the state.
+const emptyState = `{"op":"add","path":"","value":{}}`
+
+// beginState returns the events of encode for a blank session: their patch begins the state.
+func beginState(events []event.Event) ([]event.Event, error) {
+	if len(events) == 1 {
+		return events, nil
+	}
+	p, _, err := event.Decode[event.CustomPatch](&events[1])
+	if err != nil {
+		return nil, err
+	}
+	p.Patch = slices.Concat(jsontext.Value("["+emptyState+","), p.Patch[1:])
+	patch := event.New(p)
+	patch.ID, patch.Timestamp = events[1].ID, events[1].Timestamp
+	return []event.Event{events[0], patch}, nil
 }
 
 func patchOf(ops ...operation) (event.CustomPatch, error) {

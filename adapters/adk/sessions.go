@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/adk/v2/platform"
 	"google.golang.org/adk/v2/session"
 
@@ -45,14 +46,11 @@ func (s *sessions) Create(ctx context.Context, req *session.CreateRequest) (*ses
 func (s *sessions) create(ctx context.Context, who identity, state map[string]any) (*handle, error) {
 	logID := who.logID()
 	app, user, own := split(state)
-	empty, err := patchOf(operation{"add", "", struct{}{}})
-	if err != nil {
-		return nil, err
-	}
+	empty := event.CustomPatch{Name: member, Patch: jsontext.Value("[" + emptyState + "]")}
 	events := []event.Event{event.New(event.Session{Agent: valid(who.App)}), event.New(empty)}
 	events[0].Metadata = who.metadata()
 	if len(own) > 0 {
-		patch, err := setMembers(false, own)
+		patch, err := setMembers(own)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +58,7 @@ func (s *sessions) create(ctx context.Context, who identity, state map[string]an
 	}
 	var head event.Head
 	c := change{session: logID, event: events[0].ID, app: app, user: user}
-	err = s.share(ctx, who, c, func() (err error) {
+	err := s.share(ctx, who, c, func() (err error) {
 		return eventlog.UntilKnown(ctx, func() error {
 			head, err = s.log.Append(ctx, logID, eventlog.New(), events...)
 			return err
@@ -69,15 +67,8 @@ func (s *sessions) create(ctx context.Context, who identity, state map[string]an
 	if err != nil {
 		return nil, err
 	}
-	return s.load(ctx, who, logID, head, own, time.Now())
-}
-
-// load makes a handle without events: the session's own state, with the states of the app and of the user.
-func (s *sessions) load(ctx context.Context, who identity, logID string, head event.Head, own map[string]any, updated time.Time) (*handle, error) {
-	h := &handle{identity: who, logID: logID, head: head, blank: own == nil, state: map[string]any{}, updated: updated}
-	maps.Copy(h.state, own)
-	states := sharedStates{s, map[string]map[string]any{}}
-	return h, states.add(ctx, who, h.state)
+	h := &handle{identity: who, logID: logID, tip: tip{head: head}, state: maps.Clone(own), updated: time.Now()}
+	return h, s.shared().add(ctx, who, h.state)
 }
 
 // Get returns a session as of its newest event. With NumRecentEvents it reads these events and the
@@ -101,20 +92,31 @@ func (s *sessions) get(ctx context.Context, who identity, newest int) (*handle, 
 	if err != nil {
 		return nil, err
 	}
-	var own map[string]any
-	head, err := loadState(ctx, s.log, logID, member, &own)
+	h := &handle{identity: who, logID: logID}
+	if err := s.loadOwn(ctx, h); err != nil {
+		return nil, err
+	}
+	last, err := s.log.Event(ctx, logID, h.head.Seq)
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.log.Event(ctx, logID, head.Seq)
-	if err != nil {
+	h.updated = last.Timestamp
+	if err := s.shared().add(ctx, who, h.state); err != nil {
 		return nil, err
 	}
-	h, err := s.load(ctx, who, logID, head, own, last.Timestamp)
-	if err == nil {
-		h.events, err = s.read(ctx, h, newest)
-	}
+	h.events, err = s.read(ctx, h, newest)
 	return h, err
+}
+
+// loadOwn loads the tip and the own state of a handle.
+func (s *sessions) loadOwn(ctx context.Context, h *handle) (err error) {
+	if h.head, err = loadState(ctx, s.log, h.logID, member, &h.state); err != nil {
+		return err
+	}
+	if h.blank = h.state == nil; h.blank {
+		h.state = map[string]any{}
+	}
+	return nil
 }
 
 // read returns the newest ADK events of the active path, oldest first, or all of them if newest is 0.
@@ -189,7 +191,7 @@ func (s *sessions) List(ctx context.Context, req *session.ListRequest) (*session
 func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, error) {
 	var handles []*handle
 	add := func(who identity, logID string, updated time.Time) {
-		handles = append(handles, &handle{identity: who, logID: logID, updated: updated, state: map[string]any{}})
+		handles = append(handles, &handle{identity: who, logID: logID, updated: updated})
 	}
 	owners := map[string]identity{}
 	for info, err := range s.log.List(ctx, eventlog.Part{Prefix: of.listed()}) {
@@ -208,20 +210,16 @@ func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, er
 		return nil, err
 	}
 	list := []session.Session{}
-	shared := sharedStates{s, map[string]map[string]any{}}
+	shared := s.shared()
 	for _, h := range handles {
-		var err error
-		h.head, err = loadState(ctx, s.log, h.logID, member, &h.state)
+		err := s.loadOwn(ctx, h)
 		if errors.Is(err, eventlog.ErrNotFound) { // it was removed meanwhile
 			continue
 		}
+		if err == nil {
+			err = shared.add(ctx, h.identity, h.state)
+		}
 		if err != nil {
-			return nil, err
-		}
-		if h.state == nil { // a redaction has erased it
-			h.state = map[string]any{}
-		}
-		if err := shared.add(ctx, h.identity, h.state); err != nil {
 			return nil, err
 		}
 		list = append(list, h)
@@ -312,42 +310,59 @@ func (s *sessions) appendEvent(ctx context.Context, cur session.Session, e *sess
 }
 
 func (s *sessions) store(ctx context.Context, h *handle, e *session.Event) error {
-	events, err := s.bodies().encode(ctx, h.logID, h.isBlank(), e)
+	events, err := s.bodies().encode(ctx, h.logID, e)
 	if err != nil {
 		return err
 	}
-	before, head := h.expected(), event.Head{}
+	before, head := h.known(), event.Head{}
 	c := change{session: h.logID, event: events[0].ID}
 	c.app, c.user, _ = split(e.Actions.StateDelta)
 	if len(c.app)+len(c.user) > 0 { // the newest head: an event that is stored before it is no event of this change
-		if before, err = s.log.Head(ctx, h.logID); err != nil {
+		if before, err = s.newest(ctx, h.logID, events); err != nil {
 			return err
 		}
-		c.after = before.Seq
+		c.after = before.head.Seq
 	}
 	err = s.share(ctx, h.identity, c, func() (err error) {
 		before, head, err = s.append(ctx, h.logID, before, events)
 		return err
 	})
 	if err == nil {
-		h.appended(e, snapshot(ctx, s.log, h.logID, before, head))
+		h.appended(e, snapshot(ctx, s.log, h.logID, before.head, head))
 	}
 	return err
 }
 
-// append appends the events after the newest event of an existing session. It tries the head that the caller knows
-// first. It returns the head before the events, too.
-func (s *sessions) append(ctx context.Context, logID string, known event.Head, events []event.Event) (before, after event.Head, err error) {
+// newest returns the newest tip of a session. If the events have no patch, it does not find out whether the session is blank.
+func (s *sessions) newest(ctx context.Context, logID string, events []event.Event) (tip, error) {
+	if len(events) == 1 {
+		head, err := s.log.Head(ctx, logID)
+		return tip{head: head}, err
+	}
+	h := &handle{logID: logID}
+	err := s.loadOwn(ctx, h)
+	return h.tip, err
+}
+
+// append appends the events after the newest event of an existing session. It tries the tip that the caller knows
+// first. It returns the tip before the events, too.
+func (s *sessions) append(ctx context.Context, logID string, known tip, events []event.Event) (before tip, after event.Head, err error) {
 	before = known
 	for {
-		if before.IsZero() {
-			if before, err = s.log.Head(ctx, logID); err != nil {
+		if before.head.IsZero() {
+			if before, err = s.newest(ctx, logID, events); err != nil {
 				return before, after, err
 			}
 		}
-		expect := eventlog.At(before).Lenient()
+		fitting := events
+		if before.blank {
+			if fitting, err = beginState(events); err != nil {
+				return before, after, err
+			}
+		}
+		expect := eventlog.At(before.head).Lenient()
 		err = eventlog.UntilKnown(ctx, func() (err error) {
-			after, err = s.log.Append(ctx, logID, expect, events...)
+			after, err = s.log.Append(ctx, logID, expect, fitting...)
 			return err
 		})
 		var conflict *eventlog.ConflictError
@@ -355,9 +370,9 @@ func (s *sessions) append(ctx context.Context, logID string, known event.Head, e
 			return before, after, err
 		}
 		if conflict.ID != "" { // the session has an event with the id: it is stored, or another one
-			after, err = s.log.Append(ctx, logID, eventlog.Any().Lenient(), events...)
-			return after, after, err
+			after, err = s.log.Append(ctx, logID, eventlog.Any().Lenient(), fitting...)
+			return tip{head: after}, after, err
 		}
-		before = event.Head{}
+		before = tip{}
 	}
 }

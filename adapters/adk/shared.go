@@ -180,6 +180,8 @@ type sharedStates struct {
 	states map[string]map[string]any
 }
 
+func (s *sessions) shared() *sharedStates { return &sharedStates{s, map[string]map[string]any{}} }
+
 // add adds the states of the app and of the user to the state of a session.
 func (s *sharedStates) add(ctx context.Context, who identity, state map[string]any) error {
 	for prefix, id := range map[string]string{"app:": who.appID(), "user:": who.userID()} {

@@ -37,7 +37,7 @@ func snapshot(ctx context.Context, log *eventlog.Log, logID string, before, head
 	if err != nil {
 		return head
 	}
-	if _, _, err := live.Snapshot(ctx, projection.Request{Trigger: "adk", Force: true, Body: true}); err != nil {
+	if _, _, err := live.Snapshot(ctx, projection.Request{Trigger: "adk", Body: true}); err != nil {
 		return head
 	}
 	return live.Head
