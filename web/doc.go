@@ -1,4 +1,4 @@
-// Package web serves the sessions of a log as pages for a browser. The pages change nothing, and
+// Package web serves the sessions of a log as pages for a browser. The pages change no session, and
 // work without scripts; a script makes them follow a session while it grows.
 //
 //	h, err := web.New(log, web.Options{Prices: prices.Builtin()})

@@ -19,6 +19,9 @@ type Options struct {
 	Prices *prices.Table
 	// Zone is the time zone of times and days; UTC if nil.
 	Zone *time.Location
+	// Writable opens the store for the sums of sessions, as in stats.CatalogOptions. Later requests
+	// and commands read the sums there instead of the sessions.
+	Writable func(context.Context) (eventlog.Store, error)
 }
 
 // Handler serves the pages of a log. Its methods may be called concurrently.

@@ -13,8 +13,23 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/htmlpage/htmltest"
+	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/web"
 )
+
+// The page of costs keeps the sums of the sessions in the store: the next request reads no session.
+func TestStatsKeepsSums(t *testing.T) {
+	s, folder := newFolderSite(t, web.Options{})
+	s.add("s", event.UserMessage("hello"), event.AssistantMessage("hi"))
+	body := s.page("/stats")
+	rows, err := jsonl.New(folder).CatalogRows(t.Context(), []string{"s"})
+	if err != nil || len(rows["s"]) == 0 {
+		t.Fatalf("%d rows in the store (%v)", len(rows), err)
+	}
+	if again := s.page("/stats"); again != body {
+		t.Errorf("the page is another one the second time:\n%s\n%s", body, again)
+	}
+}
 
 // hostile are texts that try to be more than text.
 var hostile = []string{

@@ -14,8 +14,7 @@ import (
 )
 
 // rows are the rows of the sessions. It keeps the columns of each session that it has read, and
-// reads a session again when the session has changed. It writes nothing: the catalog of the
-// store has the rows that a command put there.
+// reads a session again when the session has changed.
 type rows struct {
 	log     *eventlog.Log
 	zone    *time.Location
@@ -46,9 +45,17 @@ type daySpend struct {
 const recentDays = 7
 
 func newRows(log *eventlog.Log, o Options) *rows {
-	return &rows{log: log, zone: o.Zone, kept: map[string]*columns{},
-		catalog: stats.NewCatalog(log, stats.CatalogOptions{Options: stats.Options{Days: o.Zone, Prices: o.Prices}})}
+	return &rows{log: log, zone: o.Zone, kept: map[string]*columns{}, catalog: newCatalog(log, o, stats.Options{})}
 }
+
+// newCatalog returns a catalog of the log with the zone and the prices of the pages.
+func newCatalog(log *eventlog.Log, o Options, opts stats.Options) *stats.Catalog {
+	opts.Days, opts.Prices = o.Zone, o.Prices
+	return stats.NewCatalog(log, stats.CatalogOptions{Options: opts, Writable: o.Writable})
+}
+
+// flush stores the sums of the sessions that a request has read, also if its client has gone.
+func flush(ctx context.Context, c *stats.Catalog) { c.Flush(context.WithoutCancel(ctx)) }
 
 // read lists all sessions, with the columns that are known.
 func (x *rows) read(ctx context.Context) ([]*listing.Row, error) {

@@ -55,6 +55,7 @@ func (h *Handler) sessions(r *http.Request) (view, error) {
 	}
 	h.rows.list.Lock()
 	defer h.rows.list.Unlock()
+	defer flush(ctx, h.rows.catalog)
 	all, err := h.rows.read(ctx)
 	if err != nil {
 		return view{}, err

@@ -80,11 +80,12 @@ func (h *Handler) stats(r *http.Request) (view, error) {
 
 // count sums the counts of the sessions that a query selects.
 func (h *Handler) count(r *http.Request, query *listing.Query, all []*listing.Row) (sum stats.Stats, folders map[string]stats.Tally, left int, err error) {
-	opts := stats.Options{Days: h.opts.Zone, Prices: h.opts.Prices, Since: query.Since, Until: query.Until}
+	opts := stats.Options{Since: query.Since, Until: query.Until}
 	if query.Model != "" {
 		opts.Model = query.HasModel
 	}
-	catalog := stats.NewCatalog(h.log, stats.CatalogOptions{Options: opts})
+	catalog := newCatalog(h.log, h.opts, opts)
+	defer flush(r.Context(), catalog)
 	rows := slices.DeleteFunc(all, func(row *listing.Row) bool { return row.Err() == nil && !query.Overlaps(row) })
 	if query.Source != "" {
 		if err := h.rows.reader().Sources(r.Context(), rows); err != nil {

@@ -35,7 +35,7 @@ func (a *app) serveCommand() *cobra.Command {
 pages list the sessions and their costs, search them, and compare two of them. A
 session has pages for its conversation, its time line, its tree of forks and
 sub-agents, its files, its states at any event, and a check of its bytes. A
-conversation grows with its session. The pages change nothing.
+conversation grows with its session. The pages change no session.
 
 The printed addresses have a token, which is new at each start: whoever has it reads
 the whole store. The first address has a name of its own, so that no other server on
@@ -86,7 +86,7 @@ type servedAt struct {
 }
 
 func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
-	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local})
+	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local, Writable: a.writable})
 	if err != nil {
 		return err
 	}
