@@ -69,8 +69,8 @@ func (h *Handler) at(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	seq, err := seqOf(r, "seq", s.Head)
-	if r.PathValue("seq") != "" {
-		seq, err = pathSeq(r)
+	if text := r.PathValue("seq"); text != "" {
+		seq, err = parseSeq("seq", text)
 	}
 	if err != nil {
 		return view{}, err
@@ -146,26 +146,13 @@ func (h *Handler) historyAt(r *http.Request, v *atView) error {
 	if first := min(int64(v.Messages)+1, end) - int64(len(last)); first > 1 {
 		v.Earlier = atPath(v.ID, v.Seq) + "?before=" + itoa(first) + "#history"
 	}
-	render := h.historyView(v)
-	j := transcript.NewJoiner(func(x *transcript.Entry) error {
-		if e := render.Entry(x); e != nil {
-			e.Turn = nil
-			v.History = append(v.History, e)
-		}
-		return nil
-	})
-	j.Window, j.Fold = 2*atMessages, true
+	j := newJoiner(newView(v.ID, v.row.CWD), 2*atMessages, &v.History)
 	for i := range last {
 		if err := j.Add(transcript.OfHistory(&last[i])); err != nil {
 			return err
 		}
 	}
 	return j.Flush()
-}
-
-func (h *Handler) historyView(v *atView) *htmlpage.View {
-	return &htmlpage.View{Folder: v.row.CWD, BodyLink: func(ref event.BlobRef) string { return sessionPath(v.ID, "body", string(ref.Blob)) },
-		EventLink: func(seq int64) string { return eventLink(v.ID, seq) }}
 }
 
 // filesAt lists the files as of the event, and shows the text of one.
@@ -182,13 +169,7 @@ func (h *Handler) filesAt(ctx context.Context, v *atView, file string) error {
 		name := transcript.Visible(files.Below(v.row.CWD, f.Path))
 		if f.Path == file {
 			v.File = name
-			if v.FileNote = "The log does not have the text at this event: it is " + f.Text + "."; f.State.Known && !f.State.Absent {
-				text, cut := begin(f.State.Text)
-				shown := (&htmlpage.View{}).Text(text, "")
-				if v.FileText, v.FileNote = &shown, ""; cut {
-					v.FileNote = "Only the beginning is shown."
-				}
-			}
+			v.text(f)
 		}
 		if len(v.Files) == atFiles {
 			v.FilesLeft++
@@ -197,6 +178,20 @@ func (h *Handler) filesAt(ctx context.Context, v *atView, file string) error {
 		v.Files = append(v.Files, fileRow{File: f, Name: name, Link: atPath(v.ID, v.Seq) + "?file=" + url.QueryEscape(f.Path) + "#files"})
 	}
 	return nil
+}
+
+// text shows the text of a file.
+func (v *atView) text(f *files.File) {
+	if !f.State.Known || f.State.Absent {
+		v.FileNote = "The log does not have the text at this event: it is " + f.Text + "."
+		return
+	}
+	text, cut := begin(f.State.Text)
+	shown := (&htmlpage.View{}).Text(text, "")
+	v.FileText = &shown
+	if cut {
+		v.FileNote = "Only the beginning is shown."
+	}
 }
 
 // begin is the beginning of a text for a page.

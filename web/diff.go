@@ -150,17 +150,7 @@ func (h *Handler) sides(ctx context.Context, v *diffView, d *fork.Difference) er
 
 // entriesOf reads the entries of a side, and the costs of all of its events.
 func (h *Handler) entriesOf(ctx context.Context, v *diffView, x *diffSide, side *fork.Side) error {
-	session := side.Tip.Session
-	render := &htmlpage.View{EventLink: func(seq int64) string { return eventLink(session, seq) },
-		BodyLink: func(ref event.BlobRef) string { return sessionPath(session, "body", string(ref.Blob)) }}
-	j := transcript.NewJoiner(func(e *transcript.Entry) error {
-		if entry := render.Entry(e); entry != nil {
-			entry.Turn = nil
-			x.Entries = append(x.Entries, entry)
-		}
-		return nil
-	})
-	j.Window, j.Fold = diffEvents, true
+	j := newJoiner(newView(side.Tip.Session, ""), diffEvents, &x.Entries)
 	n, cost := 0, event.Cost(0)
 	for e, err := range side.Events(ctx) {
 		if err != nil {

@@ -3,7 +3,6 @@ package web
 import (
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -39,7 +38,7 @@ func (h *Handler) event(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	seq, err := pathSeq(r)
+	seq, err := parseSeq("seq", r.PathValue("seq"))
 	if err != nil {
 		return view{}, err
 	}
@@ -73,12 +72,6 @@ func (h *Handler) event(r *http.Request) (view, error) {
 		v.Next = eventLink(s.ID, seq+1)
 	}
 	return view{title: "#" + itoa(seq) + " · " + s.Title, body: v}, nil
-}
-
-func pathSeq(r *http.Request) (int64, error) {
-	r2 := *r
-	r2.URL = &url.URL{RawQuery: url.Values{"seq": {r.PathValue("seq")}}.Encode()}
-	return seqOf(&r2, "seq", 1)
 }
 
 func eventJSON(v *htmlpage.View, e *event.Event) (htmlpage.Text, error) {

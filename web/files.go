@@ -94,7 +94,7 @@ func (h *Handler) changesTo(ctx context.Context, session string, seq int64) iter
 // fileChanges reads the list of the files, and the changes of the page.
 func (h *Handler) fileChanges(ctx context.Context, v *filesView) (*files.List, error) {
 	list := &files.List{}
-	render := &htmlpage.View{EventLink: func(seq int64) string { return eventLink(v.ID, seq) }}
+	render := newView(v.ID, v.row.CWD)
 	for c, err := range h.changesTo(ctx, v.ID, v.Head) {
 		if err != nil {
 			return nil, err

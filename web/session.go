@@ -183,6 +183,10 @@ func seqOf(r *http.Request, name string, missing int64) (int64, error) {
 	if text == "" {
 		return missing, nil
 	}
+	return parseSeq(name, text)
+}
+
+func parseSeq(name, text string) (int64, error) {
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seq < 1 {
 		return 0, badRequest{name + " is the seq of an event, not " + strconv.Quote(text), ""}
@@ -215,11 +219,30 @@ func (h *Handler) part(ctx context.Context, s *sessionHead, o *outline, from int
 	return p, nil
 }
 
+// newView makes the view of events of a session with a folder.
+func newView(session, folder string) *htmlpage.View {
+	return &htmlpage.View{Folder: folder, EventLink: func(seq int64) string { return eventLink(session, seq) },
+		BodyLink: func(ref event.BlobRef) string { return sessionPath(session, "body", string(ref.Blob)) }}
+}
+
+// newJoiner returns a joiner of n events. It adds the views of its entries to a list, without
+// headings of turns.
+func newJoiner(v *htmlpage.View, n int, list *[]*htmlpage.Entry) *transcript.Joiner {
+	j := transcript.NewJoiner(func(x *transcript.Entry) error {
+		if e := v.Entry(x); e != nil {
+			e.Turn = nil
+			*list = append(*list, e)
+		}
+		return nil
+	})
+	j.Window, j.Fold = n, true
+	return j
+}
+
 // viewOf makes the view of the events of a range, with their changes of files and sub-agents.
 func (h *Handler) viewOf(ctx context.Context, s *sessionHead, events eventlog.Range) (*htmlpage.View, error) {
-	v := &htmlpage.View{Folder: s.row.CWD, Changes: map[string][]files.Change{}, Children: map[string][]htmlpage.Child{},
-		EventLink: func(seq int64) string { return eventLink(s.ID, seq) },
-		BodyLink:  func(ref event.BlobRef) string { return sessionPath(s.ID, "body", string(ref.Blob)) }}
+	v := newView(s.ID, s.row.CWD)
+	v.Changes, v.Children = map[string][]files.Change{}, map[string][]htmlpage.Child{}
 	tools := formats.FileTools(s.row.Source)
 	for c, err := range files.Of(ctx, h.log, s.ID, events, func(string) files.Tools { return tools }) {
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
@@ -26,7 +25,6 @@ const growing = time.Minute
 // sessionsView is the list of sessions.
 type sessionsView struct {
 	Filters filters
-	Orders  []htmlpage.Link
 	Rows    []sessionRow
 	Found   int // sessions that the filters select
 	All     int // sessions of the store
@@ -69,7 +67,7 @@ func (h *Handler) sessions(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := sessionsView{Filters: f, Orders: orders(q), Found: len(chosen), All: len(listed)}
+	v := sessionsView{Filters: f, Found: len(chosen), All: len(listed)}
 	if v.Week, v.WeekLeft, err = h.rows.week(ctx, listed); err != nil {
 		return view{}, err
 	}
@@ -147,14 +145,4 @@ func address(path string, q url.Values, name, value string) string {
 		return path
 	}
 	return path + "?" + changed.Encode()
-}
-
-// orders are the links that order the list.
-func orders(q url.Values) (links []htmlpage.Link) {
-	now := cmp.Or(q.Get("sort"), listing.ByActivity)
-	q = url.Values{"q": q["q"], "source": q["source"], "cwd": q["cwd"], "model": q["model"], "since": q["since"], "until": q["until"], "all": q["all"]}
-	for _, order := range listing.Orders {
-		links = append(links, htmlpage.Link{Name: order, Href: address("/", q, "sort", order), On: order == now})
-	}
-	return links
 }

@@ -142,7 +142,7 @@ func (a timeAxis) place(from, to time.Time) (begin, width float64) {
 func (x *timeTurn) add(session string, ops []*runlog.Op, axis timeAxis, depth int) {
 	for _, op := range ops {
 		bar := timeBar{Name: transcript.Visible(brief(cmp.Or(op.Name, string(op.Kind)), 60)), Kind: string(op.Kind), Failed: op.Status == runlog.OpFailed,
-			Link: eventLink(session, op.Seq), Depth: depth, Took: took(op.Started, op.Ended)}
+			Link: eventLink(session, op.Seq), Depth: depth, Took: htmlpage.Took(op.Started, op.Ended)}
 		bar.From, bar.Width = axis.place(op.Started, op.Ended)
 		x.Bars = append(x.Bars, bar)
 		for _, p := range op.Pauses {
@@ -156,7 +156,7 @@ func (x *timeTurn) add(session string, ops []*runlog.Op, axis timeAxis, depth in
 
 // pause adds a hibernation.
 func (x *timeTurn) pause(session string, p *runlog.Pause, axis timeAxis, depth int) {
-	bar := timeBar{Name: "waits", Kind: "wait", Link: eventLink(session, p.Seq), Depth: depth, Took: took(p.Hibernated, p.Resumed)}
+	bar := timeBar{Name: "waits", Kind: "wait", Link: eventLink(session, p.Seq), Depth: depth, Took: htmlpage.Took(p.Hibernated, p.Resumed)}
 	bar.From, bar.Width = axis.place(p.Hibernated, p.Resumed)
 	x.Bars = append(x.Bars, bar)
 }
@@ -169,18 +169,10 @@ func (x *timeTurn) child(c *runlog.ChildOp, axis timeAxis, depth int) {
 	}
 	run := c.Run
 	bar := timeBar{Name: transcript.Visible(brief(cmp.Or(c.Agent, run.Title, c.ID), 60)), Kind: "run", Failed: run.Status == runlog.OpFailed,
-		Link: sessionPath(run.Session), Depth: depth, Took: took(run.Started, run.Ended)}
+		Link: sessionPath(run.Session), Depth: depth, Took: htmlpage.Took(run.Started, run.Ended)}
 	bar.From, bar.Width = axis.place(run.Started, run.Ended)
 	x.Bars = append(x.Bars, bar)
 	for _, t := range run.Turns {
 		x.add(run.Session, t.Ops, axis, depth+1)
 	}
-}
-
-// took is the time between two times; empty if it is unknown.
-func took(from, to time.Time) string {
-	if event.Dated(from).IsZero() || !to.After(from) {
-		return ""
-	}
-	return htmlpage.Duration(to.Sub(from))
 }

@@ -40,7 +40,7 @@ func (v *View) call(p *event.Part, x *transcript.Entry, link string) *Call {
 			c.Anchor, v.anchored = c.Result, c.Result
 		}
 		v.result(c, &result.Part, v.link(result.Seq))
-		c.Outcome = join(c.Outcome, took(x.Event.Timestamp, result.At))
+		c.Outcome = transcript.Join(c.Outcome, Took(x.Event.Timestamp, result.At))
 		if len(c.Diffs) > 0 && c.State == "ok" && !v.Whole {
 			c.Results = nil // the change says it
 		}
@@ -135,7 +135,7 @@ func (v *View) result(c *Call, p *event.Part, link string) {
 	c.State = "ok"
 	switch {
 	case p.Interrupted:
-		c.State, c.Outcome = "interrupted", join("interrupted", c.Outcome)
+		c.State, c.Outcome = "interrupted", transcript.Join("interrupted", c.Outcome)
 	case p.IsError:
 		c.State, c.Unfolded = "failed", true
 	}
@@ -154,9 +154,9 @@ func (v *View) result(c *Call, p *event.Part, link string) {
 	code, exited := exitCode(text)
 	switch {
 	case exited && (code != 0 || p.IsError):
-		c.Outcome = join("exit "+strconv.Itoa(code), c.Outcome)
+		c.Outcome = transcript.Join("exit "+strconv.Itoa(code), c.Outcome)
 	case c.State == "failed":
-		c.Outcome = join("failed", c.Outcome)
+		c.Outcome = transcript.Join("failed", c.Outcome)
 	case c.Outcome == "" && strings.TrimSpace(text) != "":
 		c.Outcome = transcript.Count(int64(transcript.Lines(text)), "line")
 	}
@@ -178,8 +178,8 @@ func exitCode(text string) (code int, ok bool) {
 	return 0, false
 }
 
-// took is the time from a call to its result; empty if it is unknown.
-func took(from, to time.Time) string {
+// Took writes the time between two times; empty if it is unknown.
+func Took(from, to time.Time) string {
 	if event.Dated(from).IsZero() || !to.After(from) {
 		return ""
 	}
@@ -197,17 +197,6 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d min %02d s", d/time.Minute, d%time.Minute/time.Second)
 	}
 	return fmt.Sprintf("%d h %02d min", d/time.Hour, d%time.Hour/time.Minute)
-}
-
-// join joins the texts that are not empty.
-func join(texts ...string) string {
-	var all []string
-	for _, t := range texts {
-		if t != "" {
-			all = append(all, t)
-		}
-	}
-	return strings.Join(all, " · ")
 }
 
 // Diff is a change of one file.

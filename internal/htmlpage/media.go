@@ -118,5 +118,5 @@ func mediaLabel(p *event.Part) string {
 	if size > 0 {
 		words = append(words, transcript.Size(size))
 	}
-	return transcript.Visible(fmt.Sprintf("%s %s", p.Type, join(words...)))
+	return transcript.Visible(fmt.Sprintf("%s %s", p.Type, transcript.Join(words...)))
 }

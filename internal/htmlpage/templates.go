@@ -77,14 +77,13 @@ func functions(zone *time.Location) template.FuncMap {
 	}
 	return template.FuncMap{
 		"style": style, "styleDigest": styleDigest,
-		"clock": in("15:04:05"), "day": in("2 Jan 2006"), "minute": in("2 Jan 2006, 15:04"),
+		"clock": in("15:04:05"), "minute": in("2 Jan 2006, 15:04"),
 		"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"thousands": func(n any) string { return transcript.Thousands(integer(n)) },
 		"visible":   transcript.Visible,
 		"count":     func(n any, noun string) string { return transcript.Count(integer(n), noun) },
 		"list":      func(all ...string) []string { return all },
 		"spend":     Spend,
-		"duration":  func(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) },
 	}
 }
 

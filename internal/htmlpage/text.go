@@ -74,14 +74,10 @@ func (v *View) shorten(text string, lines, bytes int, more string) string {
 // Spend writes a cost and its estimate in cents, for people; empty if nothing was spent.
 func Spend(s projection.Spend) string {
 	cost := ""
-	switch usd := s.Cost.USD(); {
-	case s.Cost == 0:
-	case usd < 0.1:
-		cost = "$" + strconv.FormatFloat(usd, 'g', 2, 64)
-	default:
-		cost = "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+	if s.Cost != 0 {
+		cost = transcript.Rounded(s.Cost)
 	}
-	return join(cost, transcript.Estimate(s))
+	return transcript.Join(cost, transcript.Estimate(s))
 }
 
 // Compact writes 16553628 as 16.6M.

@@ -84,7 +84,7 @@ func (a *About) Facts() (facts []Fact) {
 	add("Started", Clock(i.Started))
 	add("Last event", Clock(i.Updated))
 	if i.Fork.Parent != "" {
-		add("Fork of", join(fmt.Sprintf("%s at #%d", i.Fork.Parent, i.Fork.Seq), i.Fork.Label, i.Fork.Reason))
+		add("Fork of", Join(fmt.Sprintf("%s at #%d", i.Fork.Parent, i.Fork.Seq), i.Fork.Label, i.Fork.Reason))
 	}
 	if i.Parent.SessionID != "" {
 		add("Started by", i.Parent.SessionID)
@@ -95,7 +95,7 @@ func (a *About) Facts() (facts []Fact) {
 	add("Models", strings.Join(models(a.Cost.ByModel), ", "))
 	add("Tokens", Tokens(a.Cost.Own.Usage))
 	add("Cost", cost(a.Cost.Own))
-	add("Inherited", join(Tokens(a.Cost.Inherited.Usage), cost(a.Cost.Inherited)))
+	add("Inherited", Join(Tokens(a.Cost.Inherited.Usage), cost(a.Cost.Inherited)))
 	return facts
 }
 
@@ -106,7 +106,7 @@ func cost(s projection.Spend) string {
 	if n := s.Unpriced - s.Estimated; n > 0 {
 		rest = Count(int64(n), "answer") + " unpriced"
 	}
-	return join(dollars(s.Cost), Estimate(s), rest)
+	return Join(dollars(s.Cost), Estimate(s), rest)
 }
 
 // Estimate formats an estimate, rounded to cents or to two digits; empty if there is none.
@@ -114,10 +114,15 @@ func Estimate(s projection.Spend) string {
 	if s.Estimate == 0 {
 		return ""
 	}
-	if usd := s.Estimate.USD(); usd < 0.1 {
-		return "~$" + strconv.FormatFloat(usd, 'g', 2, 64)
+	return "~" + Rounded(s.Estimate)
+}
+
+// Rounded formats an amount, rounded to cents or to two digits.
+func Rounded(c event.Cost) string {
+	if usd := c.USD(); usd < 0.1 {
+		return "$" + strconv.FormatFloat(usd, 'g', 2, 64)
 	}
-	return "~$" + strconv.FormatFloat(s.Estimate.USD(), 'f', 2, 64)
+	return "$" + strconv.FormatFloat(c.USD(), 'f', 2, 64)
 }
 
 // dollars formats an amount; empty if it is zero.
@@ -129,7 +134,7 @@ func dollars(c event.Cost) string {
 }
 
 func source(s event.SessionSource) string {
-	return join(strings.TrimSpace(s.Format+" "+s.Version), s.Path)
+	return Join(strings.TrimSpace(s.Format+" "+s.Version), s.Path)
 }
 
 func models(by map[string]projection.Spend) (names []string) {
@@ -169,8 +174,8 @@ func Clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// join joins the non-empty texts with a dot in between.
-func join(all ...string) string {
+// Join joins the non-empty texts with a dot in between.
+func Join(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	return strings.Join(all, " · ")
 }

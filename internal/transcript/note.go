@@ -28,7 +28,7 @@ type Note struct {
 
 // Line returns the name and the words on one line.
 func (n *Note) Line() string {
-	return strings.TrimRight(n.Name+" "+join(n.Words...), ": ")
+	return strings.TrimRight(n.Name+" "+Join(n.Words...), ": ")
 }
 
 // Note returns the note of an entry that is not a message. ok is false if readers
