@@ -29,6 +29,9 @@ type Conversation struct {
 	Title  string
 	// CWD is the working directory in which the program goes on, an absolute path.
 	CWD string
+	// Folder is where the first of the program's folders is; empty if the file is written
+	// elsewhere.
+	Folder string
 	// At is the time of the file.
 	At time.Time
 	// History is what the model sees, and Times the time of each entry.
@@ -47,6 +50,9 @@ type Written struct {
 	// Header is how many bytes of Body an import reads each time, because records that the
 	// program adds depend on them.
 	Header int64
+	// Seqs are the seqs of the events that the records of the file come from, in the order of
+	// the records. They are nil for a program that goes on at the end of the file only.
+	Seqs []int64
 	// Losses are what the file lacks: the seqs of the events by kind, 0 if the rendering made
 	// the message. The kinds:
 	//

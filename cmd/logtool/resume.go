@@ -146,11 +146,14 @@ func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, poi
 	if err := x.settle(&c); err != nil {
 		return err
 	}
+	folder := a.pathOf(x.writer.Folders()[0])
+	if x.dir == "" {
+		c.Folder = folder
+	}
 	w, err := x.writer.Write(c)
 	if err != nil {
 		return fmt.Errorf("write session %q for %s: %w", session, x.writer.Name(), err)
 	}
-	folder := a.pathOf(x.writer.Folders()[0])
 	if len(w.Import) > 0 {
 		folder = filepath.Dir(folder)
 	}
@@ -230,13 +233,19 @@ func (x *resumption) settle(c *interop.Conversation) error {
 	if info, err := os.Stat(c.CWD); err != nil || !info.IsDir() {
 		return fmt.Errorf("the working directory %s does not exist here: name another one with --cwd", clean(c.CWD))
 	}
+	if real, err := filepath.EvalSymlinks(c.CWD); err == nil { // as the program sees it
+		c.CWD = real
+	}
 	return nil
 }
 
 // write writes the file, and appends the fork before the file has its name. So a file without
 // a fork has a temporary name.
 func (r *resumed) write(ctx context.Context, log *eventlog.Log, w *interop.Written) error {
-	file := written.File{Format: r.Program, Path: r.Path, Bytes: int64(len(w.Body)), Header: w.Header, Digest: event.DigestOf(w.Body)}
+	file := written.File{Format: r.Program, Path: r.Path, Bytes: int64(len(w.Body)), Header: w.Header, Digest: event.DigestOf(w.Body), Seqs: w.Seqs}
+	if n := len(file.Seqs); n > 0 { // the program goes on after the last record
+		file.Seqs[n-1] = r.At
+	}
 	forked := false
 	err := writeNew(r.Path, w.Body, func() error {
 		_, err := fork.At(ctx, log, r.Parent, fork.AtSeq(r.At), fork.Options{

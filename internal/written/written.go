@@ -22,6 +22,10 @@ type File struct {
 	Bytes  int64        `json:"bytes"`
 	Header int64        `json:"header,omitzero"`
 	Digest event.Digest `json:"digest"`
+	// Seqs are the seqs of the events that the records of the file have, in the order of the
+	// records' ids. So an import knows which event a record follows when the program goes back
+	// to the middle of the file.
+	Seqs []int64 `json:"seqs,omitzero"`
 }
 
 // Of returns the file that a session begins; ok is false if it begins none. first is the

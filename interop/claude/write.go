@@ -74,24 +74,26 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	if err != nil {
 		return w, err
 	}
-	ids := writing.NewIDs(c.ID)
+	ids := written.NewIDs(c.ID)
 	var parent *string
 	for _, t := range turns {
-		id := ids.Next()
+		id := ids.Next(t.seq)
 		lines.Add(writtenLine{
 			ParentUUID: parent, UserType: "external", CWD: c.CWD, SessionID: c.ID, Version: writtenVersion,
 			Type: t.Role, Message: &t.writtenMessage, UUID: id, Timestamp: writing.Stamp(t.at),
 		})
 		parent = &id
 	}
+	w.Seqs = ids.Seqs
 	w.Body, err = lines.Bytes()
 	return w, err
 }
 
-// turn is the message of a line.
+// turn is the message of a line, its time, and the seq of its last event.
 type turn struct {
 	writtenMessage
-	at time.Time
+	at  time.Time
+	seq int64
 }
 
 // turnsOf renders messages for the Messages API, where consecutive messages of a role are one.
@@ -115,15 +117,15 @@ func turnsOf(said []writing.Said, model string, c interop.Conversation) (turns [
 		return nil, err
 	}
 	made := len(body.Messages) - len(runs) // 1 if the history starts with the assistant
-	ids := writing.NewIDs(c.ID + " messages")
+	ids := written.NewIDs(c.ID + " messages")
 	for i, m := range body.Messages {
 		t := turn{writtenMessage: m, at: c.At}
 		if run := max(i-made, 0); made >= 0 && run < len(runs) {
-			t.at = runs[run].At
+			t.at, t.seq = runs[run].At, runs[run].Seq
 			t.Model = runs[run].Model
 		}
 		if t.Role == "assistant" {
-			t.ID, t.Type = "msg_"+strings.ReplaceAll(ids.Next(), "-", ""), "message"
+			t.ID, t.Type = "msg_"+strings.ReplaceAll(ids.Next(0), "-", ""), "message"
 		} else {
 			t.Model = ""
 		}

@@ -111,6 +111,10 @@ func (w *recordWriter) addMessage() error {
 
 // addPieces adds the pieces of a message that the session does not have yet.
 func (w *recordWriter) addPieces(pieces []piece) error {
+	if w.isWritten() {
+		w.addWritten(pieces)
+		return nil
+	}
 	if _, again := w.s.parents[w.r.id]; !again {
 		w.s.parents[w.r.id] = w.s.lastSeq
 	}
@@ -248,7 +252,7 @@ func (w *recordWriter) addUsage(usage event.Usage) error {
 	if usage.IsZero() {
 		return nil
 	}
-	step := event.StepCompletion{Provider: "google", Model: w.r.text("model"), ResponseID: w.r.id, Usage: usage}
+	step := event.StepCompletion{Provider: provider, Model: w.r.text("model"), ResponseID: w.r.id, Usage: usage}
 	from := w.r.Origin(usagePart)
 	from.Key = key.Digest
 	if err := w.addPayload(key, from, step); err != nil {

@@ -55,6 +55,8 @@
 //	message.go, result.go      conversion of messages, calls and results
 //	exchange.go                calls and results in the content of messages
 //	session.go                 state of a session, from its events
+//	write.go, place.go         a session as a file that the program goes on with
+//	written.go                 records of such a file: the log has their events
 package gemini
 
 import (
@@ -72,6 +74,9 @@ import (
 
 const formatName = "gemini"
 
+// provider is the provider of the answers.
+const provider = "google"
+
 // Format imports sessions of Gemini CLI. The zero value is ready for use.
 type Format struct{}
 
@@ -84,7 +89,7 @@ func (Format) Scope() importrun.Scope { return importrun.OwnFile }
 // Folders returns the folders of the program.
 func (Format) Folders() []interop.Folder {
 	return []interop.Folder{
-		{Home: ".gemini", Path: "tmp"},
+		{Variable: "GEMINI_CLI_HOME", Path: ".gemini/tmp"},
 	}
 }
 

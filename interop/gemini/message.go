@@ -53,7 +53,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 	o := r.members
 	m := event.Message{Role: event.User}
 	if r.kind == "gemini" {
-		m = event.Message{Role: event.Assistant, Provider: "google", Model: o.Maybe("model"), Group: r.id}
+		m = event.Message{Role: event.Assistant, Provider: provider, Model: o.Maybe("model"), Group: r.id}
 		if !r.usage().IsZero() {
 			o.Take("tokens")
 		}

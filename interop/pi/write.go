@@ -4,10 +4,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/interop/internal/writing"
 )
+
+// shortID is the length of the id of an entry.
+const shortID = 8
 
 type writtenHeader struct {
 	Type      string `json:"type"`
@@ -115,7 +119,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 		return w, err
 	}
 	w.Header = int64(len(header))
-	ids := writing.NewIDs(c.ID)
+	ids := written.NewIDs(c.ID)
 	var parent *string
 	for i := range said {
 		messages, err := messagesOf(&said[i], c)
@@ -123,11 +127,12 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 			return w, err
 		}
 		for _, m := range messages {
-			id := ids.Next()[:8]
+			id := ids.Next(said[i].Seq)[:shortID]
 			lines.Add(writtenEntry{"message", id, parent, writing.Stamp(said[i].At), m})
 			parent = &id
 		}
 	}
+	w.Seqs = ids.Seqs
 	w.Body, err = lines.Bytes()
 	return w, err
 }

@@ -49,6 +49,9 @@ type Session struct {
 	// Begun says that the log wrote the beginning of the program's file: the session is a
 	// fork, and its records have other ids than the events before it.
 	Begun bool
+	// Records are the seqs of the events that the log wrote to the program's file, by the ids
+	// of the records.
+	Records map[string]int64
 
 	// CopiedFrom are the sessions that the beginning of the session is copied from, if the
 	// session has the copies as events of its own. It is empty and not nil if the format does
@@ -171,6 +174,9 @@ func (s *Session) restore(e *event.Event, each func(*event.Event) error) error {
 		s.hasOwn = false
 		if begun, ok := written.Of(e); ok {
 			s.Format, s.Begun = begun.Format, true
+			if e.SessionID == s.ID {
+				s.Records = begun.Records(s.ID)
+			}
 		}
 	case event.MessageAdded:
 		s.hasOwn, s.newest = !e.Inherited(), later(s.newest, e.Timestamp)

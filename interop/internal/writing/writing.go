@@ -4,11 +4,9 @@ package writing
 
 import (
 	"bytes"
-	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
@@ -140,25 +138,6 @@ func (l *Lines) Add(v any) {
 
 // Bytes returns the lines, or the first error.
 func (l *Lines) Bytes() ([]byte, error) { return l.buf.Bytes(), l.err }
-
-// IDs makes the ids of the records of a file. Equal files have equal ids.
-type IDs struct {
-	space uuid.UUID
-	n     int
-}
-
-// NewIDs makes ids for a session.
-func NewIDs(session string) *IDs {
-	return &IDs{space: uuid.NewSHA1(uuid.NameSpaceOID, []byte(session))}
-}
-
-// Next is the next id, in the form of a UUID of version 4.
-func (x *IDs) Next() string {
-	x.n++
-	id := uuid.NewSHA1(x.space, fmt.Append(nil, x.n))
-	id[6] = id[6]&0x0f | 0x40
-	return id.String()
-}
 
 // Stamp is a time as the programs write it: RFC 3339 with milliseconds.
 func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
