@@ -98,7 +98,7 @@ func (r *runner) begin(ctx context.Context) *localRun {
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	l := &localRun{r: r, done: make(chan struct{}), detach: context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })}
 	go func() {
-		l.err = r.serve(inner, stop)
+		l.err = r.serve(inner)
 		r.out.end(l.err)
 		l.detach()
 		close(l.done)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,8 +239,25 @@ func (r *runner) watchAfter(ctx context.Context, last *event.Head) error {
 	return nil
 }
 
-// serve runs the loop of a claimed session, and releases the claim.
-func (r *runner) serve(ctx context.Context, stop context.CancelCauseFunc) error {
+// serve runs the loop of a claimed session, and releases the claim. It claims the session again
+// if an answer or an abort came after the hibernation and before the release: whoever sent it
+// found a runner, and started none.
+func (r *runner) serve(ctx context.Context) error {
+	for {
+		err := r.serveClaim(ctx)
+		var pause *Hibernated
+		if !errors.As(err, &pause) || ctx.Err() != nil {
+			return err
+		}
+		if claimed, failed := r.reclaim(ctx); !claimed {
+			return cmp.Or(failed, err)
+		}
+	}
+}
+
+// serveClaim runs the loop until the claim is released.
+func (r *runner) serveClaim(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -262,6 +280,41 @@ func (r *runner) serve(ctx context.Context, stop context.CancelCauseFunc) error 
 		_, released = r.release(context.WithoutCancel(ctx), err)
 	}
 	return errors.Join(err, released)
+}
+
+// reclaim claims the released session if its turn can continue now, and no other runner has
+// claimed it.
+func (r *runner) reclaim(ctx context.Context) (claimed bool, err error) {
+	for {
+		if claimed, err = r.tryReclaim(ctx); !errors.Is(err, eventlog.ErrConflict) {
+			break
+		}
+	}
+	if errors.Is(err, ErrAlreadyRunning) || errors.Is(err, ErrOvertaken) {
+		return false, nil
+	}
+	if !claimed || err != nil {
+		return false, err
+	}
+	r.sinks = r.options.Observe.Sinks.Run(r.log, r.session, r.root)
+	if err := r.reload(ctx); err != nil {
+		_, released := r.release(context.WithoutCancel(ctx), err)
+		return false, errors.Join(err, released)
+	}
+	return true, nil
+}
+
+func (r *runner) tryReclaim(ctx context.Context) (claimed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.follow(ctx); err != nil {
+		return false, err
+	}
+	w, err := r.nextWork(ctx)
+	if err != nil || w.kind != workTurn {
+		return false, err
+	}
+	return true, r.claim(ctx)
 }
 
 // now is the agent's clock.

@@ -386,8 +386,7 @@ func (v *server) serveSession(ctx context.Context, session string) (head event.H
 	if err == nil {
 		r := o.r
 		r.out.close()
-		inner, stop := context.WithCancelCause(ctx)
-		err = r.serve(inner, stop)
+		err = r.serve(ctx)
 		r.mu.Lock()
 		head = r.live.Head
 		r.mu.Unlock()
