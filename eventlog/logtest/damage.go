@@ -45,6 +45,12 @@ var damageCases = []testCase{
 		Run:         testDamageForged,
 	},
 	{
+		Name:        "heads",
+		Explanation: "With heads that were kept elsewhere, verify names each session that lost its end, was replaced, begun anew or removed, also if the rest is consistent by itself.",
+		Needs:       []suite.Need{suite.Damage, suite.Eraser},
+		Run:         testDamageHeads,
+	},
+	{
 		Name:        "newer payload",
 		Explanation: "An event with a newer version of a payload is read, stored and copied. Decoding it is a VersionError, and Verify reports it.",
 		Run:         testNewerPayload,

@@ -173,7 +173,7 @@ var table = map[string]room{
 	"store/postgres": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/pages", "internal/relation"},
 		modules: append([]string{"github.com/jackc/pgx/v5"}, given...),
-		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "upkeep/..."},
+		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "internal/witness", "upkeep/..."},
 	},
 	"store/jetstream": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/relation"},

@@ -55,7 +55,7 @@ func inTables(dsn string, fn func(ctx context.Context, tx pgx.Tx) error) error {
 func damage(dsn, session string, edit func(lines []string) []string) error {
 	return inTables(dsn, func(ctx context.Context, tx pgx.Tx) error {
 		var key, last int64
-		err := tx.QueryRow(ctx, `SELECT key, head FROM sessions WHERE id = $1`, []byte(session)).Scan(&key, &last)
+		err := tx.QueryRow(ctx, `SELECT key FROM sessions WHERE id = $1`, []byte(session)).Scan(&key)
 		if err != nil {
 			return err
 		}

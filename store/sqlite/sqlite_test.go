@@ -74,9 +74,14 @@ func damageRows(tx *sql.Tx, session string, edit func(lines []string) []string) 
 			return err
 		}
 	}
+	last := int64(0)
+	if len(seqs) > 0 {
+		last = seqs[len(seqs)-1]
+	}
 	for i := len(seqs); i < len(edited); i++ {
+		last++
 		_, err := tx.Exec(`INSERT INTO events (session, seq, id, type, timestamp, line) SELECT key, ?, '', '', 0, ? FROM sessions WHERE id = ?`,
-			seqs[len(seqs)-1]+int64(i-len(seqs)+1), []byte(strings.TrimSuffix(edited[i], "\n")), session)
+			last, []byte(strings.TrimSuffix(edited[i], "\n")), session)
 		if err != nil {
 			return err
 		}
