@@ -3,6 +3,7 @@
 package torture
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -147,13 +148,13 @@ func (c *group) killAll() {
 	}
 }
 
-// check opens the store and compares it with the ledger.
+// check opens the store and compares it with the ledger. While the server does not answer, it
+// asks again: the machine may be busy.
 func (c *group) check(atRest bool) {
 	c.Helper()
-	log := c.backend.log(c.dir)
-	err := c.ledger.check(c.ctx, log, atRest)
-	if closing := log.Close(); err == nil {
-		err = closing
+	err := c.compare(atRest)
+	for isOutage(err) && c.ctx.Err() == nil {
+		err = c.compare(atRest)
 	}
 	if err != nil {
 		c.Fatalf("after %v acknowledged events: %v", c.ledger.events(), err)
@@ -163,6 +164,12 @@ func (c *group) check(atRest bool) {
 	for _, lie := range c.violations {
 		c.Fatal(lie)
 	}
+}
+
+func (c *group) compare(atRest bool) error {
+	log := c.backend.log(c.dir)
+	err := c.ledger.check(c.ctx, log, atRest)
+	return errors.Join(err, log.Close())
 }
 
 // takeOver runs in this process, for each writer of the killed members, its interrupted

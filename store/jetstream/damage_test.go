@@ -261,6 +261,24 @@ func removed(stream, pattern string) damage {
 	}}
 }
 
+// withoutJournals returns a damage after which the servers of a cluster have no messages in the
+// journals of their consensus either, as after a time in which they have compacted them.
+func withoutJournals(d damage) damage {
+	edit := d.files
+	return damage{name: d.name + " and of journals", files: func(t *testing.T, streams string) {
+		edit(t, streams)
+		journals, _ := filepath.Glob(filepath.Join(streams, "..", "..", "$SYS", "_js_", "S-*"))
+		if len(journals) == 0 {
+			t.Fatalf("no journals beside %s", streams)
+		}
+		for _, folder := range journals {
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}}
+}
+
 // asked returns a damage by a request of an administrator.
 func asked(name, subject string, body any) damage {
 	return damage{name: name, request: func(t *testing.T, d *damaged) { request(t, d.servers, subject, body) }}
@@ -347,6 +365,11 @@ func TestDamageOfCluster(t *testing.T) {
 		{edited("truncate", "0", cut), 3}, {edited("flip", "0", flip), 1}, {damage{name: "none"}, 0}, {edited("flip", "control", flip), 3},
 		{edited("truncate", "0", cut), 1}, {edited("flip", "0", flip), 3}, {edited("flip", "control", flip), 1},
 		{removed("0", "msgs/*.blk"), 1}, {removed("0", "msgs/*.blk"), 3},
+		{withoutJournals(edited("truncate", "0", cut)), 3}, {withoutJournals(edited("flip", "0", flip)), 3}, {withoutJournals(edited("flip", "control", flip)), 3},
+		{withoutJournals(removed("0", "msgs/*.blk")), 3}, {withoutJournals(removed("0", "")), 3}, {withoutJournals(removed("control", "")), 3},
+		{removed("0", ""), 1}, {removed("0", ""), 3}, {removed("control", ""), 1}, {removed("control", ""), 3},
+		{damage{name: "delete stream 0", request: func(t *testing.T, d *damaged) { d.delete(t, "0") }}, 3},
+		{damage{name: "delete stream control", request: func(t *testing.T, d *damaged) { d.delete(t, "control") }}, 3},
 	}
 	for _, x := range all[:testsize.Pick(1, 1, len(all))] {
 		t.Run(fmt.Sprintf("%s on %d servers", x.name, x.nodes), func(t *testing.T) {
