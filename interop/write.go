@@ -37,6 +37,8 @@ type Conversation struct {
 	// History is what the model sees, and Times the time of each entry.
 	History []projection.Entry
 	Times   []time.Time
+	// Contexts has the seqs of the messages that a program wrote in the user's name.
+	Contexts map[int64]bool
 	// Blob returns the body of an image or a document.
 	Blob func(event.BlobRef) ([]byte, error)
 }
@@ -51,7 +53,7 @@ type Written struct {
 	// program adds depend on them.
 	Header int64
 	// Seqs are the seqs of the events that the records of the file come from, in the order of
-	// the records. They are nil for a program that goes on at the end of the file only.
+	// the records. They are nil if an import finds the events of a rewind without them.
 	Seqs []int64
 	// Losses are what the file lacks: the seqs of the events by kind, 0 if the rendering made
 	// the message. The kinds:

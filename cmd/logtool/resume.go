@@ -187,7 +187,7 @@ func conversationOf(ctx context.Context, log *eventlog.Log, session string, at i
 	}
 	c = interop.Conversation{
 		ID: uuid.NewString(), Format: info.State.Source.Format, Title: info.State.Title, CWD: info.State.CWD,
-		At: time.Now(), Blob: interop.Bodies(ctx, log),
+		At: time.Now(), Blob: interop.Bodies(ctx, log), Contexts: map[int64]bool{},
 	}
 	for parent, err := range log.Ancestors(ctx, session) { // a fork has no source of its own
 		if err != nil {
@@ -206,6 +206,9 @@ func conversationOf(ctx context.Context, log *eventlog.Log, session string, at i
 			return c, err
 		}
 		times[e.Seq] = event.Dated(e.Timestamp)
+		if _, ok := e.MetadataValue("context"); ok {
+			c.Contexts[e.Seq] = true
+		}
 	}
 	for e, err := range projection.Entries(ctx, log, session, projection.RenderOptions{}, projection.Options{At: at}) {
 		if err != nil {

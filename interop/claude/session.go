@@ -58,6 +58,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.initialSeq = opened, opened.Seq()
+	s.tree.addWritten(s.Records)
 	s.Program, s.KnowsErased = formatName, true
 	s.IsMessage = func(raw event.Type) bool { return raw == formatName+":user" || raw == formatName+":assistant" }
 	return s, nil

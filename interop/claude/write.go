@@ -59,7 +59,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 		Reasoning: func(m *event.Message, p *event.Part) bool {
 			return m.Provider == provider && m.Model == model && (p.Signature != "" || p.Encrypted != "")
 		},
-		ErrorMarks: true, Documents: true,
+		Program: formatName, ErrorMarks: true, Documents: true,
 		Opaque: func(m *event.Message, _ *event.Part) bool { return m.Provider == provider },
 	})
 	w := interop.Written{

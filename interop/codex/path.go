@@ -25,6 +25,21 @@ type pathMessage struct {
 	turnStart int64
 }
 
+// keepWritten makes a rollback count the inherited prompts that the file has: the log wrote them,
+// and no others. seqs are the seqs of the messages that it wrote; first is the first seq of the
+// session's own.
+func (p *path) keepWritten(seqs map[string]int64, first int64) {
+	wrote := map[int64]bool{}
+	for _, seq := range seqs {
+		wrote[seq] = true
+	}
+	for i := range p.messages {
+		if n := &p.messages[i]; n.seq < first && !wrote[n.seq] {
+			n.turnStart = 0
+		}
+	}
+}
+
 // active is the active path. The newest event may have any seq.
 func (p *path) active() event.Path { return p.tree.Path(math.MaxInt64) }
 

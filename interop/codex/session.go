@@ -70,6 +70,9 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 	s.Session, s.existed = opened, !opened.New()
 	s.IsMessage = func(raw event.Type) bool { return strings.HasPrefix(string(raw), formatName+":"+itemKind) }
 	s.SkipInherited(s.first)
+	if len(s.Records) > 0 {
+		s.path.keepWritten(s.Records, s.first)
+	}
 	return s, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/writing"
 	"github.com/convlog/convlog/interop/openai"
@@ -44,7 +45,7 @@ const writtenVersion = "0.171.0"
 // Write writes the messages as items of the Responses API, and beside each message the line
 // that Codex shows. Reasoning is left out: another request cannot read it.
 func (Format) Write(c interop.Conversation) (interop.Written, error) {
-	said, losses := writing.Messages(c, writing.Rules{Documents: true})
+	said, losses := writing.Messages(c, writing.Rules{Program: formatName, Documents: true})
 	at := c.At.UTC()
 	w := interop.Written{
 		Losses: losses, Command: []string{"codex", "resume", c.ID},
@@ -70,6 +71,12 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 			add(at, "event_msg", shown{map[string]string{"user": "user_message", "assistant": "agent_message"}[item.role], item.text})
 		}
 	}
+	ids := written.NewIDs(c.ID) // of messages: items need none
+	for i := range said {
+		ids.Next(said[i].Seq)
+	}
+	ids.Next(0) // the end of the file
+	w.Seqs = ids.Seqs
 	w.Body, err = lines.Bytes()
 	return w, err
 }

@@ -137,7 +137,7 @@ type writtenState struct {
 // Write writes the messages as the document of a session, which "opencode import" reads.
 // Reasoning is left out.
 func (Format) Write(c interop.Conversation) (interop.Written, error) {
-	said, losses := writing.Messages(c, writing.Rules{ErrorMarks: true})
+	said, losses := writing.Messages(c, writing.Rules{Program: formatName, ErrorMarks: true})
 	w := interop.Written{
 		Path: path.Join("resume", c.ID+".json"), Losses: losses,
 		Import: []string{"opencode", "import"}, Command: []string{"opencode", "--session", c.ID},

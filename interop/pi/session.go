@@ -82,6 +82,9 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 		return nil, err
 	}
 	s.Session, s.initialSeq = opened, opened.Seq()
+	for record, seq := range s.Records {
+		s.nodes[record[:shortID]] = seq
+	}
 	s.Program, s.ByContent, s.KnowsErased = formatName, true, true
 	s.IsMessage = func(raw event.Type) bool { return strings.HasPrefix(string(raw), formatName+":message") }
 	if !slices.Contains(s.lineage, id) {

@@ -105,7 +105,7 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 		Reasoning: func(m *event.Message, p *event.Part) bool {
 			return c.Format == formatName && m.Provider == provider && m.Model == model && p.Signature != ""
 		},
-		ErrorMarks: true,
+		Program: formatName, ErrorMarks: true,
 	})
 	at := c.At.UTC()
 	w := interop.Written{

@@ -15,6 +15,9 @@ import (
 
 // Rules say what a program can read, beside text, calls, results and images.
 type Rules struct {
+	// Program is the format whose contexts stay: messages that its program wrote in the
+	// user's name. Empty is none.
+	Program string
 	// Reasoning reports whether the program passes the reasoning on to its model.
 	Reasoning func(m *event.Message, p *event.Part) bool
 	// ErrorMarks: results can be errors. Documents: messages can have documents.
@@ -38,7 +41,7 @@ func Messages(c interop.Conversation, rules Rules) (all []Said, losses map[strin
 		e := &c.History[i]
 		lose := func(kind string) { losses[kind] = append(losses[kind], e.Seq) }
 		switch {
-		case e.Context != "":
+		case e.Context != "" || c.Contexts[e.Seq] && (rules.Program == "" || c.Format != rules.Program):
 			lose("context")
 			continue
 		case e.Message.Role == event.System || e.Message.Role == event.Developer:
