@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/prices"
@@ -34,6 +36,8 @@ type Handler struct {
 	pages    map[string]*rendered // by template
 	rows     *rows
 	outlines outlines
+	reads    singleflight.Group // of whole sessions
+	patience time.Duration      // see soon
 	checks   checks
 	busy     chan struct{} // requests that work
 	streams  chan struct{} // open streams
@@ -47,7 +51,7 @@ const (
 
 // New returns a handler over a log, with a new token.
 func New(log *eventlog.Log, opts ...Options) (*Handler, error) {
-	h := &Handler{log: log, mux: http.NewServeMux(), busy: make(chan struct{}, mostRequests), streams: make(chan struct{}, mostStreams)}
+	h := &Handler{log: log, mux: http.NewServeMux(), busy: make(chan struct{}, mostRequests), streams: make(chan struct{}, mostStreams), patience: patience}
 	if len(opts) > 0 {
 		h.opts = opts[0]
 	}

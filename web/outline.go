@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/htmlpage"
@@ -20,6 +22,7 @@ import (
 type outline struct {
 	mu    sync.Mutex
 	turns []turnRow
+	read  int64 // seq of the newest event that was read
 }
 
 // turnRow is a turn of an outline.
@@ -113,20 +116,76 @@ func (k *outlines) put(session string, head event.Hash, o *outline) {
 	delete(k.kept, oldest)
 }
 
+// whole loads the top of the pages of a session, and its outline. If stale is set, they may lack
+// the newest events, so that a session that grows is not read again with each event.
+func (h *Handler) whole(ctx context.Context, session string, stale bool) (*sessionHead, *outline, error) {
+	s, err := h.headOf(ctx, session, stale)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := h.outline(ctx, s, stale)
+	return s, o, err
+}
+
+// patience is how long the page of a conversation waits for the read of the whole session.
+const patience = 600 * time.Millisecond
+
+// soon is whole, unless that takes long. Then the outline is nil, the top has few facts, and the
+// read goes on for the next request.
+func (h *Handler) soon(ctx context.Context, session string) (*sessionHead, *outline, error) {
+	type result struct {
+		s *sessionHead
+		o *outline
+	}
+	row, known, err := h.rows.begin(ctx, session, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := h.newHead(ctx, row)
+	if known {
+		if o := h.outlines.get(session, row.Head.Hash, false); o != nil {
+			return s, o, nil
+		}
+	}
+	read := h.reads.DoChan(session+" "+row.Head.Hash.String(), func() (any, error) {
+		s, o, err := h.whole(context.WithoutCancel(ctx), session, false)
+		return result{s, o}, err
+	})
+	timer := time.NewTimer(h.patience)
+	defer timer.Stop()
+	select {
+	case r := <-read:
+		x := r.Val.(result)
+		return x.s, x.o, r.Err
+	case <-timer.C:
+		return s, nil, nil
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
 // outline reads the turns of a session. If stale is set, the outline may lack the newest ones.
 func (h *Handler) outline(ctx context.Context, s *sessionHead, stale bool) (*outline, error) {
 	if o := h.outlines.get(s.ID, s.row.Head.Hash, stale); o != nil {
 		return o, nil
 	}
-	o := &outline{}
-	for x, err := range transcript.Read(ctx, h.log, s.ID, eventlog.All()) {
-		if err != nil {
-			return nil, err
+	o := &outline{read: s.Head}
+	var report stats.CostReport
+	var reads errgroup.Group
+	reads.Go(func() error {
+		for x, err := range transcript.Read(ctx, h.log, s.ID, eventlog.All()) {
+			if err != nil {
+				return err
+			}
+			o.add(x)
 		}
-		o.add(x)
-	}
-	report, err := stats.LoadCost(ctx, h.log, s.ID, stats.CostOptions{Prices: h.opts.Prices})
-	if err != nil {
+		return nil
+	})
+	reads.Go(func() (err error) {
+		report, err = stats.LoadCost(ctx, h.log, s.ID, stats.CostOptions{Prices: h.opts.Prices})
+		return err
+	})
+	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
 	o.addCosts(report.Turns)
@@ -216,7 +275,7 @@ func (o *outline) head(s *sessionHead, x *transcript.Entry) *htmlpage.Turn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	i, found := slices.BinarySearchFunc(o.turns, x.Event.Seq, func(t turnRow, seq int64) int { return cmp.Compare(t.from, seq) })
-	if n := len(o.turns); !found && n > 0 && x.Event.Seq > o.turns[n-1].from {
+	if n := len(o.turns); !found && n > 0 && x.Event.Seq > max(o.read, o.turns[n-1].from) {
 		x.Turn = int(o.turns[n-1].number) + 1
 		o.add(x)
 		i, found = n, true

@@ -123,29 +123,35 @@ func (x *rows) columns(row *listing.Row) *columns {
 // one returns the row of a session, with its columns. If stale is set, they may be of an earlier
 // head.
 func (x *rows) one(ctx context.Context, session string, stale bool) (*listing.Row, error) {
+	row, known, err := x.begin(ctx, session, stale)
+	if err == nil && !known {
+		err = x.reader().Summaries(ctx, []*listing.Row{row})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row, row.Err()
+}
+
+// begin returns the row of a session. It has no columns if they are not kept.
+func (x *rows) begin(ctx context.Context, session string, stale bool) (row *listing.Row, known bool, err error) {
 	for info, err := range x.log.List(ctx, eventlog.Part{Prefix: session}) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if info.ID != session {
 			break // the ids are in order
 		}
 		row := listing.NewRow(info, listing.Programs{})
 		if row.Err() != nil {
-			return nil, row.Err()
+			return nil, false, row.Err()
 		}
-		if !x.known(row, stale) {
-			if err := x.reader().Summaries(ctx, []*listing.Row{row}); err != nil {
-				return nil, err
-			}
-		}
-		return row, row.Err()
+		return row, x.known(row, stale), nil
 	}
-	_, err := x.log.Head(ctx, session)
-	if err == nil {
+	if _, err = x.log.Head(ctx, session); err == nil {
 		err = eventlog.ErrNotFound
 	}
-	return nil, err
+	return nil, false, err
 }
 
 // known fills a row with the columns that are kept.

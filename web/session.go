@@ -38,18 +38,16 @@ type sessionHead struct {
 	row *listing.Row
 }
 
-// known loads what parts of a page need. Its counts may be of an earlier head, so that a session
-// that grows is not read again with each event.
-func (h *Handler) known(r *http.Request) (*sessionHead, error) {
-	return h.headOf(r.Context(), r.PathValue("session"), true)
-}
-
 func (h *Handler) headOf(ctx context.Context, session string, stale bool) (*sessionHead, error) {
 	row, err := h.rows.one(ctx, session, stale)
 	if err != nil {
 		return nil, err
 	}
-	return &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, Command: "logtool resume " + h.shortID(ctx, row.ID)}, nil
+	return h.newHead(ctx, row), nil
+}
+
+func (h *Handler) newHead(ctx context.Context, row *listing.Row) *sessionHead {
+	return &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, Command: "logtool resume " + h.shortID(ctx, row.ID)}
 }
 
 // head loads the top of a page of a session.
@@ -97,6 +95,10 @@ func (s *sessionHead) facts(h *Handler) {
 		s.Facts = append(s.Facts, badge)
 	}
 	row := s.row
+	if !row.IsRead() {
+		add(transcript.Count(row.Events, "event"))
+		return
+	}
 	add(row.Source)
 	add(brief(strings.Join(row.Models, ", "), 80))
 	add(row.CWD)
@@ -129,6 +131,7 @@ type conversationView struct {
 	Earlier, Later string // addresses of the parts beside this one; empty at the ends
 	Newest         string
 	Live           bool   // the part ends with the session: it can grow
+	Reading        string // an address that answers when the outline has been read; empty if it has
 	Path           string // of the session
 }
 
@@ -144,19 +147,20 @@ type part struct {
 }
 
 func (h *Handler) conversation(r *http.Request) (view, error) {
-	s, err := h.head(r)
+	s, o, err := h.soon(r.Context(), r.PathValue("session"))
 	if err != nil {
 		return view{}, err
 	}
+	s.facts(h)
+	s.addTabs(h, r)
 	from, err := seqOf(r, "from", 1)
 	if err != nil {
 		return view{}, err
 	}
 	from = max(1, min(from, s.Head))
 	v := conversationView{sessionHead: s, Toggles: toggles, Path: sessionPath(s.ID)}
-	o, err := h.outline(r.Context(), s, false)
-	if err != nil {
-		return view{}, err
+	if o == nil {
+		o, v.Reading = &outline{}, sessionPath(s.ID, "entries")
 	}
 	if v.Part, err = h.part(r.Context(), s, o, from); err != nil {
 		return view{}, err
@@ -313,16 +317,12 @@ func (h *Handler) entries(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	var b bytes.Buffer
 	err := func() error {
-		s, err := h.known(r)
+		s, o, err := h.whole(r.Context(), r.PathValue("session"), true)
 		if err != nil {
 			return err
 		}
 		from, err := seqOf(r, "from", 1)
 		if err != nil || from > s.Head {
-			return err
-		}
-		o, err := h.outline(r.Context(), s, true)
-		if err != nil {
 			return err
 		}
 		p, err := h.part(r.Context(), s, o, from)

@@ -219,7 +219,7 @@ var table = map[string]room{
 	"internal/titles":     {},
 	"web": {
 		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
-		modules: given, tests: []string{"internal/htmlpage/htmltest", "store/..."},
+		modules: append([]string{"golang.org/x/sync"}, given...), tests: []string{"internal/htmlpage/htmltest", "store/..."},
 	},
 	"internal/htmlpage": {
 		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},

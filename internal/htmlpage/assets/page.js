@@ -66,6 +66,10 @@ function follow() {
 }
 if (entries?.hasAttribute("data-live")) follow();
 
+// The outline of a long session comes when it has been read.
+const reading = $("[data-reading]");
+if (reading) load(reading.dataset.reading).then(() => location.reload(), () => {}); // the link stays
+
 // The next part comes when the reader is near the end.
 const later = $("#later");
 if (later && entries) {
