@@ -17,6 +17,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
 )
@@ -183,16 +184,16 @@ func fileOrText(what, text string) (string, error) {
 
 // decisionRow is an answer with --json.
 type decisionRow struct {
-	headRow   `json:",inline"`
-	Review    string         `json:"interrupt_id"`
-	Name      string         `json:"name,omitzero"`
-	Prompt    string         `json:"prompt,omitzero"`
-	Asked     jsontext.Value `json:"asked,omitzero"` // the arguments of the request
-	Decision  event.Decision `json:"decision"`
-	By        string         `json:"by,omitzero"`
-	Reason    string         `json:"reason,omitzero"`
-	Arguments jsontext.Value `json:"arguments,omitzero"`
-	Value     any            `json:"value,omitzero"`
+	answers.Head `json:",inline"`
+	Review       string         `json:"interrupt_id"`
+	Name         string         `json:"name,omitzero"`
+	Prompt       string         `json:"prompt,omitzero"`
+	Asked        jsontext.Value `json:"asked,omitzero"` // the arguments of the request
+	Decision     event.Decision `json:"decision"`
+	By           string         `json:"by,omitzero"`
+	Reason       string         `json:"reason,omitzero"`
+	Arguments    jsontext.Value `json:"arguments,omitzero"`
+	Value        any            `json:"value,omitzero"`
 }
 
 // decide shows what was asked, and records the answer.
@@ -223,7 +224,7 @@ func (a *app) decide(ctx context.Context, log *eventlog.Log, session string, x *
 	if err != nil {
 		return err
 	}
-	row := decisionRow{newHeadRow(session, head, 1), id, asked.Name, asked.Prompt, asked.Arguments, answer.Decision, answer.By, answer.Reason, answer.Arguments, answer.Value}
+	row := decisionRow{answers.NewHead(session, head, 1), id, asked.Name, asked.Prompt, asked.Arguments, answer.Decision, answer.By, answer.Reason, answer.Arguments, answer.Value}
 	return a.answer(row, func(p *printer) {
 		p.head(session, head, decided(string(answer.Decision), answer.By, answer.Reason, answer.Arguments))
 	})

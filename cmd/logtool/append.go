@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 )
 
 // appendOptions are the arguments and flags of append.
@@ -37,7 +38,7 @@ func (a *app) appendCommand() *cobra.Command {
 		Short: "Append a message, an event, or several events at once",
 		Long: `Append a user message: TEXT, or standard input for "-". With --type, append an
 event of that type; the argument is its payload as JSON. With --event, append all
-events on standard input, one {"type","data","metadata","cost"} object per line, all
+events on standard input, one {"type","data","metadata","cost","id"} object per line, all
 together or none. SESSION is a full id. A missing session begins.
 
 --expect is a condition on the session: "any", "new" (it does not exist yet), or the
@@ -101,7 +102,7 @@ func (a *app) append(ctx context.Context, x *appendOptions) error {
 			return err
 		}
 		x.screen.report(a)
-		return a.answer(newHeadRow(session, head, len(events)), func(p *printer) { p.head(session, head, "") })
+		return a.answer(answers.NewHead(session, head, len(events)), func(p *printer) { p.head(session, head, "") })
 	})
 }
 
@@ -148,45 +149,21 @@ func invalidByte(text string) int {
 	return len(text)
 }
 
-// eventInput is an event of --event.
-type eventInput struct {
-	Type     event.Type     `json:"type"`
-	Data     jsontext.Value `json:"data"`
-	Metadata jsontext.Value `json:"metadata"`
-	Cost     event.Cost     `json:"cost"`
-}
-
 // readEvents reads one object per line.
 func readEvents(r io.Reader) ([]event.Event, error) {
 	var events []event.Event
 	dec := jsontext.NewDecoder(r)
 	for {
-		var g eventInput
+		var g answers.NewEvent
 		err := json.UnmarshalDecode(dec, &g, json.RejectUnknownMembers(true))
 		if errors.Is(err, io.EOF) {
 			return events, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("event %d on standard input: %w", len(events)+1, inJSON(err))
+			return nil, fmt.Errorf("event %d on standard input: %w", len(events)+1, answers.InJSON(err))
 		}
-		events = append(events, event.Event{
-			ID: event.NewID(), Type: g.Type, Data: g.Data, Metadata: g.Metadata, Cost: g.Cost,
-		})
+		events = append(events, g.Event())
 	}
-}
-
-// inJSON is a JSON error without the names of Go types.
-func inJSON(err error) error {
-	var meaning *json.SemanticError
-	switch {
-	case !errors.As(err, &meaning):
-		return err
-	case meaning.Err == nil:
-		return fmt.Errorf("%s may not be a %v", meaning.JSONPointer, meaning.JSONKind)
-	case meaning.JSONPointer == "":
-		return meaning.Err
-	}
-	return fmt.Errorf("%s: %w", meaning.JSONPointer, meaning.Err)
 }
 
 // target finds the session and makes the expectation. It takes full ids only, so that
@@ -265,18 +242,6 @@ func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session st
 		return eventlog.Expect{}, &eventlog.ConflictError{Session: session, Expected: wanted, Actual: head}
 	}
 	return eventlog.At(head), nil
-}
-
-// headRow is the new head of a session with --json.
-type headRow struct {
-	Session string `json:"session"`
-	Seq     int64  `json:"seq"`
-	Hash    string `json:"hash"`
-	Events  int    `json:"events"`
-}
-
-func newHeadRow(session string, head event.Head, events int) headRow {
-	return headRow{session, head.Seq, head.Hash.String(), events}
 }
 
 // head prints the head of a session and a note.

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/prices"
@@ -62,34 +63,25 @@ is five hours from the hour of its first answer, as the plans of Claude count.
 	return cmd
 }
 
-// costRow is the cost of a session with --json.
-type costRow struct {
-	stats.CostReport `json:",inline"`
-	Tree             stats.TreeCost `json:"tree"`
-}
-
 func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bool, c *countFlags) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
 	}
 	opts := stats.CostOptions{Prices: c.table}
-	report, err := stats.LoadCost(ctx, log, session, opts)
+	cost, err := answers.LoadCost(ctx, log, session, opts)
 	if err != nil {
 		return err
 	}
-	tree, err := stats.LoadTreeCost(ctx, log, session, opts)
-	if err != nil {
-		return err
-	}
-	return a.answer(costRow{report, tree}, func(p *printer) {
-		p.spends("", costRows(&report, &tree))
+	return a.answer(cost, func(p *printer) {
+		report, tree := &cost.CostReport, &cost.Tree
+		p.spends("", costRows(report, tree))
 		switch {
 		case turns && len(report.Turns) == 0:
 			p.Printf("\nno turn used or cost anything\n")
 		case turns:
 			p.Printf("\n")
-			p.spends("TURN", turnRows(&report))
+			p.spends("TURN", turnRows(report))
 		}
 		p.legend(c.table, tree.Total.Add(report.Path))
 		p.reported(report.Reported)

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/prices"
@@ -135,52 +135,15 @@ func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showOptio
 	return whole.stop(p.Flush())
 }
 
-// diffHead is the first line with --json; the events follow.
-type diffHead struct {
-	Ancestor tipJSON  `json:"ancestor"`
-	A        sideJSON `json:"a"`
-	B        sideJSON `json:"b"`
-}
-
-type tipJSON struct {
-	Session string `json:"session"`
-	Seq     int64  `json:"seq"`
-}
-
-type sideJSON struct {
-	tipJSON `json:",inline"`
-	Events  int64      `json:"events"`
-	Seqs    [][2]int64 `json:"seqs"`
-}
-
-func newSideJSON(s *fork.Side) sideJSON {
-	return sideJSON{tipJSON(s.Tip), s.Len(), pairs(s.Path)}
-}
-
-// pairs are stretches in the form [from, to].
-func pairs(stretches []event.Stretch) [][2]int64 {
-	out := [][2]int64{}
-	for _, s := range stretches {
-		out = append(out, [2]int64{s.From, s.To})
-	}
-	return out
-}
-
-// diffRow is an event of one side with --json.
-type diffRow struct {
-	Side          string `json:"side"`
-	httpapi.Event `json:",inline"`
-}
-
 func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
 	p := a.printer()
-	if err := p.Value(diffHead{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
+	if err := p.Value(answers.NewDifference(d)); err != nil {
 		return err
 	}
 	for i, side := range []*fork.Side{&d.A, &d.B} {
 		for e, err := range side.Events(ctx) {
 			if err == nil {
-				err = p.Value(diffRow{"ab"[i : i+1], httpapi.NewEvent(&e)})
+				err = p.Value(answers.SideEvent{Side: "ab"[i : i+1], Event: httpapi.NewEvent(&e)})
 			}
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/answers"
 )
 
 func (a *app) forkCommand() *cobra.Command {
@@ -47,21 +48,12 @@ without a result are interrupted in the fork.`,
 	return cmd
 }
 
-// forkRow is a new fork with --json.
-type forkRow struct {
-	headRow `json:",inline"`
-	Parent  string `json:"parent"`
-	At      int64  `json:"at"`
-	Label   string `json:"label,omitzero"`
-	Reason  string `json:"reason,omitzero"`
-}
-
 func (a *app) fork(ctx context.Context, log *eventlog.Log, parent string, point fork.Point, opts fork.Options) error {
 	child, err := fork.At(ctx, log, parent, point, opts)
 	if err != nil {
 		return err
 	}
-	return a.answer(forkRow{newHeadRow(child.ID, child.Head, 1), child.Parent, child.Seq, opts.Label, opts.Reason}, func(p *printer) {
+	return a.answer(answers.NewFork(child, opts), func(p *printer) {
 		p.head(child.ID, child.Head, "fork of "+clean(child.Parent)+" at "+at(child.Seq))
 	})
 }
@@ -118,9 +110,9 @@ func (a *app) copyTo(ctx context.Context, name, into string, opts fork.CopyOptio
 
 // copyRow is a new copy with --json.
 type copyRow struct {
-	headRow `json:",inline"`
-	Source  string  `json:"source"`
-	Erased  []int64 `json:"erased,omitzero"`
+	answers.Head `json:",inline"`
+	Source       string  `json:"source"`
+	Erased       []int64 `json:"erased,omitzero"`
 }
 
 func (a *app) copy(ctx context.Context, log *eventlog.Log, source string, opts fork.CopyOptions) error {
@@ -128,7 +120,7 @@ func (a *app) copy(ctx context.Context, log *eventlog.Log, source string, opts f
 	if err != nil {
 		return err
 	}
-	return a.answer(copyRow{newHeadRow(c.ID, c.Head, int(c.Head.Seq)), c.Parent, c.Erased}, func(p *printer) {
+	return a.answer(copyRow{answers.NewHead(c.ID, c.Head, int(c.Head.Seq)), c.Parent, c.Erased}, func(p *printer) {
 		note := "copy of " + clean(c.Parent)
 		if n := len(c.Erased); n > 0 {
 			note += "; " + count(n, "redacted event") + " lost in it"
@@ -201,14 +193,6 @@ can be recovered in turn. logtool tree SESSION shows all branches.`,
 	return cmd
 }
 
-// moveRow is a rewind or a recovery with --json.
-type moveRow struct {
-	headRow `json:",inline"`
-	From    int64    `json:"from"`
-	To      int64    `json:"to"`
-	Open    []string `json:"open_calls,omitzero"` // calls without a result
-}
-
 // move moves the head of a session, and prints the old and the new place.
 func (a *app) move(ctx context.Context, name string, move func(log *eventlog.Log, session string) (fork.Moved, error)) error {
 	return a.session(ctx, forChanging, name, func(log *eventlog.Log, session string) error {
@@ -216,12 +200,10 @@ func (a *app) move(ctx context.Context, name string, move func(log *eventlog.Log
 		if err != nil {
 			return err
 		}
-		var open []string
 		for _, call := range m.Open {
-			open = append(open, call.CallID)
 			a.note("note: call %s has no result there: the model sees it as interrupted", clean(call.String()))
 		}
-		return a.answer(moveRow{newHeadRow(m.Session, m.Head, 1), m.From, m.To, open}, func(p *printer) {
+		return a.answer(answers.NewMove(m), func(p *printer) {
 			p.head(m.Session, m.Head, fmt.Sprintf("from %s to %s", at(m.From), at(m.To)))
 		})
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 )
 
 // Every text names one place or none, and a place prints as a text that names it.
@@ -87,7 +88,7 @@ func FuzzReadEvents(f *testing.F) {
 		}
 		var printed []byte
 		for _, e := range events {
-			line, err := json.Marshal(eventInput{e.Type, e.Data, e.Metadata, e.Cost}, json.OmitZeroStructFields(true), jsontext.PreserveRawStrings(true))
+			line, err := json.Marshal(answers.NewEvent{ID: e.ID, Type: e.Type, Data: e.Data, Metadata: e.Metadata, Cost: e.Cost}, json.OmitZeroStructFields(true), jsontext.PreserveRawStrings(true))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,9 +105,9 @@ func FuzzReadEvents(f *testing.F) {
 }
 
 // givens are the given members of events, without white space in JSON.
-func givens(events []event.Event) (all []eventInput) {
+func givens(events []event.Event) (all []answers.NewEvent) {
 	for _, e := range events {
-		g := eventInput{e.Type, e.Data.Clone(), e.Metadata.Clone(), e.Cost}
+		g := answers.NewEvent{ID: e.ID, Type: e.Type, Data: e.Data.Clone(), Metadata: e.Metadata.Clone(), Cost: e.Cost}
 		_, _ = g.Data.Compact(), g.Metadata.Compact()
 		all = append(all, g)
 	}

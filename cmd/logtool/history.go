@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
@@ -149,20 +149,11 @@ func (p *printer) history(entries history, full bool) error {
 func (p *printer) historyRows(entries history) error {
 	for e, err := range entries {
 		if err == nil {
-			err = p.Value(historyRow{e.Seq, e.Seqs, e.Context, e.Made, e.Message})
+			err = p.Value(answers.NewMessage(&e))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// historyRow is a message of a history with --json.
-type historyRow struct {
-	Seq     int64         `json:"seq,omitzero"`
-	Seqs    []int64       `json:"seqs,omitzero"`
-	Context string        `json:"context,omitzero"`
-	Made    string        `json:"made,omitzero"`
-	Message event.Message `json:"message"`
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/projection"
 )
@@ -166,7 +167,7 @@ func (l *lsOptions) print(ctx context.Context, a *app, x *listing.Reader, rows [
 			sum = sum.Add(row.Spend())
 			if !a.json {
 				t.Add(cellsOf(row, p, ids, l.long))
-			} else if err := p.Value(jsonOf(row)); err != nil {
+			} else if err := p.Value(answers.NewSession(row)); err != nil {
 				return err
 			}
 			batch[i] = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -60,7 +61,7 @@ func (a *app) recorded(session string, head event.Head, note string, err error) 
 	if err != nil {
 		return err
 	}
-	return a.answer(newHeadRow(session, head, 1), func(p *printer) { p.head(session, head, note) })
+	return a.answer(answers.NewHead(session, head, 1), func(p *printer) { p.head(session, head, note) })
 }
 
 // findWait is the id of a wait: from a token, an id, the beginning of one, or a name.
@@ -227,9 +228,9 @@ func (a *app) abort(ctx context.Context, log *eventlog.Log, session string, x ev
 
 // postRow is a posted input with --json.
 type postRow struct {
-	headRow `json:",inline"`
-	Input   string `json:"input_id"`
-	Known   bool   `json:"known,omitzero"` // the session had the input already
+	answers.Head `json:",inline"`
+	Input        string `json:"input_id"`
+	Known        bool   `json:"known,omitzero"` // the session had the input already
 }
 
 func (a *app) postCommand() *cobra.Command {
@@ -285,7 +286,7 @@ func (a *app) post(ctx context.Context, log *eventlog.Log, session string, in fl
 	if err != nil {
 		return err
 	}
-	row := postRow{headRow: newHeadRow(session, head, 1), Input: in.ID, Known: head == before}
+	row := postRow{Head: answers.NewHead(session, head, 1), Input: in.ID, Known: head == before}
 	if row.Known {
 		row.Events = 0
 	}

@@ -42,7 +42,7 @@ func calls(id, name, arguments string) event.Part {
 	return event.ToolCall(id, name, jsontext.Value(arguments))
 }
 
-func answers(id, text string) event.Message {
+func toolSays(id, text string) event.Message {
 	return says(event.Tool, event.ToolResult(id, "", event.Text(text)))
 }
 
@@ -68,9 +68,9 @@ func TestResultsAreUnderTheirCalls(t *testing.T) {
 		event.TurnStart{Index: 3},
 		says(event.User, event.Text("go")),
 		says(event.Assistant, event.Text("Both."), calls("a", "Read", `{"path":"x"}`), calls("b", "Bash", `{"command":"ls","timeout":5}`)),
-		answers("b", "out of b"),
+		toolSays("b", "out of b"),
 		event.HeadMove{To: 2, Label: "note"},
-		answers("a", "out of a"),
+		toolSays("a", "out of a"),
 		says(event.Assistant, event.Text("Done.")),
 	)
 	compare(t, got, `
@@ -101,7 +101,7 @@ func TestAnUnansweredCallDoesNotHoldEverything(t *testing.T) {
 	got := shows(t, 1, false, false,
 		says(event.Assistant, calls("a", "Read", `{}`)),
 		says(event.User, event.Text("and now?")),
-		answers("a", "late"),
+		toolSays("a", "late"),
 	)
 	compare(t, got, `
 #1 assistant · 2026-01-02 03:04:05
@@ -135,7 +135,7 @@ func TestAMessageWithAResultAndATextKeepsTheText(t *testing.T) {
 func TestLongOutputIsFoldedWithACount(t *testing.T) {
 	events := []event.Payload{
 		says(event.Assistant, calls("a", "Write", `{"path":"x","text":"`+strings.ReplaceAll(numbered(9), "\n", `\n`)+`"}`)),
-		answers("a", numbered(30)+strings.Repeat("é", 1200)),
+		toolSays("a", numbered(30)+strings.Repeat("é", 1200)),
 	}
 	compare(t, shows(t, 9, false, false, events...), `
 #1 assistant · 2026-01-02 03:04:05
@@ -166,7 +166,7 @@ func TestLongOutputIsFoldedWithACount(t *testing.T) {
 	if !strings.Contains(full, "line 30\n") || !strings.Contains(full, strings.Repeat("é", 1200)) || strings.Contains(full, "…") {
 		t.Errorf("--full folds:\n%s", full)
 	}
-	long := shows(t, 9, false, false, events[0], answers("a", strings.Repeat("é", 1200)))
+	long := shows(t, 9, false, false, events[0], toolSays("a", strings.Repeat("é", 1200)))
 	if want := strings.Repeat("é", 1000) + " … 200 more characters\n"; !strings.Contains(long, want) {
 		t.Errorf("a long line is not folded:\n%s", long)
 	}

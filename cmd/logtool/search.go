@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/search"
 )
@@ -230,7 +231,7 @@ type hitPrinter struct {
 
 	current string // the session of the newest hit
 	title   string
-	marker  *pathMarker
+	marker  *answers.PathMarker
 	texts   map[string]bool // snippets of its messages
 	found   int             // its hits
 	here    int             // its hits that were printed
@@ -255,7 +256,7 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 		p.more = true
 		return false, nil
 	}
-	orphaned, err := p.marker.orphaned(ctx, &hit.Event)
+	orphaned, err := p.marker.Orphaned(ctx, &hit.Event)
 	if err != nil {
 		return false, err
 	}
@@ -264,7 +265,7 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 	}
 	p.here, p.shown = p.here+1, p.shown+1
 	if p.json {
-		return true, p.Value(newHitRow(hit, p.title, orphaned))
+		return true, p.Value(answers.NewHit(hit, p.title, orphaned))
 	}
 	p.line(hit, orphaned)
 	return true, nil
@@ -284,7 +285,7 @@ func (p *hitPrinter) begin(ctx context.Context, hit search.Hit) {
 	p.current, p.title = hit.Session, listing.Name(ctx, p.log, hit.Session)
 	p.texts, p.found, p.here = map[string]bool{}, 0, 0
 	if p.marker = nil; p.path == allPaths {
-		p.marker = &pathMarker{log: p.log, session: cmp.Or(p.session, hit.Session)}
+		p.marker = &answers.PathMarker{Log: p.log, Session: cmp.Or(p.session, hit.Session)}
 	}
 }
 
@@ -316,18 +317,10 @@ func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 
 // source is the role of a message, else the type of the event.
 func (p *hitPrinter) source(hit search.Hit) string {
-	if role := roleOf(hit); role != "" {
+	if role := answers.RoleOf(&hit.Event); role != "" {
 		return p.speaker(&hit.Event, role)
 	}
 	return clean(string(hit.Type))
-}
-
-func roleOf(hit search.Hit) event.Role {
-	m, _, err := event.Decode[event.Message](&hit.Event)
-	if err != nil {
-		return ""
-	}
-	return m.Role
 }
 
 // marked is the snippet of a hit with its matches in colour.
@@ -358,27 +351,4 @@ func (p *hitPrinter) end() {
 		p.Printf("  %s\n", p.Paint(term.Dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
 	}
 	p.more = false
-}
-
-// hitRow is a hit with --json.
-type hitRow struct {
-	Session   string     `json:"session"`
-	Title     string     `json:"title,omitzero"`
-	Seq       int64      `json:"seq"`
-	Type      event.Type `json:"type"`
-	Role      event.Role `json:"role,omitzero"`
-	Timestamp time.Time  `json:"time"`
-	Orphaned  bool       `json:"orphaned,omitzero"`
-	Text      string     `json:"text"`
-	// Matches are the ranges of the matches in Text, in bytes.
-	Matches [][2]int `json:"matches"`
-	Before  bool     `json:"before,omitzero"`
-	After   bool     `json:"after,omitzero"`
-}
-
-func newHitRow(hit search.Hit, title string, orphaned bool) hitRow {
-	return hitRow{
-		Session: hit.Session, Title: title, Seq: hit.Seq, Type: hit.Type, Role: roleOf(hit), Timestamp: hit.Timestamp, Orphaned: orphaned,
-		Text: hit.Snippet, Before: hit.Before, After: hit.After, Matches: hit.Matches,
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/httpapi"
 	"github.com/convlog/convlog/internal/transcript"
 )
@@ -126,7 +127,7 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, session string, sel s
 		out.effects = nil
 	}
 	if sel.path == allPaths {
-		out.marker = &pathMarker{log: log, session: session}
+		out.marker = &answers.PathMarker{Log: log, Session: session}
 	}
 	empty := true
 	for e, err := range sel.events(ctx, log, session) {
@@ -233,8 +234,8 @@ type eventPrinter struct {
 	raw, json  bool
 	renderer   *renderer
 	transcript *transcript.Joiner
-	effects    *effectFolder // nil shows all events
-	marker     *pathMarker   // nil marks nothing
+	effects    *effectFolder       // nil shows all events
+	marker     *answers.PathMarker // nil marks nothing
 	// markError is the error of the marker, which cannot read the path. All readable
 	// events are printed nevertheless.
 	markError error
@@ -261,7 +262,7 @@ func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
 	if p.raw {
 		return p.printer.Raw(e.Line())
 	}
-	orphaned, err := p.marker.orphaned(ctx, &e)
+	orphaned, err := p.marker.Orphaned(ctx, &e)
 	if err != nil {
 		p.marker, p.markError = nil, err
 	}
@@ -300,7 +301,7 @@ func (p *eventPrinter) lateResults(ctx context.Context, log *eventlog.Log, sessi
 			break
 		}
 		read++
-		orphaned, err := p.marker.orphaned(ctx, &e)
+		orphaned, err := p.marker.Orphaned(ctx, &e)
 		if err != nil {
 			p.marker, p.markError = nil, err
 		}
@@ -333,59 +334,4 @@ func (p *eventPrinter) stop(err error) error {
 		}
 	}
 	return err
-}
-
-// pathMarker finds the orphaned events of a session. It reads the active path back
-// from the head, and little farther than the oldest event that it is asked for.
-type pathMarker struct {
-	log     *eventlog.Log
-	session string
-	path    []event.Stretch // newest first
-	begun   bool
-	next    int64 // the next event of the path
-}
-
-// orphaned reports whether an event counts on a path only, and is not on the active
-// path. A nil marker finds none.
-func (m *pathMarker) orphaned(ctx context.Context, e *event.Event) (bool, error) {
-	if m == nil || e.Type.Scope() != event.PathScope {
-		return false, nil
-	}
-	if !m.begun || e.Seq <= m.next {
-		if err := m.read(ctx, e.Seq); err != nil {
-			return false, err
-		}
-	}
-	_, found := slices.BinarySearchFunc(m.path, e.Seq, func(s event.Stretch, seq int64) int {
-		switch {
-		case seq > s.To:
-			return 1
-		case seq < s.From:
-			return -1
-		}
-		return 0
-	})
-	return !found, nil
-}
-
-// markAhead is how many events a pathMarker reads ahead: the hits of a search come newest first.
-const markAhead = 256
-
-// read continues the path back to event from, or farther.
-func (m *pathMarker) read(ctx context.Context, from int64) error {
-	for e, err := range m.log.Read(ctx, m.session, eventlog.Between(max(1, from-markAhead), m.next).OnPath().Backward().Bare()) {
-		if err == nil {
-			m.begun = true
-			m.next, err = e.Parent()
-		}
-		if err != nil {
-			return err
-		}
-		if n := len(m.path); n > 0 && m.path[n-1].From == e.Seq+1 {
-			m.path[n-1].From = e.Seq
-		} else {
-			m.path = append(m.path, event.Stretch{From: e.Seq, To: e.Seq})
-		}
-	}
-	return nil
 }

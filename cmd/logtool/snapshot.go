@@ -14,34 +14,26 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/projection"
 )
 
-// setNamed is the set of projections with that name. "session" is the set of a
-// resumed session; any other set has one projection.
+// setNamed is the set of projections of --projection.
 func setNamed(name string) (projection.Set, error) {
-	if name == projection.Session().Name {
-		return projection.Session(), nil
-	}
-	part, err := projection.ByName(name)
+	set, err := answers.StateSet(name)
 	if errors.Is(err, projection.ErrUnknownProjection) {
-		return projection.Set{}, usagef("--projection is one of %s, not %q", setNames(), name)
+		return set, usagef("--projection is one of %s, not %q", setNames(), name)
 	}
-	if err != nil {
-		return projection.Set{}, err
-	}
-	return projection.Of("", part), nil
+	return set, err
 }
 
-// setNames are the names of setNamed, separated by commas.
-func setNames() string { return strings.Join(setList(), ", ") }
-
-func setList() []string { return append([]string{projection.Session().Name}, projection.Names()...) }
+// setNames are the names of --projection, separated by commas.
+func setNames() string { return strings.Join(answers.StateNames(), ", ") }
 
 // projectionFlag adds --projection.
 func projectionFlag(cmd *cobra.Command, name *string, usage string) {
 	cmd.Flags().StringVar(name, "projection", projection.Session().Name, usage)
-	completeFlag(cmd, "projection", setList()...)
+	completeFlag(cmd, "projection", answers.StateNames()...)
 }
 
 func (a *app) snapshotCommand() *cobra.Command {
@@ -76,11 +68,11 @@ Projections: ` + setNames() + `.`,
 
 // snapshotResult is the new snapshot with --json.
 type snapshotResult struct {
-	headRow    `json:",inline"`
-	SnapshotID string       `json:"snapshot_id"`
-	Projection string       `json:"projection"`
-	Covers     int64        `json:"covers"`
-	Digest     event.Digest `json:"state_digest"`
+	answers.Head `json:",inline"`
+	SnapshotID   string       `json:"snapshot_id"`
+	Projection   string       `json:"projection"`
+	Covers       int64        `json:"covers"`
+	Digest       event.Digest `json:"state_digest"`
 }
 
 func (a *app) snapshot(ctx context.Context, log *eventlog.Log, session string, set projection.Set, r projection.Request) error {
@@ -98,7 +90,7 @@ func (a *app) snapshot(ctx context.Context, log *eventlog.Log, session string, s
 	if err != nil {
 		return err
 	}
-	return a.answer(snapshotResult{newHeadRow(session, live.Head, 1), s.SnapshotID, s.Projection, s.Seq, s.StateDigest}, func(p *printer) {
+	return a.answer(snapshotResult{answers.NewHead(session, live.Head, 1), s.SnapshotID, s.Projection, s.Seq, s.StateDigest}, func(p *printer) {
 		p.head(session, live.Head, "snapshot "+s.SnapshotID+", projection "+s.Projection+" up to "+at(s.Seq))
 	})
 }

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/projection"
 )
@@ -69,7 +68,7 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, session string, set 
 	if x.explain {
 		return a.explainState(ctx, log, l, x)
 	}
-	state, err := stateOf(l, set)
+	state, err := answers.State(l, set)
 	if err == nil && !a.json {
 		if state, err = rawjson.Indent(state); err != nil {
 			err = fmt.Errorf("print JSON: %w", err)
@@ -95,21 +94,6 @@ func pastEnd(ctx context.Context, log *eventlog.Log, session string, err error) 
 		return err
 	}
 	return fmt.Errorf("%w: the last one is %d", err, head.Seq)
-}
-
-// stateOf is the state of the set's only projection, or an object with the states of
-// all its projections.
-func stateOf(l *projection.Loaded, set projection.Set) (jsontext.Value, error) {
-	states := map[string]jsontext.Value{}
-	for _, part := range set.Parts {
-		name := part.ProjectionName()
-		state, err := projection.StateJSON(l, name)
-		if err != nil || len(set.Parts) == 1 {
-			return state, err
-		}
-		states[name] = state
-	}
-	return json.Marshal(states, json.Deterministic(true))
 }
 
 // explainRow is the output of --explain with --json.

@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/transcript"
 )
 
@@ -87,7 +88,7 @@ func (t *tail) begin(ctx context.Context, x *tailSession, last int) error {
 	if err != nil {
 		return err
 	}
-	x.next, x.out.marker = head.Seq+1, &pathMarker{log: t.log, session: x.id}
+	x.next, x.out.marker = head.Seq+1, &answers.PathMarker{Log: t.log, Session: x.id}
 	t.heading(x)
 	if last > 0 {
 		for e, err := range t.log.Read(ctx, x.id, eventlog.Between(max(1, x.next-int64(last)), head.Seq)) {

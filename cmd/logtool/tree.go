@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/runlog/stats"
 )
@@ -179,7 +180,9 @@ func (g *drawing) format(name string) treeFormat {
 	nothing := func() {}
 	switch name {
 	case "json":
-		return treeFormat{nothing, nothing, func(t *treeNode) error { return treeJSON(g.printer, t, 0) }}
+		return treeFormat{nothing, nothing, func(t *treeNode) error {
+			return answers.Tree(t, func(row answers.TreeSession) error { return g.Value(row) })
+		}}
 	case "dot":
 		return g.dot()
 	case "mermaid":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -80,30 +81,12 @@ func parseHeads(texts []string) (heads []event.Head, err error) {
 	return heads, nil
 }
 
-// verifyRow is the result for one session with --json. Without a session, it has the
-// defects of the store.
+// verifyRow is the result for one session.
 type verifyRow struct {
-	Session string            `json:"session"`
-	Events  int64             `json:"events"`
-	Defects []eventlog.Defect `json:"defects"`
-	// Notes are no damage: for example torn tails.
-	Notes []eventlog.Defect `json:"notes,omitzero"`
-	// MoreDefects and MoreNotes count defects and notes that are not listed.
-	MoreDefects int64 `json:"more_defects,omitzero"`
-	MoreNotes   int64 `json:"more_notes,omitzero"`
-	// Snapshots counts the states that were compared with a replay.
-	Snapshots snapshotCounts `json:"snapshots,omitzero"`
-
+	answers.Check
 	removed bool  // since the listing
 	failed  error // the session could not be checked
 }
-
-type snapshotCounts struct {
-	Checked int64 `json:"checked"`
-	Skipped int64 `json:"skipped"`
-}
-
-func (v *verifyRow) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
 
 // verifySum is the sum of a run of verify, with --json.
 type verifySum struct {
@@ -237,7 +220,7 @@ func (v *verifyRun) run(ctx context.Context) error {
 	defer wait()
 	defer cancel()
 	if len(v.store)+len(v.notes) > 0 {
-		if err := v.print(verifyRow{Defects: v.store, Notes: v.notes}); err != nil {
+		if err := v.print(answers.Check{Defects: v.store, Notes: v.notes}); err != nil {
 			return err
 		}
 	}
@@ -255,7 +238,7 @@ func (v *verifyRun) run(ctx context.Context) error {
 		if one.removed {
 			continue
 		}
-		if err := v.print(one); err != nil {
+		if err := v.print(one.Check); err != nil {
 			return err
 		}
 	}
@@ -310,16 +293,12 @@ func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, next c
 func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	report, err := v.verifier.Session(ctx, session) // a session with a known head is never missing
 	if unlisted, listed := v.listing[session]; listed && unlisted == nil && errors.Is(err, eventlog.ErrNotFound) {
-		return verifyRow{Session: session, removed: true}
+		return verifyRow{removed: true}
 	}
 	if failed := errors.Join(err, v.listing[session]); listing.IsOutside(failed) {
 		return verifyRow{failed: failed}
 	}
-	one := verifyRow{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
-		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: snapshotCounts{report.Checked, report.Skipped}}
-	if err != nil {
-		one.Defects = append(one.Defects, listing.Unreadable(session, err))
-	}
+	one := answers.NewCheck(session, &report, err)
 	if unlisted := v.listing[session]; unlisted != nil {
 		d, newer := listing.Unreadable(session, unlisted), errors.Is(unlisted, event.ErrVersion)
 		known := func(o eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == verify.RuleVersion }
@@ -327,20 +306,17 @@ func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 			one.Defects = append(one.Defects, d)
 		}
 	}
-	if one.Defects == nil {
-		one.Defects = []eventlog.Defect{}
-	}
-	return one
+	return verifyRow{Check: one}
 }
 
-func (v *verifyRun) print(one verifyRow) error {
+func (v *verifyRun) print(one answers.Check) error {
 	v.all.add(one)
 	return v.printer.verified(one, v.app.json)
 }
 
-func (all *verifySum) add(v verifyRow) {
+func (all *verifySum) add(v answers.Check) {
 	all.Events += v.Events
-	all.Defects += v.defects()
+	all.Defects += v.Damage()
 	for _, d := range v.Defects {
 		switch d.Rule {
 		case verify.RuleSnapshot:
@@ -357,7 +333,7 @@ func (all *verifySum) add(v verifyRow) {
 		return
 	}
 	all.Sessions++
-	if v.defects() > 0 {
+	if v.Damage() > 0 {
 		all.Damaged++
 	}
 }

@@ -9,10 +9,11 @@ import (
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-func (p *printer) verified(v verifyRow, asJSON bool) error {
+func (p *printer) verified(v answers.Check, asJSON bool) error {
 	if asJSON {
 		return p.Value(v)
 	}

@@ -111,9 +111,8 @@ var table = map[string]room{
 	},
 	"flow/capture": {rooms: []string{"flow/internal/raw"}, modules: given},
 	"flow/flowhttp": {
-		rooms:   []string{"event", "eventlog", "flow", "projection", "internal/httpapi"},
-		modules: append([]string{"github.com/google/jsonschema-go"}, given...),
-		tests:   []string{"fork", "internal/testsize", "store/jsonl", "upkeep/erase"},
+		rooms: []string{"event", "eventlog", "flow", "projection", "internal/httpapi"}, modules: given,
+		tests: []string{"fork", "internal/httpapi/apitest", "internal/testsize", "store/jsonl", "upkeep/erase"},
 	},
 	"flow/mcptools": { // a module of its own
 		rooms: []string{"event", "flow"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...),
@@ -127,10 +126,11 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "projection", "search", "upkeep/erase"}, modules: append([]string{"google.golang.org/adk/v2", "google.golang.org/genai", "gorm.io"}, given...), // gorm.io in tests
 		tests: []string{"fork", "internal/adaptertest", "upkeep/..."},
 	},
-	"internal/adaptertest":   {rooms: []string{"eventlog", "internal/natstest", "internal/pgtest", "internal/testkit", "internal/testsize", "store/...", "upkeep/verify"}},
-	"internal/httpapi":       {rooms: []string{"event"}, modules: given},
-	"flow/internal/raw":      {},
-	"flow/internal/playback": {rooms: []string{"event", "projection"}, modules: given},
+	"internal/adaptertest":     {rooms: []string{"eventlog", "internal/natstest", "internal/pgtest", "internal/testkit", "internal/testsize", "store/...", "upkeep/verify"}},
+	"internal/httpapi/apitest": {modules: []string{"github.com/google/jsonschema-go"}},
+	"internal/httpapi":         {rooms: []string{"event"}, modules: given},
+	"flow/internal/raw":        {},
+	"flow/internal/playback":   {rooms: []string{"event", "projection"}, modules: given},
 	"flow/flowtest": {
 		rooms:   []string{"event", "eventlog", "projection", "fork", "flow", "flow/internal/playback", "replay", "replay/replaytest", "store/memory", "upkeep/transfer"},
 		modules: given,
@@ -218,8 +218,11 @@ var table = map[string]room{
 	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
 	"internal/titles":     {},
 	"web": {
-		rooms:   []string{"event", "eventlog", "fork", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
-		modules: append([]string{"golang.org/x/sync"}, given...), tests: []string{"internal/htmlpage/htmltest", "store/..."},
+		rooms:   []string{"event", "eventlog", "fork", "internal/answers", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
+		modules: append([]string{"golang.org/x/sync"}, given...), tests: []string{"flow", "flow/flowtest", "internal/htmlpage/htmltest", "internal/httpapi/apitest", "store/..."},
+	},
+	"internal/answers": {
+		rooms: []string{"event", "eventlog", "fork", "internal/httpapi", "internal/listing", "projection", "runlog/stats", "search", "upkeep/verify"}, modules: given,
 	},
 	"internal/htmlpage": {
 		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},

@@ -3,6 +3,8 @@ package listing
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -203,6 +205,46 @@ func relate(rows []*Row, all Programs) {
 			parent = Find(rows, parent.Parent)
 		}
 	}
+}
+
+// InfoOf lists one session.
+func InfoOf(ctx context.Context, log *eventlog.Log, session string) (eventlog.SessionInfo, error) {
+	for info, err := range log.List(ctx, eventlog.Part{Prefix: session}) {
+		if err != nil || info.ID == session {
+			return info, err
+		}
+		break // the ids are in order
+	}
+	_, err := log.Head(ctx, session)
+	return eventlog.SessionInfo{}, cmp.Or(err, eventlog.ErrNotFound)
+}
+
+// ReadOne is the row of one session as Read has it. It lists the session, its relatives and its
+// ancestors only.
+func ReadOne(ctx context.Context, log *eventlog.Log, session string) (*Row, error) {
+	shared := Programs{}
+	found := map[string]*Row{}
+	for id := session; id != "" && found[id] == nil; id = found[id].Parent {
+		info, err := InfoOf(ctx, log, id)
+		if errors.Is(err, eventlog.ErrNotFound) && id != session {
+			break // a missing parent
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[id] = NewRow(info, shared)
+	}
+	for info, err := range log.Related(ctx, session) {
+		if err != nil {
+			return nil, err
+		}
+		if found[info.ID] == nil {
+			found[info.ID] = NewRow(info, shared)
+		}
+	}
+	all := slices.SortedFunc(maps.Values(found), func(x, y *Row) int { return cmp.Compare(x.ID, y.ID) })
+	relate(all, shared)
+	return found[session], nil
 }
 
 // Find finds a session in rows, by id; nil if it is missing. The rows are in the order of their

@@ -146,3 +146,16 @@ func (t *TreeNode) sort() {
 		}
 	}
 }
+
+// Sessions are the child sessions of t and of its branches. It calls branch for each branch.
+func (t *TreeNode) Sessions(branch func(*fork.Branch)) (below []*TreeNode) {
+	for _, d := range t.Children {
+		if d.Branch == nil {
+			below = append(below, d)
+			continue
+		}
+		branch(d.Branch)
+		below = append(below, d.Sessions(branch)...)
+	}
+	return below
+}
