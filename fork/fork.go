@@ -24,6 +24,9 @@ type Options struct {
 	Label, Reason string
 	// Force allows a fork inside an open turn, and a rewind into an atomic append.
 	Force bool
+	// Head is the head that Rewind and Recover must find; zero is any head. The error of another
+	// head is an eventlog.ConflictError.
+	Head event.Head
 	// Child says that the fork is the session of a child run, not a branch.
 	Child event.ForkChild
 	// Metadata is merged into the metadata of the session_forked or head_moved event.

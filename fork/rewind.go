@@ -57,7 +57,7 @@ func moveHead(ctx context.Context, log *eventlog.Log, session string, o Options,
 	ctx = eventlog.WithMetadata(ctx, o.Metadata)
 	for {
 		moved, err := tryMove(ctx, log, session, o, target)
-		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
+		if errors.Is(err, eventlog.ErrConflict) && o.Head.IsZero() && ctx.Err() == nil {
 			continue
 		}
 		if err != nil {
@@ -71,6 +71,9 @@ func tryMove(ctx context.Context, log *eventlog.Log, session string, o Options, 
 	head, err := log.Head(ctx, session)
 	if err != nil {
 		return Moved{}, err
+	}
+	if !o.Head.IsZero() && head != o.Head {
+		return Moved{}, &eventlog.ConflictError{Session: session, Expected: o.Head, Actual: head}
 	}
 	to, err := target(head)
 	if err != nil {

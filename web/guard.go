@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,13 +28,14 @@ type guard struct {
 	// name is the host of this handler alone, below localhost.
 	name    string
 	origins []string
+	write   bool // the API may change sessions
 }
 
 // tokenBytes is the length of a token: 256 bits.
 const tokenBytes = 32
 
 func newGuard(o Options) (*guard, error) {
-	g := &guard{token: base64.RawURLEncoding.EncodeToString(random(tokenBytes))}
+	g := &guard{token: cmp.Or(o.Token, base64.RawURLEncoding.EncodeToString(random(tokenBytes))), write: o.Write}
 	sum := hmac.New(sha256.New, []byte(g.token))
 	sum.Write([]byte("cookie"))
 	g.cookie = base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
@@ -160,13 +162,18 @@ func (g *guard) exchange(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// authorize refuses a request without the token or the cookie, and every request that writes.
+// authorize refuses a request without the token or the cookie. Programs with the token may write with
+// the API of a server for writing.
 func (g *guard) authorize(r *http.Request) *httpapi.Problem {
 	switch {
 	case !g.bearer(r) && !g.hasCookie(r):
 		return httpapi.NewProblem(http.StatusUnauthorized, "the request has no token of this server", "open the address that logtool serve printed when it started, or send Authorization: Bearer TOKEN")
-	case !isRead(r):
-		return httpapi.NewProblem(http.StatusForbidden, "this server changes nothing", "use the commands of logtool")
+	case isRead(r):
+		return nil
+	case !g.write:
+		return httpapi.NewProblem(http.StatusForbidden, "this server changes nothing", "start it with logtool serve --write, or use the commands of logtool")
+	case !g.bearer(r) || !strings.HasPrefix(r.URL.Path, apiPath+"/"):
+		return httpapi.NewProblem(http.StatusForbidden, "only programs change sessions, with the API", "send Authorization: Bearer TOKEN to a path below "+apiPath)
 	}
 	return nil
 }

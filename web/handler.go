@@ -24,9 +24,13 @@ type Options struct {
 	// Writable opens the store for the sums of sessions, as in stats.CatalogOptions. Later requests
 	// and commands read the sums there instead of the sessions.
 	Writable func(context.Context) (eventlog.Store, error)
+	// Write lets clients of the API append, fork and rewind. The log must be open for writing.
+	Write bool
+	// Token is the token of the handler; a new one if empty.
+	Token string
 }
 
-// Handler serves the pages of a log. Its methods may be called concurrently.
+// Handler serves the pages and the API of a log. Its methods may be called concurrently.
 type Handler struct {
 	log      *eventlog.Log
 	opts     Options
@@ -39,7 +43,9 @@ type Handler struct {
 	reads    singleflight.Group // of whole sessions
 	patience time.Duration      // see soon
 	checks   checks
+	heads    *heads
 	busy     chan struct{} // requests that work
+	waiting  chan struct{} // requests of the API that wait
 	streams  chan struct{} // open streams
 }
 
@@ -51,7 +57,7 @@ const (
 
 // New returns a handler over a log, with a new token.
 func New(log *eventlog.Log, opts ...Options) (*Handler, error) {
-	h := &Handler{log: log, mux: http.NewServeMux(), busy: make(chan struct{}, mostRequests), streams: make(chan struct{}, mostStreams), patience: patience}
+	h := &Handler{log: log, mux: http.NewServeMux(), heads: newHeads(log), busy: make(chan struct{}, mostRequests), waiting: make(chan struct{}, mostWaiting), streams: make(chan struct{}, mostStreams), patience: patience}
 	if len(opts) > 0 {
 		h.opts = opts[0]
 	}
@@ -67,6 +73,7 @@ func New(log *eventlog.Log, opts ...Options) (*Handler, error) {
 		return nil, err
 	}
 	h.addFiles()
+	h.addAPI()
 	return h, nil
 }
 

@@ -3,18 +3,14 @@ package web
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
 	"strings"
 
-	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/httpapi"
-	"github.com/convlog/convlog/search"
 )
 
 // page is a kind of page.
@@ -116,27 +112,6 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, p *httpapi.Pro
 }
 
 func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
-
-// badRequest is an error of a request.
-type badRequest struct{ detail, remedy string }
-
-func (e badRequest) Error() string { return e.detail }
-
-// problemOf is the problem document of an error.
-func problemOf(err error) *httpapi.Problem {
-	var bad badRequest
-	switch {
-	case errors.As(err, &bad):
-		return httpapi.NewProblem(http.StatusBadRequest, bad.detail, bad.remedy)
-	case errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrEventNotFound), errors.Is(err, eventlog.ErrBlobNotFound):
-		return httpapi.NewProblem(http.StatusNotFound, err.Error(), "the first page lists all sessions")
-	case errors.Is(err, search.ErrInvalidQuery), errors.Is(err, event.ErrInvalid):
-		return httpapi.NewProblem(http.StatusBadRequest, err.Error(), "")
-	case errors.Is(err, eventlog.ErrCorrupt):
-		return httpapi.NewProblem(http.StatusInternalServerError, err.Error(), "logtool verify lists all damage, and logtool store repair mends it")
-	}
-	return httpapi.NewProblem(http.StatusInternalServerError, err.Error(), "")
-}
 
 // isPublic reports whether a file tells nothing about the log.
 func isPublic(path string) bool {

@@ -74,6 +74,19 @@ func (x *rows) read(ctx context.Context) ([]*listing.Row, error) {
 	return all, nil
 }
 
+// choose lists the sessions, without those that have the state of a program unless all, and
+// those that a query selects, in its order.
+func (x *rows) choose(ctx context.Context, reader *listing.Reader, query *listing.Query, all bool) (listed, chosen []*listing.Row, err error) {
+	if listed, err = x.read(ctx); err != nil {
+		return nil, nil, err
+	}
+	if !all {
+		listed = listing.WithoutState(listed)
+	}
+	chosen, err = query.Choose(ctx, reader, listed)
+	return listed, chosen, err
+}
+
 // forget drops the columns of sessions that are removed.
 func (x *rows) forget(sessions int, all []*listing.Row) {
 	if len(x.kept) <= sessions+sessions/8 {
@@ -135,23 +148,14 @@ func (x *rows) one(ctx context.Context, session string, stale bool) (*listing.Ro
 
 // begin returns the row of a session. It has no columns if they are not kept.
 func (x *rows) begin(ctx context.Context, session string, stale bool) (row *listing.Row, known bool, err error) {
-	for info, err := range x.log.List(ctx, eventlog.Part{Prefix: session}) {
-		if err != nil {
-			return nil, false, err
-		}
-		if info.ID != session {
-			break // the ids are in order
-		}
-		row := listing.NewRow(info, listing.Programs{})
-		if row.Err() != nil {
-			return nil, false, row.Err()
-		}
-		return row, x.known(row, stale), nil
+	info, err := listing.InfoOf(ctx, x.log, session)
+	if err != nil {
+		return nil, false, err
 	}
-	if _, err = x.log.Head(ctx, session); err == nil {
-		err = eventlog.ErrNotFound
+	if row = listing.NewRow(info, listing.Programs{}); row.Err() != nil {
+		return nil, false, row.Err()
 	}
-	return nil, false, err
+	return row, x.known(row, stale), nil
 }
 
 // known fills a row with the columns that are kept.

@@ -54,16 +54,8 @@ func (h *Handler) sessions(r *http.Request) (view, error) {
 	h.rows.list.Lock()
 	defer h.rows.list.Unlock()
 	defer flush(ctx, h.rows.catalog)
-	all, err := h.rows.read(ctx)
-	if err != nil {
-		return view{}, err
-	}
-	listed := all
-	if !f.All {
-		listed = listing.WithoutState(all)
-	}
 	reader := h.rows.reader()
-	chosen, err := query.Choose(ctx, reader, listed)
+	listed, chosen, err := h.rows.choose(ctx, reader, &query, f.All)
 	if err != nil {
 		return view{}, err
 	}

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/httpapi"
 )
 
@@ -11,40 +14,75 @@ import (
 // seq as the id. The script then asks for the entries that changed.
 const streamPattern = "/s/{session}/stream"
 
+// seen is a frame of the stream for the script.
+type seen struct {
+	Seq  int64      `json:"seq"`
+	Type event.Type `json:"type"`
+}
+
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
-	session := r.PathValue("session")
 	from, err := seqOf(r, "from", 1)
-	if last, parse := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); parse == nil && last > 0 {
-		from = last + 1 // the client has read up to there
+	if err == nil {
+		err = h.follow(w, r, from, func(e *event.Event) httpapi.Frame {
+			return httpapi.Frame{Event: "event", Data: encoded(seen{e.Seq, e.Type})}
+		})
 	}
-	head, missing := h.log.Head(r.Context(), session)
-	switch {
-	case err != nil:
+	if err != nil {
 		problemOf(err).Write(w)
-		return
-	case missing != nil:
-		problemOf(missing).Write(w)
-		return
-	case from > head.Seq+1:
-		problemOf(badRequest{"the stream begins after the newest event", "begin it at the newest event"}).Write(w)
-		return
 	}
+}
+
+// encoded is a value in a frame.
+func encoded(v any) []byte {
+	text, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return []byte(`{}`) // the values come from valid events
+	}
+	return text
+}
+
+// enterStream takes a place among the open streams.
+func (h *Handler) enterStream() (leave func(), err error) {
 	select {
 	case h.streams <- struct{}{}:
-		defer func() { <-h.streams }()
+		return func() { <-h.streams }, nil
 	default:
-		httpapi.NewProblem(http.StatusServiceUnavailable, "too many pages follow sessions", "close some of them").Write(w)
-		return
+		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "too many clients follow sessions", "close some of the streams")
 	}
+}
+
+// follow sends a frame for each event of a session from a seq on, or after the one of
+// Last-Event-ID. An error after the first frame is a frame problem, which ends the stream.
+func (h *Handler) follow(w http.ResponseWriter, r *http.Request, from int64, frame func(*event.Event) httpapi.Frame) error {
+	session := r.PathValue("session")
+	if last, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); err == nil && last > 0 {
+		from = last + 1 // the client has read up to there
+	}
+	head, err := h.log.Head(r.Context(), session)
+	switch {
+	case err != nil:
+		return err
+	case from > head.Seq+1:
+		return badRequest{"the stream begins after the newest event", "begin it at the newest event"}
+	}
+	leave, err := h.enterStream()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	s, ctx := httpapi.NewStream(w, r)
 	defer s.End()
 	for e, err := range h.log.Watch(ctx, session, from) {
 		if err != nil {
-			return // the client connects again, and gets the error then
+			if ctx.Err() == nil {
+				s.Send(httpapi.Frame{Event: "problem", Data: encoded(problemOf(err))})
+			}
+			return nil
 		}
-		seq := strconv.FormatInt(e.Seq, 10)
-		if !s.Send(httpapi.Frame{ID: seq, Event: "event", Data: []byte(`{"seq":` + seq + `,"type":` + strconv.Quote(string(e.Type)) + `}`)}) {
-			return
+		f := frame(&e)
+		if f.ID = strconv.FormatInt(e.Seq, 10); !s.Send(f) {
+			return nil
 		}
 	}
+	return nil
 }

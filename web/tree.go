@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -47,17 +48,9 @@ func (h *Handler) tree(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	forest, err := fork.Tree(r.Context(), h.log)
+	n, root, err := h.treeOf(r.Context(), s.ID)
 	if err != nil {
 		return view{}, err
-	}
-	n := forest.Node(s.ID)
-	if n == nil { // removed meanwhile
-		return view{}, eventlog.ErrNotFound
-	}
-	root := n
-	for root.Up != nil {
-		root = root.Up
 	}
 	var all []*fork.Node
 	for _, x := range root.Walk() {
@@ -84,6 +77,20 @@ func (h *Handler) tree(r *http.Request) (view, error) {
 	}
 	v.Root = newTreeItem(listing.NewTreeNode(root, about), s.ID)
 	return view{title: "Tree · " + s.Title, body: v}, nil
+}
+
+// treeOf is the node of a session, and the root of its tree.
+func (h *Handler) treeOf(ctx context.Context, session string) (n, root *fork.Node, err error) {
+	forest, err := fork.Tree(ctx, h.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n = forest.Node(session); n == nil {
+		return nil, nil, eventlog.ErrNotFound
+	}
+	for root = n; root.Up != nil; root = root.Up {
+	}
+	return n, root, nil
 }
 
 // withAncestors adds the nodes above those that are shown.

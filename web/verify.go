@@ -88,7 +88,7 @@ func (h *Handler) verify(r *http.Request) (view, error) {
 		}
 	}
 	if r.URL.Query().Get("check") != "" {
-		if err := h.check(r.Context(), s.ID); err != nil {
+		if _, err := h.check(r.Context(), s.ID); err != nil {
 			return view{}, err
 		}
 	}
@@ -115,19 +115,20 @@ func (h *Handler) damagedHead(r *http.Request, err error) *sessionHead {
 }
 
 // check checks a session as the command verify does, and keeps the result.
-func (h *Handler) check(ctx context.Context, session string) error {
+func (h *Handler) check(ctx context.Context, session string) (*checked, error) {
 	h.checks.one.Lock()
 	defer h.checks.one.Unlock()
 	begin := time.Now()
 	report, err := verify.Session(ctx, h.log, session)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, eventlog.ErrNotFound) || listing.IsOutside(err) {
-			return err
+			return nil, err
 		}
 		report.Session, report.Defects = session, append(report.Defects, listing.Unreadable(session, err))
 	}
-	h.checks.put(&checked{report, begin, time.Since(begin)})
-	return nil
+	c := &checked{report, begin, time.Since(begin)}
+	h.checks.put(c)
+	return c, nil
 }
 
 func defectRows(all []eventlog.Defect, more int64) (rows []defectRow, left int64) {

@@ -16,6 +16,14 @@ const mcpTokenVariable = "CONVLOG_MCP_TOKEN"
 // shortestToken is the length of a token that is hard to guess.
 const shortestToken = 32
 
+// checkToken refuses a token of a variable that is easy to guess.
+func checkToken(variable, token string) error {
+	if len(token) < shortestToken {
+		return usagef("the token in %s is shorter than %d characters: give a longer one, or leave it out", variable, shortestToken)
+	}
+	return nil
+}
+
 // mcpServed says where the server is, with --json.
 type mcpServed struct {
 	URL   string `json:"url"`
@@ -25,8 +33,8 @@ type mcpServed struct {
 // mcpOverHTTP serves at an address of this machine until ctx ends.
 func (a *app) mcpOverHTTP(ctx context.Context, server *mcplog.Server, address string) error {
 	token := cmp.Or(a.getenv(mcpTokenVariable), mcplog.NewToken())
-	if len(token) < shortestToken {
-		return usagef("the token in %s is shorter than %d characters: give a longer one, or leave it out", mcpTokenVariable, shortestToken)
+	if err := checkToken(mcpTokenVariable, token); err != nil {
+		return err
 	}
 	if err := checkAddress(address); err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 type serveOptions struct {
 	address string
 	open    bool
+	write   bool
 	priceFlag
 }
 
@@ -35,29 +36,48 @@ func (a *app) serveCommand() *cobra.Command {
 pages list the sessions and their costs, search them, and compare two of them. A
 session has pages for its conversation, its time line, its tree of forks and
 sub-agents, its files, its states at any event, and a check of its bytes. A
-conversation grows with its session. The pages change no session.
+conversation grows with its session. The pages change no session. Programs read the
+same at /api/v1 (GET /api/v1/openapi lists all), and append, fork and rewind there
+with --write.
 
 The printed addresses have a token, which is new at each start: whoever has it reads
 the whole store. The first address has a name of its own, so that no other server on
 this machine gets the cookie; the second one is for programs that do not know names
-below localhost. A program sends the token as Authorization: Bearer TOKEN.`,
+below localhost. A program sends the token as Authorization: Bearer TOKEN.
+CONVLOG_SERVE_TOKEN sets a token of 32 characters or more.`,
 		Example: "  logtool serve --open\n  logtool serve --addr 127.0.0.1:8080 --mask-secrets",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.check(); err != nil {
+			if err := s.check(a); err != nil {
 				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.serve(cmd.Context(), log, &s) })
+			open := a.reading
+			if s.write {
+				open = a.writing
+			}
+			return open(func(log *eventlog.Log) error { return a.serve(cmd.Context(), log, &s) })
 		},
 	}, traits{section: secRead, content: true})
 	flags := cmd.Flags()
 	flags.StringVar(&s.address, "addr", "127.0.0.1:0", addressUsage)
 	flags.BoolVar(&s.open, "open", false, "open the page in the browser")
+	flags.BoolVar(&s.write, "write", false, "let programs append, fork and rewind with the API")
 	s.priceFlag.flag(cmd)
 	return cmd
 }
 
-func (s *serveOptions) check() error {
+// serveTokenVariable names the variable with the token of the server.
+const serveTokenVariable = "CONVLOG_SERVE_TOKEN"
+
+func (s *serveOptions) check(a *app) error {
+	switch {
+	case s.write && a.mask:
+		return usagef("--mask-secrets is for reading: leave out --write")
+	case a.getenv(serveTokenVariable) != "":
+		if err := checkToken(serveTokenVariable, a.getenv(serveTokenVariable)); err != nil {
+			return err
+		}
+	}
 	if err := checkAddress(s.address); err != nil {
 		return err
 	}
@@ -86,7 +106,7 @@ type servedAt struct {
 }
 
 func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
-	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local, Writable: a.writable})
+	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local, Writable: a.writable, Write: s.write, Token: a.getenv(serveTokenVariable)})
 	if err != nil {
 		return err
 	}

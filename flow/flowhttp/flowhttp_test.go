@@ -121,7 +121,7 @@ func (s *server) call(method, path, body string, want int) map[string]any {
 	}
 	d, err := readDocument()
 	if err == nil {
-		err = d.check(method, path, answer.StatusCode, answer.Header, text)
+		err = d.CheckAnswer(method, path, answer.StatusCode, answer.Header, text)
 	}
 	if err != nil {
 		s.t.Errorf("%s %s: %s: %v", method, path, text, err)

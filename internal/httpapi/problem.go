@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/event"
 )
 
 // Problem is a problem document (RFC 9457), the answer to a request that failed.
@@ -15,6 +17,11 @@ type Problem struct {
 	// Detail is the cause, and Remedy what the client can do.
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitzero"`
+	// Rule is the rule that an event breaks.
+	Rule event.Rule `json:"rule,omitzero"`
+	// Seq and Hash are the head of a session that has another one than the request expects.
+	Seq  int64  `json:"seq,omitzero"`
+	Hash string `json:"hash,omitzero"`
 }
 
 // NewProblem makes a problem document.
