@@ -182,3 +182,27 @@ func TestLivePage(t *testing.T) {
 		t.Errorf("the page has %d entries, want 6", n)
 	}
 }
+
+// The conversation of a sub-agent opens in its place. It does not change where the page is.
+func TestSubAgentInPlace(t *testing.T) {
+	l := newLogtool(t)
+	l.run("import", "../../testdata/transcripts/samples")
+	url := l.serve()
+	tab := newBrowser(t)
+	base, _, _ := strings.Cut(url, "/?")
+	run(t, tab, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS(`.logo`)), chromedp.Navigate(base+"/s/3f0c6a52-91d4-4b8e-a7c3-5e2d10b94f67"))
+	until(t, tab, `document.querySelector('details.child') !== null`)
+	run(t, tab, chromedp.Evaluate[chromedp.Void](`document.querySelector('details.child').open = true; 0`))
+	until(t, tab, `document.querySelectorAll('details.child .entry').length > 2`)
+	if n := value(t, tab, chromedp.Evaluate[int](`document.querySelectorAll('details.child [id], details.child [data-last]').length`)); n != 0 {
+		t.Errorf("%d elements of the sub-agent have the address of an event of its parent", n)
+	}
+	for _, width := range []int64{360, 1280} {
+		look(t, tab, width, "light")
+		if over := value(t, tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth - innerWidth`)); over > 0 {
+			t.Errorf("the page scrolls sideways by %d", over)
+		}
+		run(t, tab, chromedp.Evaluate[chromedp.Void](`document.querySelector('details.child').scrollIntoView(); 0`))
+		screenshot(t, tab, fmt.Sprintf("sub-agent-%d", width))
+	}
+}

@@ -111,6 +111,23 @@ document.addEventListener("click", async (e) => {
   }
 });
 
+// The conversation of a sub-agent is opened in place.
+document.addEventListener("toggle", async (e) => {
+  const child = e.target;
+  if (!child.open || !child.dataset?.session || $("div", child)) return;
+  const inner = document.createElement("div");
+  child.append(inner);
+  try {
+    inner.append(...(await load(`${child.dataset.session}/entries`)).body.children);
+  } catch {
+    inner.remove(); // the link stays
+    return;
+  }
+  for (const node of all("*", inner)) { // they are of another session
+    ["id", "data-seq", "data-last", "data-open"].forEach((name) => node.removeAttribute(name));
+  }
+}, true);
+
 // The outline marks the turn that is read.
 const marks = new Map(all(".outline a").map((a) => [a.hash.slice(1), a]));
 if (marks.size) {
