@@ -8,6 +8,7 @@
 //	s.db-wal, s.db-shm               SQLite's write-ahead log and its index, while the database is open
 //	s.db-lock, s.db-lock-next        the store lock
 //	s.db-lease                       the locks of the leases
+//	s.db-blob-<n>                    a long body before it is in the database
 //	s.db.damaged-<16 hex>-<n>.jsonl  a backup copy of a session, made by Replace
 //
 // # Writes
