@@ -132,7 +132,8 @@ type Forest struct {
 // reads the first and last event of each session. A session that cannot be read is
 // a root, with its error. A session that is its own ancestor is a root
 // too, with a *eventlog.CorruptError that matches engine.ErrCycle.
-// sessions is a listing of the log to use instead of Log.Sessions, for example the one of a catalog.
+// sessions is a listing of the log, in any order, to use instead of Log.Sessions, for example the
+// one of a catalog.
 func Tree(ctx context.Context, log *eventlog.Log, sessions ...iter.Seq2[eventlog.SessionInfo, error]) (*Forest, error) {
 	f := &Forest{}
 	for info, err := range append(sessions, log.Sessions(ctx))[0] {
@@ -141,6 +142,7 @@ func Tree(ctx context.Context, log *eventlog.Log, sessions ...iter.Seq2[eventlog
 		}
 		f.nodes = append(f.nodes, NodeOf(info))
 	}
+	slices.SortFunc(f.nodes, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
 	for _, n := range f.nodes {
 		f.link(n)
 	}

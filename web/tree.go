@@ -70,7 +70,7 @@ func (h *Handler) tree(r *http.Request) (view, error) {
 	if v.To < len(all) {
 		v.Later = path + strconv.Itoa(v.To+1)
 	}
-	reader := listing.TreeReader{Log: h.log, Catalog: h.rows.catalog, Step: func() {}}
+	reader := listing.TreeReader{Log: h.log, Catalog: h.rows.catalog, Branches: true, Step: func() {}}
 	about, err := reader.Describe(r.Context(), withAncestors(shown))
 	if err != nil {
 		return view{}, err

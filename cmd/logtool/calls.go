@@ -128,6 +128,7 @@ func (x *callsOptions) withCalls(ctx context.Context, a *app, log *eventlog.Log,
 	catalog := a.catalog(log, anySummary())
 	defer catalog.Flush(ctx)
 	step := a.steps(len(rows))
+	called := map[*sessionRow]bool{}
 	err = listing.EachSummary(ctx, catalog, rows, step, func(row *sessionRow, s *stats.Summary) {
 		if x.Model != "" && !usesModel(s, x.HasModel) {
 			return
@@ -137,7 +138,7 @@ func (x *callsOptions) withCalls(ctx context.Context, a *app, log *eventlog.Log,
 		}
 		for name, t := range s.ByTool {
 			if x.hasTool(name) && (!x.failed || t.Failed > 0) {
-				with = append(with, row)
+				called[row] = true
 				return
 			}
 		}
@@ -146,6 +147,9 @@ func (x *callsOptions) withCalls(ctx context.Context, a *app, log *eventlog.Log,
 	for _, row := range rows {
 		if row.Err() != nil {
 			unreadable = append(unreadable, row)
+		}
+		if called[row] {
+			with = append(with, row)
 		}
 	}
 	return with, unreadable, err

@@ -88,20 +88,17 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 		}
 	}
 	all := len(rows)
-	for batch := range slices.Chunk(rows, listing.Batch) {
-		err := listing.EachSummary(ctx, catalog, batch, step, func(row *sessionRow, s *stats.Summary) {
-			if c.isSet() && s.Total.Events == 0 || c.Model != "" && len(s.ByModel) == 0 {
-				return
-			}
-			n.sessions++
-			use(row, &s.Stats)
-		})
-		if err != nil {
-			return n, err
+	err = listing.EachSummary(ctx, catalog, rows, step, func(row *sessionRow, s *stats.Summary) {
+		if c.isSet() && s.Total.Events == 0 || c.Model != "" && len(s.ByModel) == 0 {
+			return
 		}
-		n.left = append(n.left, slices.DeleteFunc(batch, func(row *sessionRow) bool { return row.Err() == nil })...)
-		clear(batch) // counted rows need no memory
+		n.sessions++
+		use(row, &s.Stats)
+	})
+	if err != nil {
+		return n, err
 	}
+	n.left = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.Err() == nil })
 	switch {
 	case len(ids) == 1 && len(n.left) == 1:
 		return n, n.left[0].Err()

@@ -151,29 +151,25 @@ func (l *lsOptions) print(ctx context.Context, a *app, x *listing.Reader, rows [
 	t := p.sessions(l.long)
 	damaged := 0
 	var sum projection.Spend
-	x.Begin(len(rows))
-	for batch := range slices.Chunk(rows, listing.Batch) {
-		read := x.Names
-		if l.long {
-			read = x.Summaries
+	read := x.Names
+	if l.long {
+		read = x.Summaries
+	}
+	if err := read(ctx, rows); err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if row.Damage() != nil {
+			damaged++
 		}
-		if err := read(ctx, batch); err != nil {
+		sum = sum.Add(row.Spend())
+		if !a.json {
+			t.Add(cellsOf(row, p, ids, l.long))
+		} else if err := p.Value(answers.NewSession(row)); err != nil {
 			return err
 		}
-		for i, row := range batch {
-			if row.Damage() != nil {
-				damaged++
-			}
-			sum = sum.Add(row.Spend())
-			if !a.json {
-				t.Add(cellsOf(row, p, ids, l.long))
-			} else if err := p.Value(answers.NewSession(row)); err != nil {
-				return err
-			}
-			batch[i] = nil
-		}
+		rows[i] = nil
 	}
-	x.End()
 	if !a.json {
 		p.Print(t)
 	}

@@ -55,12 +55,12 @@ branches for the whole store, and reads every session.
 }
 
 func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, all bool, format string) error {
-	a.bound(0)
-	forest, err := fork.Tree(ctx, log, a.catalog(log, anySummary()).Sessions(ctx))
+	catalog := a.catalog(log, anySummary())
+	forest, err := fork.Tree(ctx, log, a.bounded(catalog.Sessions(ctx)))
 	if err != nil {
 		return err
 	}
-	g := drawing{app: a, log: log, printer: a.printer()}
+	g := drawing{app: a, log: log, catalog: catalog, printer: a.printer()}
 	if g.Terminal {
 		for _, n := range forest.All() {
 			g.ids = append(g.ids, n.ID)
@@ -81,9 +81,8 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, 
 		}
 		roots, long = []*fork.Node{n}, true
 	}
-	if long {
-		g.catalog = a.catalog(log, anySummary())
-		defer g.catalog.Flush(ctx)
+	if g.branches = long; long {
+		defer catalog.Flush(ctx)
 		if len(args) == 0 {
 			a.progress.ReadsAll()
 		}
@@ -95,8 +94,10 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, 
 type drawing struct {
 	app     *app
 	log     *eventlog.Log
-	catalog *stats.Catalog // nil reads the ends of sessions
+	catalog *stats.Catalog
 	*printer
+	branches bool // draw the branches
+
 	ids    []string // of all sessions of the store, sorted; empty without a terminal
 	marked string   // the session that the user named
 }
@@ -110,6 +111,10 @@ type treeFormat struct {
 	tree       func(*treeNode) error
 }
 
+// treeBatch is the number of sessions that are described together: the catalog has the rows of a
+// batch in all of its files.
+const treeBatch = 64 * listing.Batch
+
 // trees reads and prints some trees at a time, so that it needs no memory for all.
 func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) error {
 	f := g.format(format)
@@ -119,13 +124,13 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 			sessions++
 		}
 	}
-	reader := listing.TreeReader{Log: g.log, Catalog: g.catalog, Step: g.app.steps(sessions)}
+	reader := listing.TreeReader{Log: g.log, Catalog: g.catalog, Branches: g.branches, Step: g.app.steps(sessions)}
 	defer g.app.progress.Say(nil)
 	f.begin()
 	for len(roots) > 0 {
 		var batch []*fork.Node
 		trees := 0
-		for trees < len(roots) && len(batch) < listing.Batch {
+		for trees < len(roots) && len(batch) < treeBatch {
 			for _, n := range roots[trees].Walk() {
 				batch = append(batch, n)
 			}

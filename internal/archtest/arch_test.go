@@ -95,7 +95,7 @@ var table = map[string]room{
 	"runlog/internal/estimate": {rooms: []string{"event", "projection", "internal/mark"}, modules: given},
 	"runlog/internal/turns":    {rooms: []string{"event", "internal/mark"}, modules: given},
 	"runlog/stats": {
-		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/internal/estimate", "runlog/internal/turns", "internal/sessiontree"}, modules: given,
+		rooms: []string{"event", "eventlog", "prices", "projection", "runlog/internal/estimate", "runlog/internal/turns", "internal/sessiontree", "internal/sealed"}, modules: given,
 		tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"},
 	},
 	"runlog/sink": {

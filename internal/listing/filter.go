@@ -74,7 +74,7 @@ var Orders = []string{ByActivity, ByID, ByEvents, ByCost}
 
 // Sort orders rows, the newest or the largest first, equal rows by id.
 func Sort(rows []*Row, order string) {
-	slices.SortStableFunc(rows, func(x, y *Row) int { return Compare(x, y, order) })
+	slices.SortFunc(rows, func(x, y *Row) int { return Compare(x, y, order) })
 }
 
 // Compare compares rows in an order.
@@ -82,7 +82,7 @@ func Compare(x, y *Row, order string) int {
 	most := 0
 	switch order {
 	case ByActivity:
-		most = y.Last().Compare(x.Last())
+		most = y.last.compare(x.last)
 	case ByEvents:
 		most = cmp.Compare(y.Events, x.Events)
 	case ByCost:

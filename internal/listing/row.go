@@ -58,6 +58,10 @@ func momentOf(t time.Time) moment { return moment{t.Unix(), int32(t.Nanosecond()
 
 func (m moment) time() time.Time { return time.Unix(m.seconds, int64(m.nanoseconds)).UTC() }
 
+func (m moment) compare(n moment) int {
+	return cmp.Or(cmp.Compare(m.seconds, n.seconds), cmp.Compare(m.nanoseconds, n.nanoseconds))
+}
+
 // First and Last are the times of the first and the last event.
 func (row *Row) First() time.Time { return row.first.time() }
 func (row *Row) Last() time.Time  { return row.last.time() }
@@ -151,12 +155,16 @@ func NewRow(info eventlog.SessionInfo, all Programs) *Row {
 	}
 	row.Events, row.Head = info.Events(), info.Head()
 	row.first, row.last = momentOf(event.Dated(info.First.Timestamp)), momentOf(event.Dated(info.Last.Timestamp))
-	s, ok, err := event.Decode[event.Session](&info.First)
-	if !ok || err != nil {
+	first := &info.First
+	if name := first.Type.Name(); name != event.SessionStarted && name != event.SessionUpdated || first.Redacted() {
+		return row
+	}
+	s, err := event.DecodeKept[event.Session](first)
+	if err != nil {
 		return row
 	}
 	row.Began = all.get(Program{s.Source.Format, s.Agent, s.CWD})
-	if row.Begun = info.First.Type == event.SessionStarted; row.Begun {
+	if row.Begun = first.Type == event.SessionStarted; row.Begun {
 		row.Program = row.Began
 	}
 	return row
@@ -173,6 +181,7 @@ func Read(ctx context.Context, catalog *stats.Catalog, step func(n int)) (all []
 		step(len(all))
 		all = append(all, NewRow(info, shared))
 	}
+	slices.SortFunc(all, func(x, y *Row) int { return cmp.Compare(x.ID, y.ID) })
 	relate(all, shared)
 	return all, ctx.Err()
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,7 +61,58 @@ func listedIn(t *testing.T, c *stats.Catalog) (all []listedAs) {
 		x.Err, x.Tail = fmt.Sprint(info.Err), fmt.Sprint(info.Tail)
 		all = append(all, x)
 	}
+	slices.SortFunc(all, func(a, b listedAs) int { return strings.Compare(a.ID, b.ID) })
 	return all
+}
+
+// openedFS counts the files that a store opens.
+type openedFS struct {
+	jsonl.FS
+	opened atomic.Int64
+}
+
+func (f *openedFS) Open(name string, flag int) (jsonl.File, error) {
+	f.opened.Add(1)
+	return f.FS.Open(name, flag)
+}
+
+// A list of sessions in the catalog, and their sums, open the files of the catalog once each,
+// however many sessions there are.
+func TestListsOpenTheFilesOfTheCatalog(t *testing.T) {
+	const files, sessions = 256, 800
+	fs := &openedFS{FS: jsonl.Dir(t.TempDir())}
+	log := eventlog.Open(jsonl.New("", jsonl.Options{FS: fs, NoSync: true}))
+	defer log.Close()
+	for i := range sessions {
+		if _, err := log.Append(t.Context(), fmt.Sprint("s", i), eventlog.Any(), event.UserMessage("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := catalogued(t, log)
+	c := stats.NewCatalog(log)
+	counted := func(what string, f func() error) {
+		t.Helper()
+		before := fs.opened.Load()
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		if n := fs.opened.Load() - before; n > files {
+			t.Errorf("%s of %d sessions: %d files are opened", what, sessions, n)
+		}
+	}
+	counted("a list", func() error {
+		_, err := Read(t.Context(), c, func(int) {})
+		return err
+	})
+	counted("the names", func() error {
+		if n := len(KnownNames(t.Context(), c, rows)); n != sessions {
+			return fmt.Errorf("%d names", n)
+		}
+		return nil
+	})
+	counted("the sums", func() error {
+		return EachSummary(t.Context(), c, rows, func() {}, func(*Row, *stats.Summary) {})
+	})
 }
 
 // A listing reads no event of a session whose row is up to date, and shows the same.

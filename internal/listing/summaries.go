@@ -40,28 +40,18 @@ func Each(ctx context.Context, rows []*Row, step func(), f func(*Row) error) err
 	return ctx.Err()
 }
 
-// EachSummary calls use with the summary of each readable row, in the order of the rows.
+// EachSummary calls use with the summary of each readable row, in the order of the catalog.
 // An error becomes the error of the row.
 func EachSummary(ctx context.Context, c *stats.Catalog, rows []*Row, step func(), use func(*Row, *stats.Summary)) error {
-	for batch := range slices.Chunk(rows, Batch) {
-		all, err := c.Load(ctx, readable(batch))
-		if err != nil {
-			return err
+	rows = readable(rows)
+	return c.Each(ctx, listedOf(rows), func(i int, s *stats.Summary) {
+		if s.Err != nil {
+			rows[i].Fail(s.Err)
+		} else {
+			use(rows[i], s)
 		}
-		for _, row := range batch {
-			if row.Err() != nil {
-				continue
-			}
-			if err := all[0].Err; err != nil {
-				row.Fail(err)
-			} else {
-				use(row, &all[0])
-			}
-			all = all[1:]
-			step()
-		}
-	}
-	return nil
+		step()
+	})
 }
 
 // Fill takes the title, the counts and the program from a summary.
@@ -86,19 +76,18 @@ func KnownNames(ctx context.Context, c *stats.Catalog, rows []*Row) map[string]s
 	if c == nil {
 		return nil
 	}
-	names := map[string]string{}
-	for batch := range slices.Chunk(rows, Batch) {
-		maps.Copy(names, c.Names(ctx, readable(batch)))
-	}
-	return names
+	return c.Names(ctx, listedOf(readable(rows)))
 }
 
 // readable are the rows without an error.
-func readable(rows []*Row) (sessions []stats.Listed) {
-	for _, row := range rows {
-		if row.Err() == nil {
-			sessions = append(sessions, stats.Listed{Session: row.ID, Head: row.Head})
-		}
+func readable(rows []*Row) []*Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Err() != nil })
+}
+
+func listedOf(rows []*Row) []stats.Listed {
+	sessions := make([]stats.Listed, len(rows))
+	for i, row := range rows {
+		sessions[i] = stats.Listed{Session: row.ID, Head: row.Head}
 	}
 	return sessions
 }

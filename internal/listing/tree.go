@@ -14,10 +14,11 @@ import (
 
 // TreeReader describes the sessions of trees.
 type TreeReader struct {
-	Log *eventlog.Log
-	// Catalog has the titles and the branches. Without it, TreeReader reads the ends of sessions,
-	// and no branches.
+	Log     *eventlog.Log
 	Catalog *stats.Catalog
+	// Branches says that the descriptions have the branches. TreeReader reads all of the sessions
+	// that the catalog does not know then, and else their ends.
+	Branches bool
 	// Step counts a session; it may be called concurrently.
 	Step func()
 }
@@ -40,7 +41,8 @@ func (r *TreeReader) Describe(ctx context.Context, nodes []*fork.Node) (map[*for
 		rows[i] = &Row{ID: n.ID, Head: n.Last, Program: &Program{}}
 		rows[i].Fail(n.Err)
 	}
-	if r.Catalog != nil {
+	names := map[string]string{}
+	if r.Branches {
 		err := EachSummary(ctx, r.Catalog, rows, func() {}, func(row *Row, s *stats.Summary) {
 			row.Fill(s)
 			moved[row.ID] = s.Moves > 0
@@ -48,10 +50,20 @@ func (r *TreeReader) Describe(ctx context.Context, nodes []*fork.Node) (map[*for
 		if err != nil {
 			return nil, err
 		}
+	} else {
+		names = KnownNames(ctx, r.Catalog, rows)
 	}
 	var readers sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, n := range nodes {
+		if title, ok := names[n.ID]; ok {
+			rows[i].Content = &Content{Title: title}
+			if title != "" {
+				all[n].Title = title
+				r.Step()
+				continue
+			}
+		}
 		free <- struct{}{}
 		readers.Go(func() {
 			defer func() { <-free }()
@@ -69,7 +81,7 @@ func (d *Description) read(ctx context.Context, log *eventlog.Log, n *fork.Node,
 		return
 	}
 	d.Err, d.Title = row.Err(), row.KnownTitle()
-	if !row.IsRead() {
+	if row.Content == nil {
 		d.Title = Name(ctx, log, n.ID)
 	}
 	if moved && !n.Missing && d.Err == nil {

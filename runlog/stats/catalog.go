@@ -1,17 +1,18 @@
 package stats
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -49,12 +50,12 @@ type CatalogOptions struct {
 
 // catalogRules is the version of the summaries in rows. A change of a counted value, or
 // of a member, is a new version.
-const catalogRules = 5
+const catalogRules = 6
 
 // The bounds of rows, in bytes.
 const (
 	maxRow  = 64 << 10
-	maxRows = 1 << 20 // that wait to be stored
+	maxRows = 8 << 20 // that wait to be stored: a store may replace a file for each row
 )
 
 // NewCatalog returns the catalog of a log. It uses the first CatalogOptions only.
@@ -78,43 +79,103 @@ type Listed struct {
 }
 
 // Load returns the summaries of sessions, in their order, each with the error of reading the
-// session in Err. It reads sessions in parallel;
-// lists of some hundreds are quick and small. The error is ctx's.
+// session in Err. The error is ctx's.
 func (c *Catalog) Load(ctx context.Context, sessions []Listed) ([]Summary, error) {
-	stored, keeps := c.stored(ctx, sessions)
 	all := make([]Summary, len(sessions))
-	var readers sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i, s := range sessions {
-		free <- struct{}{}
-		readers.Go(func() {
-			defer func() { <-free }()
+	err := c.Each(ctx, sessions, func(i int, s *Summary) { all[i] = *s })
+	return all, err
+}
+
+// Each calls use with the index and the summary of each session, one after the other, in the order
+// of the catalog. The error of reading a session is in Err. Each reads sessions in parallel. The
+// error is ctx's.
+func (c *Catalog) Each(ctx context.Context, sessions []Listed, use func(i int, s *Summary)) error {
+	for part := range c.parts(sessions) {
+		stored, keeps := c.stored(ctx, sessions, part)
+		all := make([]Summary, len(part))
+		inParallel(len(part), func(i int) {
 			if ctx.Err() == nil {
+				s := sessions[part[i]]
 				summary, err := c.load(ctx, s, stored[s.Session], keeps)
 				summary.Err = err
 				all[i] = summary
 			}
 		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for i := range all {
+			use(part[i], &all[i])
+		}
+		if c.waiting() > maxRows {
+			c.Flush(ctx)
+		}
 	}
-	readers.Wait()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if c.waiting() > maxRows {
-		c.Flush(ctx)
-	}
-	return all, nil
+	return nil
 }
 
-// stored returns the stored rows. keeps is false if the store has no catalog.
-func (c *Catalog) stored(ctx context.Context, sessions []Listed) (rows map[string][]byte, keeps bool) {
+// inParallel calls f with the numbers below n.
+func inParallel(n int, f func(i int)) {
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				f(i)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// grouper is a store that keeps the rows of many sessions in one file.
+type grouper interface {
+	CatalogGroup(session string) uint8
+}
+
+// partLen is the least number of sessions in a part.
+const partLen = 256
+
+// parts yields the indices of sessions in parts whose rows are read together.
+func (c *Catalog) parts(sessions []Listed) iter.Seq[[]int] {
+	store, ok := eventlog.As[grouper](c.log.Store())
+	var groups [1 << 8][]int
+	for i, s := range sessions {
+		group := uint8(i / partLen)
+		if ok {
+			group = store.CatalogGroup(s.Session)
+		}
+		groups[group] = append(groups[group], i)
+	}
+	return func(yield func([]int) bool) {
+		var part []int
+		for _, group := range groups {
+			if part = append(part, group...); len(part) >= partLen {
+				if !yield(part) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 {
+			yield(part)
+		}
+	}
+}
+
+// stored returns the stored rows of a part of sessions. keeps is false if the store has no catalog.
+func (c *Catalog) stored(ctx context.Context, sessions []Listed, part []int) (rows map[string][]byte, keeps bool) {
 	store, ok := eventlog.As[eventlog.Cataloger](c.log.Store())
 	if !ok {
 		return nil, false
 	}
-	ids := make([]string, len(sessions))
-	for i := range sessions {
-		ids[i] = sessions[i].Session
+	ids := make([]string, len(part))
+	for i, at := range part {
+		ids[i] = sessions[at].Session
 	}
 	rows, err := store.CatalogRows(ctx, ids)
 	if err != nil {
@@ -178,79 +239,80 @@ func (c *Catalog) within(x *Summary) part {
 	return someEvents
 }
 
-// catalogRow is the second line of a row of the catalog as JSON. The row begins with its checksum,
-// and the first line is a listedRow.
-type catalogRow struct {
-	Rules string `json:"rules"`
-	// Head is the hash of the newest event of the summary.
-	Head string `json:"head"`
-	// Zone says how the time zone divides the time from First to Last, and Prices is a
-	// digest of the prices of the estimates.
-	Zone    string `json:"zone,omitzero"`
-	Prices  string `json:"prices,omitzero"`
-	Summary `json:",inline"`
+// A row of the catalog is its checksum, the rules, the head, the part for listings after its
+// length (listedRow), and:
+//   - the zone: how the time zone divides the time from First to Last
+//   - the prices: a digest of the prices of the estimates
+//   - the summary
+func rowRules() string { return fmt.Sprintf("%d.%d", catalogRules, projection.Usage().Version) }
+
+// openRow returns the head and the part for listings of a row, and the rest to read. ok is false if
+// the row is damaged, or of other rules.
+func openRow(session string, data []byte) (head event.Head, listed []byte, rest rowBytes, ok bool) {
+	if len(data) < sumLen || binary.LittleEndian.Uint32(data) != rowSum(session, data[sumLen:]) {
+		return head, nil, rest, false
+	}
+	rest = rowBytes{b: data[sumLen:], reads: true}
+	ok = string(rest.field(nil)) == rules
+	rest.head(&head)
+	listed = rest.field(nil)
+	return head, listed, rest, ok && !rest.failed
 }
 
-func rowRules() string { return fmt.Sprintf("%d.%d", catalogRules, projection.Usage().Version) }
+var rules = rowRules()
 
 // decode returns the summary of a row, if it is the summary that reading the session
 // would give.
-func (c *Catalog) decode(s Listed, data []byte) (Summary, bool) {
-	var row catalogRow
-	_, summary, ok := splitRow(s.Session, data)
-	if !ok || json.Unmarshal(summary, &row) != nil || row.Rules != rowRules() || row.Head != s.Head.Hash.String() {
+func (c *Catalog) decode(s Listed, data []byte) (x Summary, ok bool) {
+	head, _, rest, ok := openRow(s.Session, data)
+	if !ok || head.Hash != s.Head.Hash {
 		return Summary{}, false
 	}
-	if !c.opts.AnyDays && (row.Prices != c.prices || row.Zone == "" || row.Zone != c.zone(&row.Summary)) {
+	var zone, prices string
+	rest.text(&zone)
+	rest.text(&prices)
+	rest.summary(&x)
+	if rest.failed || !c.opts.AnyDays && (prices != c.prices || zone == "" || zone != c.zone(&x)) {
 		return Summary{}, false
 	}
-	switch within := c.within(&row.Summary); {
+	switch within := c.within(&x); {
 	case within == noEvents:
-		row.Stats = Stats{}
+		x.Stats = Stats{}
 	case within == someEvents || !c.keepable():
 		return Summary{}, false
 	}
-	return row.Summary, true
-}
-
-// splitRow returns the two lines of a row as JSON: the part for listings, and the summary. ok is
-// false if the row is damaged.
-func splitRow(session string, data []byte) (listed, summary []byte, ok bool) {
-	if len(data) < sumLen || string(data[:sumLen]) != rowSum(session, data[sumLen:]) {
-		return nil, nil, false
-	}
-	return bytes.Cut(data[sumLen:], []byte{'\n'})
+	return x, true
 }
 
 // keep adds a row to the rows that wait.
 func (c *Catalog) keep(session string, at uint64, listed *listedRow, x *Summary) {
-	row := catalogRow{Rules: rowRules(), Head: listed.Head.Hash.String(), Zone: c.zone(x), Prices: c.prices, Summary: *x}
-	listed.Rules = row.Rules
-	begin, err := json.Marshal(listed, json.Deterministic(true))
-	if err != nil {
+	var begin, body rowBytes
+	begin.listed(listed)
+	ruled, zone, prices := rules, c.zone(x), c.prices
+	body.text(&ruled)
+	body.head(&listed.Head)
+	body.field(begin.b)
+	body.text(&zone)
+	body.text(&prices)
+	body.summary(x)
+	if len(body.b) > maxRow {
 		return
 	}
-	rest, err := json.Marshal(row, json.Deterministic(true))
-	body := slices.Concat(begin, []byte{'\n'}, rest)
-	if err != nil || len(body) > maxRow {
-		return
-	}
-	data := append([]byte(rowSum(session, body)), body...)
+	data := append(binary.LittleEndian.AppendUint32(nil, rowSum(session, body.b)), body.b...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rows = append(c.rows, eventlog.CatalogRow{Session: session, At: at, Data: data})
 	c.size += len(data)
 }
 
-// sumLen is the length of a checksum in a row.
-const sumLen = 8
+// sumLen is the length of the checksum of a row.
+const sumLen = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // rowSum is the checksum of the row of a session.
-func rowSum(session string, body []byte) string {
-	sum := crc32.Checksum([]byte(session), castagnoli)
-	return fmt.Sprintf("%08x", crc32.Update(sum, castagnoli, body))
+func rowSum(session string, body []byte) uint32 {
+	return crc32.Update(crc32.Checksum([]byte(session), castagnoli), castagnoli, body)
 }
 
 // zone describes the offsets of the time zone from x.First to x.Last: equal texts mean

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sealed"
 )
 
 // knownLister is a store that lists sessions from their rows of the catalog.
@@ -21,7 +21,7 @@ type knownLister interface {
 }
 
 // Sessions is Log.Sessions, and reads no event of a session whose row is up to date
-// (eventlog.SessionInfo.Known).
+// (eventlog.SessionInfo.Known). The order of the sessions is not defined.
 func (c *Catalog) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	store, ok := eventlog.As[knownLister](c.log.Store())
 	if !ok {
@@ -32,24 +32,21 @@ func (c *Catalog) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, 
 
 // listedRow is the part of a row that a listing shows.
 type listedRow struct {
-	Rules string `json:"rules"`
-	// At is the version of the session.
-	At    uint64       `json:"at"`
-	Head  event.Head   `json:"head"`
-	Last  time.Time    `json:"last"`
-	Bytes int64        `json:"bytes"`
-	First *listedEvent `json:"first,omitzero"` // nil if the row cannot describe it
-	Name  string       `json:"name,omitzero"`
-	Named bool         `json:"named,omitzero"` // Name is known
+	At    uint64 // the version of the session
+	Head  event.Head
+	Last  time.Time
+	Bytes int64
+	First *listedEvent // nil if the row cannot describe it
+	Name  string
+	Named bool // Name is known
 }
 
 // listedEvent is the first event of a session.
 type listedEvent struct {
-	Seq      int64          `json:"seq"`
-	Type     event.Type     `json:"type"`
-	Time     time.Time      `json:"time"`
-	Metadata jsontext.Value `json:"metadata,omitzero"`
-	Data     jsontext.Value `json:"data"`
+	Seq            int64
+	Type           event.Type
+	Time           time.Time
+	Metadata, Data jsontext.Value
 }
 
 // known describes a session by its row, if the row is up to date.
@@ -59,29 +56,42 @@ func known(row eventlog.CatalogRow) (info eventlog.SessionInfo, ok bool) {
 		return info, false
 	}
 	first := l.First
-	return eventlog.SessionInfo{
+	info = eventlog.SessionInfo{
 		ID: row.Session, Bytes: l.Bytes, Known: l.Head,
 		First: event.Event{Seq: first.Seq, SessionID: row.Session, Type: first.Type, Timestamp: first.Time, Metadata: first.Metadata, Data: first.Data},
 		Last:  event.Event{Seq: l.Head.Seq, SessionID: row.Session, Timestamp: l.Last},
-	}, true
+	}
+	if first.Type == event.SessionStarted {
+		sealed.Remember(&info.First)
+		_, _ = event.DecodeKept[event.Session](&info.First) // the store calls known in parallel, and callers decode it one by one
+	}
+	return info, true
 }
 
 // decodeListed decodes the part of a row that a listing shows.
 func decodeListed(session string, data []byte) (l listedRow, ok bool) {
-	line, _, ok := splitRow(session, data)
-	ok = ok && json.Unmarshal(line, &l) == nil && l.Rules == rowRules()
-	return l, ok
+	head, listed, _, ok := openRow(session, data)
+	if !ok {
+		return l, false
+	}
+	r := rowBytes{b: listed, reads: true}
+	r.listed(&l)
+	l.Head = head
+	return l, !r.failed
 }
 
 // Names returns the names of sessions that the catalog knows: the title in the newest events,
 // else the first text in the oldest ones, as a listing finds them that reads NameEvents events at
 // each end. It reads no session.
 func (c *Catalog) Names(ctx context.Context, sessions []Listed) map[string]string {
-	rows, _ := c.stored(ctx, sessions)
-	names := make(map[string]string, len(rows))
-	for _, s := range sessions {
-		if l, ok := decodeListed(s.Session, rows[s.Session]); ok && l.Head == s.Head && l.Named {
-			names[s.Session] = l.Name
+	names := make(map[string]string, len(sessions))
+	for part := range c.parts(sessions) {
+		rows, _ := c.stored(ctx, sessions, part)
+		for _, i := range part {
+			s := sessions[i]
+			if l, ok := decodeListed(s.Session, rows[s.Session]); ok && l.Head == s.Head && l.Named {
+				names[s.Session] = l.Name
+			}
 		}
 	}
 	return names

@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/internal/importrun"
 )
 
-// cursorsName is the file with the cursors of imports. It is written like a row of the catalog.
+// cursorsName is the file with the cursors of imports. It is written in place and not synced.
 const cursorsName = catalogDir + "/imports"
 
 var _ importrun.CursorStore = (*Store)(nil)
@@ -39,5 +39,5 @@ func (s *Store) PutImportCursors(_ context.Context, cursors []byte) error {
 	if err := s.fs.Mkdir(catalogDir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the catalog: %w", err)
 	}
-	return s.writeRow(cursorsName, cursors)
+	return s.writeDerived(cursorsName, cursors)
 }

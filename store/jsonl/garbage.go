@@ -18,7 +18,7 @@ import (
 )
 
 // Sweep implements eventlog.Sweeper. It yields, and with remove deletes, temporary
-// files, empty session files and rows of the catalog without a session. It skips the files of a session while another process
+// files, empty session files and files of the catalog with a row of a missing session. It skips the files of a session while another process
 // holds the session's lock.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.FilePlace, error] {
 	return func(yield func(eventlog.FilePlace, error) bool) {
@@ -68,23 +68,6 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.File
 		return s.fs.SyncDir(".")
 	}
 	return nil
-}
-
-// unusedRows returns the rows of the catalog whose session is missing.
-func (s *Store) unusedRows() ([]string, error) {
-	rows, err := s.listFiles(catalogDir, func(name string) bool { return strings.HasSuffix(name, rowExtension) })
-	if len(rows) == 0 || err != nil {
-		return nil, err
-	}
-	files, err := s.listFiles(".", func(name string) bool { return strings.HasSuffix(name, extension) })
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(rows, func(row string) bool {
-		session := strings.TrimSuffix(strings.TrimPrefix(row, catalogDir+"/"), rowExtension)
-		_, used := slices.BinarySearch(files, session+extension)
-		return used
-	}), nil
 }
 
 // listFiles returns the sorted paths of the regular files in dir for which pick is

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
-	"path"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,7 +33,8 @@ func (s *Store) List(ctx context.Context, part eventlog.Part) iter.Seq2[eventlog
 
 // ListKnown is Sessions for a caller that derives the description of a session from its row of the
 // catalog: known gets the row and the session's version. If it returns false, the start and the
-// end of the file are read. The store calls it from several goroutines.
+// end of the file are read. The store calls it from several goroutines, and yields the sessions in
+// the order of the catalog.
 func (s *Store) ListKnown(ctx context.Context, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) iter.Seq2[eventlog.SessionInfo, error] {
 	return s.list(ctx, eventlog.Part{}, known)
 }
@@ -51,17 +52,45 @@ func (s *Store) list(ctx context.Context, part eventlog.Part, known func(eventlo
 			return
 		}
 		rows = slices.DeleteFunc(rows, func(row sessionFile) bool { return !part.Has(row.id) })
-		if known != nil {
-			s.markCatalogued(rows)
-		}
 		buffers := make([][]byte, runtime.GOMAXPROCS(0))
-		for some := range slices.Chunk(rows, listAhead) {
-			for _, listed := range s.sessionInfos(ctx, some, buffers, known) {
+		for some, stored := range s.parts(rows, known != nil) {
+			for _, listed := range s.sessionInfos(ctx, some, buffers, stored, known) {
 				if listed.failed != nil {
 					yield(eventlog.SessionInfo{}, listed.failed)
 					return
 				}
 				if !errors.Is(listed.info.Err, eventlog.ErrNotFound) && !yield(listed.info, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// parts divides the files of a listing into parts that are read at once, with the rows of the
+// catalog.
+func (s *Store) parts(rows []sessionFile, catalogued bool) iter.Seq2[[]sessionFile, groupRows] {
+	return func(yield func([]sessionFile, groupRows) bool) {
+		if _, err := s.fs.Stat(catalogDir); err != nil || !catalogued {
+			for some := range slices.Chunk(rows, listAhead) {
+				if !yield(some, nil) {
+					return
+				}
+			}
+			return
+		}
+		groups := make([][]sessionFile, math.MaxUint8+1)
+		for _, row := range rows {
+			group := s.CatalogGroup(row.id)
+			groups[group] = append(groups[group], row)
+		}
+		for group, all := range groups {
+			if len(all) == 0 {
+				continue
+			}
+			stored := s.readRows(uint8(group))
+			for some := range slices.Chunk(all, listAhead) {
+				if !yield(some, stored) {
 					return
 				}
 			}
@@ -79,7 +108,7 @@ type listed struct {
 }
 
 // sessionInfos reads sessions with a worker for each buffer.
-func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers [][]byte, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) []listed {
+func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers [][]byte, stored groupRows, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) []listed {
 	all := make([]listed, len(rows))
 	var workers sync.WaitGroup
 	for w := range min(len(buffers), len(rows)) {
@@ -89,8 +118,8 @@ func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers []
 					return
 				}
 				ok := false
-				if rows[i].catalogued {
-					all[i].info, ok = s.knownInfo(rows[i], known)
+				if data, has := stored[rows[i].id]; has && fileOf(rows[i].id) == rows[i].name {
+					all[i].info, ok = s.knownInfo(rows[i], data, known)
 				}
 				if !ok {
 					all[i].info = s.sessionInfo(ctx, rows[i], &buffers[w])
@@ -103,11 +132,7 @@ func (s *Store) sessionInfos(ctx context.Context, rows []sessionFile, buffers []
 }
 
 // knownInfo asks known for a session that has a row of the catalog.
-func (s *Store) knownInfo(row sessionFile, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (eventlog.SessionInfo, bool) {
-	data, err := s.readDerived(rowOf(row.name), maxCatalogRow)
-	if err != nil {
-		return eventlog.SessionInfo{}, false
-	}
+func (s *Store) knownInfo(row sessionFile, data []byte, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) (eventlog.SessionInfo, bool) {
 	file, err := s.fs.Stat(row.name)
 	if err != nil {
 		return eventlog.SessionInfo{}, false
@@ -117,26 +142,7 @@ func (s *Store) knownInfo(row sessionFile, known func(eventlog.CatalogRow) (even
 }
 
 // sessionFile is a file name and the session id that it should hold.
-type sessionFile struct {
-	id, name   string
-	catalogued bool // the file has the name of the session, and the catalog has a row of it
-}
-
-// markCatalogued sets catalogued. It lists the catalog once: the attempt to open a missing row is
-// expensive in a store with many sessions.
-func (s *Store) markCatalogued(rows []sessionFile) {
-	entries, err := s.fs.ReadDir(catalogDir)
-	if err != nil {
-		return
-	}
-	stored := make(map[string]bool, len(entries))
-	for _, entry := range entries {
-		stored[entry.Name()] = true
-	}
-	for i, row := range rows {
-		rows[i].catalogued = row.id != "" && fileOf(row.id) == row.name && stored[path.Base(rowOf(row.name))]
-	}
-}
+type sessionFile struct{ id, name string }
 
 // sessionFiles returns the session files, ordered by session id.
 func (s *Store) sessionFiles() ([]sessionFile, error) {

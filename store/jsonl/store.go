@@ -56,6 +56,7 @@ type Store struct {
 	blobDirs blobDirs
 	holeFree holeFree
 	saved    savedFiles
+	putting  sync.Mutex // held while files of the catalog are replaced
 }
 
 // New returns a store of the directory dir. It does no I/O: the first write creates the

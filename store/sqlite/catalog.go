@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/importrun"
 )
@@ -13,7 +15,7 @@ import (
 const (
 	listCatalog = `SELECT s.id, s.hash, s.revision, c.row, s.bytes FROM sessions s LEFT JOIN catalog c ON c.session = s.key
 		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id` + limitRows
-	readCatalogRow   = `SELECT c.row FROM catalog c JOIN sessions s ON s.key = c.session WHERE s.id = ?`
+	readCatalogRows  = `SELECT s.id, c.row FROM json_each(?) j JOIN sessions s ON s.id = j.value JOIN catalog c ON c.session = s.key`
 	putCatalogRow    = `INSERT OR REPLACE INTO catalog (session, row) SELECT key, ? FROM sessions WHERE id = ?`
 	deleteCatalogRow = `DELETE FROM catalog WHERE session IN (?, 0)`
 	readCursors      = `SELECT row FROM catalog WHERE session = 0`
@@ -36,17 +38,15 @@ func (s *Store) CatalogRows(ctx context.Context, sessions []string) (rows map[st
 }
 
 func catalogRows(c *conn, sessions []string) (map[string][]byte, error) {
-	rows := make(map[string][]byte, len(sessions))
-	for _, session := range sessions {
-		row := make([]driver.Value, 1)
-		if _, err := c.first(row, readCatalogRow, session); err != nil {
-			return nil, err
-		}
-		if data, ok := row[0].([]byte); ok {
-			rows[session] = data
-		}
+	ids, err := json.Marshal(sessions)
+	if err != nil {
+		return nil, err
 	}
-	return rows, nil
+	rows := make(map[string][]byte, len(sessions))
+	return rows, c.each(func(row []driver.Value) {
+		id, _ := row[0].(string)
+		rows[id], _ = row[1].([]byte)
+	}, 2, readCatalogRows, string(ids))
 }
 
 // PutCatalogRows implements eventlog.Cataloger.
