@@ -56,7 +56,8 @@ func blobsOf(p Payload) []Digest {
 
 // New makes an event of a payload and mints an id, so that an append may be
 // retried: the event is stored once. New cannot fail. A payload that cannot be
-// encoded or breaks a rule is reported by Append.
+// encoded or breaks a rule is reported by Append, which reads the facts of an event from
+// its own copy of the data, after the hook.
 func New(p Payload) Event {
 	e := Event{ID: NewID()}
 	e.encode(p)

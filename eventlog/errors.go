@@ -109,10 +109,9 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 // Unwrap is the cause.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
 
-// RolledBackError names a head that is lost: the store acknowledged or returned it before a
-// server failed over to an older standby, or was restored from a backup. Every later call on
-// the store returns this error, so no append continues without the lost events. Restore the
-// events, or open the store again to continue with the stored events.
+// RolledBackError names a head that is lost: a server failed over to an older standby, or
+// was restored from a backup. Every later call on the store returns this error. Restore
+// the events, or open the store again to continue with the stored events.
 type RolledBackError struct {
 	Session string
 	Head    event.Head

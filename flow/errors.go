@@ -14,9 +14,8 @@ import (
 
 // Errors of Send and Resume, and of a runner that stops. The turn stays open after each of them.
 var (
-	// ErrStart: the arguments or the agent contradict each other or the session;
-	// providers refuse a tool by its name, or two tools have one name; or an effect of
-	// class unsafe_once has no review. Nothing ran; the error says what to correct.
+	// ErrStart: the arguments or the agent contradict each other or the session. Nothing
+	// ran; the error says what to correct.
 	ErrStart = errors.New("cannot start")
 	// ErrAlreadyRunning: another runner has the session, and is alive. Post the input to
 	// it, wait, or call TakeOver.

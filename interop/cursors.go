@@ -30,6 +30,13 @@ import (
 // A cursor has no text and no digest of a text. It is kept only for a file with nothing to reject,
 // to skip or to leave out, and without erased events. So a wrong cursor costs time: everything
 // that an import of the file could add is in the log.
+//
+// A file is read again if its size, modification time, change time or inode has changed. No
+// program can set the change time, so that also finds a change that keeps the size and the
+// modification time. A digest of the file would find no further change, and people could test
+// guesses of an erased text with it. A file that changed less than two seconds before it was
+// read gets no cursor. A file that grew is read whole: the importer needs the state at the end
+// of the old part.
 type cursors struct {
 	log    *eventlog.Log
 	store  importrun.CursorStore

@@ -2,9 +2,8 @@ package interop
 
 import "errors"
 
-// ErrHistory reports that the log's session has another history than the file: a record
-// is neither in the session nor continues it. The import added neither this record nor a
-// later record of the file to the session. Import the file into another log.
+// ErrHistory reports that the log's session has another history than the file. The import
+// added no further record of the file to the session. Import the file into another log.
 var ErrHistory = errors.New("another history under the same session id")
 
 // ErrUnread reports that a file has messages, calls or results in a form that its format
@@ -13,9 +12,8 @@ var ErrHistory = errors.New("another history under the same session id")
 var ErrUnread = errors.New("not understood")
 
 // ErrErased reports that a record may be one that was erased from the log: the file has
-// changed before it or beside it, or is a copy. The import stored neither this record
-// nor a later record of the file in the session. Repair the file, or store the records
-// with Options.EvenErased.
+// changed around it, or is a copy. The import stored no further record of the file in the
+// session. Repair the file, or set Options.EvenErased.
 var ErrErased = errors.New("the record may be one that was erased from the log")
 
 // FormatError reports that a named file is no transcript of a known format. Name the

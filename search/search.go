@@ -6,7 +6,8 @@
 //
 // A store with an index (eventlog.Searcher) proposes candidates; Events reads every
 // other store whole. Events itself checks each candidate, so every store gives the same
-// hits.
+// hits. They come by session, since a merge by time would read all sessions before the
+// first hit.
 //
 // # The text of an event
 //

@@ -12,10 +12,9 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// ErrUnfinished reports an erasure whose events are redacted or removed in the log,
-// while bytes of them may still be in the store's files: another process holds them, or
-// only the owner of the tables may free them. End that process, or connect as the owner,
-// and call Finish.
+// ErrUnfinished reports an erasure after which bytes may still be in the store's files:
+// another process holds them, or only the owner of the tables may free them. End that
+// process, or connect as the owner, and call Finish.
 var ErrUnfinished = errors.New("the erased bytes may still be in the files")
 
 // Finish completes an erasure that was interrupted: it removes the blobs that no event

@@ -197,10 +197,9 @@ var (
 	errMismatch = errors.New("the stream differs from the list in its first line")
 )
 
-// TreeError reports a session that a stream of ExportTree does not have as listed.
-// Import stored nothing of it. If the session is below itself, the error matches
-// runlog.ErrRunCycle. Else the stream is cut, or it has other sessions than its list, or
-// another order. Import the whole stream.
+// TreeError reports a session that a stream of ExportTree does not have as listed, because
+// the stream was cut or changed. Import stored nothing of it. Import the whole stream. If
+// the session is below itself, the error matches runlog.ErrRunCycle.
 type TreeError struct {
 	// Session is empty if the stream is cut in its first line.
 	Session string
