@@ -11,8 +11,9 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// The optional abilities of a store, one interface per topic. As finds them. A log
-// works without them; a feature that needs a missing one returns ErrUnsupported.
+// The optional abilities of a store, one interface per topic. As finds them; a wrapper of
+// a store has a method Unwrap() Store. A feature that needs a missing ability returns
+// ErrUnsupported, unless the comment of the ability says what happens without it.
 type (
 	// Blobs stores bodies by their digest. Equal bodies are stored once.
 	Blobs interface {
@@ -30,7 +31,8 @@ type (
 		ListBlobs(ctx context.Context) iter.Seq2[BlobInfo, error]
 	}
 
-	// BlobIndex finds the events that need a blob without reading sessions.
+	// BlobIndex finds the events that need a blob without reading sessions. Without it,
+	// every event is read.
 	BlobIndex interface {
 		// BlobUsers yields the events that list one of the blobs (event.Event.Blobs), once
 		// for each of its blobs. It yields an event even if its line is damaged now. If the
@@ -38,13 +40,15 @@ type (
 		BlobUsers(ctx context.Context, digests []event.Digest) iter.Seq2[BlobUser, error]
 	}
 
-	// Lister lists a part of the sessions without reading the others, up to a page.
+	// Lister lists a part of the sessions without reading the others, up to a page. Without
+	// it, the whole listing is read.
 	Lister interface {
 		// List yields the sessions of a part as Sessions does, ordered by id.
 		List(ctx context.Context, part Part) iter.Seq2[SessionInfo, error]
 	}
 
-	// Relater finds the forks, copies and runs of a session by an index.
+	// Relater finds the forks, copies and runs of a session by an index. Without it, the
+	// whole listing is read.
 	Relater interface {
 		// Related yields the rows of the sessions that are related to the session by their
 		// first event, or may be: their first event tells nothing. The rows are ordered by
@@ -82,7 +86,8 @@ type (
 	}
 
 	// Retainer belongs to stores on servers, which keep erased bytes where an Eraser
-	// cannot reach them, for example in a write-ahead log.
+	// cannot reach them, for example in a write-ahead log. Without it, a redaction reports
+	// no such places.
 	Retainer interface {
 		// Retained returns the places that keep erased bytes, and how to remove them there.
 		Retained(ctx context.Context) ([]Retained, error)
@@ -175,7 +180,8 @@ type (
 
 	// BulkVersioner is Versioner for many sessions at once, in a store that a network
 	// separates from the log. If the store is a Notifier too, Watch waits for its
-	// changes, and asks for versions only in case that one is missed.
+	// changes, and asks for versions only in case that one is missed. Without it, Watch asks
+	// for one version at a time.
 	BulkVersioner interface {
 		// Versions returns the versions of the sessions that exist.
 		Versions(ctx context.Context, sessions []string) (map[string]uint64, error)
@@ -184,7 +190,7 @@ type (
 	// Cataloger keeps a row for each session: bytes that a program derives from the
 	// events, so that it need not read them again (stats.Catalog). A row may be lost at
 	// any time. Rewrite, RemoveSession and Replace erase the row of their session, in the
-	// same durable operation.
+	// same durable operation. Without it, stats.Catalog reads each session each time.
 	Cataloger interface {
 		// CatalogRows returns the rows of the sessions that have one. A row may be damaged,
 		// and older than the session's head. If the store lacks the catalog, the error is
@@ -227,6 +233,7 @@ type (
 	}
 
 	// Identifier gives a store an id, by which a copy of the store can be told from it.
+	// Without it, package flow continues open turns in every copy.
 	Identifier interface {
 		// StoreID returns the id of the store, which no other store has. The first call makes
 		// the id, durably; in a store that may only read it returns "" and makes none. The id
@@ -251,7 +258,7 @@ type (
 	}
 
 	// LineReader leaves out events by the bytes of their lines, which takes less time than
-	// to parse every line.
+	// to parse every line. Without it, a search without an index parses every line.
 	LineReader interface {
 		// ReadLines is Store.Read without the events for whose line, as it is stored, wanted
 		// is false. It may yield such events too. It compares the crc of every line. The
