@@ -9,6 +9,10 @@
 // Whoever holds the token of the Handler reads all of the log, so URL has the token. The first
 // request exchanges it for a cookie; a program sends it as Authorization: Bearer.
 //
+// Programs in other languages read, follow and append at /api/v1: openapi.json describes it, and
+// docs/guide/api.md has programs. A new path is a row in routes, its answer in openapi.json, and a
+// request in TestAPI.
+//
 // A new page of this package is one file and one template: a value of type page with its
 // pattern, its name among the tabs of a session, and a function that loads its view; a file in
 // templates that defines "content" for the view; and a line in pages. stats.go is an example of
