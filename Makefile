@@ -16,8 +16,9 @@ short: ## short tests: something of every promise
 test: ## all tests
 	go test ./...
 
-long: ## all tests in their long form, and ten seconds of fuzzing for each target
+long: ## all tests in their long form, ten seconds of fuzzing for each target, real programs if PROGRAMS names them
 	CONVLOG_TEST_LONG=1 CONVLOG_TEST_POSTGRES=required go test -timeout 60m ./...
+	testdata/resume_matrix.py
 	.ci/fuzz each 10s
 
 race: ## tests of concurrent packages with the race detector

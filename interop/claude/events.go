@@ -103,6 +103,11 @@ func (s *session) conflict(f *facts) (reason string) {
 // add queues the event of the record, with a head_moved and a compaction before it and
 // child events after it, where they are needed.
 func (im *importer) add(s *session, rec *records.Record, f *facts, at time.Time) error {
+	if s.Begun && s.FindOwn(s.ID, startPart).Seq == 0 {
+		if err := im.startFork(s, rec, f); err != nil {
+			return err
+		}
+	}
 	p, err := im.plan(s, rec, f)
 	if err != nil {
 		return err

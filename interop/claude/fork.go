@@ -41,12 +41,17 @@ func (im *importer) fork(s *session, rec *records.Record, f *facts) (*session, e
 			im.order[i] = forked
 		}
 	}
+	return forked, im.startFork(forked, rec, f)
+}
+
+// startFork adds the source and the settings of a fork, before its first line.
+func (im *importer) startFork(s *session, rec *records.Record, f *facts) error {
 	e, err := rec.Event(startPart, event.Session{Updated: true, Agent: agentName, CWD: f.CWD, Source: sourceOf(rec, f)})
 	if err != nil {
-		return nil, rec.Located(err)
+		return rec.Located(err)
 	}
-	forked.tree.extend(forked.Add(sessions.Key{Own: s.ID, Part: startPart}, im.at, e))
-	return forked, nil
+	s.tree.extend(s.Add(sessions.Key{Own: s.ID, Part: startPart}, im.at, e))
+	return nil
 }
 
 // linesOf yields the lines with uuids of a session in the file. It yields no line of a

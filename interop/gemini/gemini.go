@@ -74,8 +74,11 @@ import (
 
 const formatName = "gemini"
 
-// provider is the provider of the answers.
-const provider = "google"
+// provider is the provider of the answers, and agentName the name of the program.
+const (
+	provider  = "google"
+	agentName = "gemini-cli"
+)
 
 // Format imports sessions of Gemini CLI. The zero value is ready for use.
 type Format struct{}

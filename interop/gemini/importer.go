@@ -156,7 +156,7 @@ func (im *importer) beginSession(r *record) error {
 		return r.Located(err)
 	}
 	start := event.Session{
-		Agent: "gemini-cli", Extra: s.header.Value,
+		Agent: agentName, Extra: s.header.Value,
 		Source: event.SessionSource{Format: formatName, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
 	if start.Title = titles.Of(s.header.text("summary")); start.Title == "" {

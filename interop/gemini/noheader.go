@@ -118,13 +118,13 @@ func (im *importer) openShort(s *session) (*session, error) {
 // lateHeader is the key of the header that a file has only in a later version.
 var lateHeader = sessions.Key{Own: "header", Part: summaryPart}
 
-// addLateHeader adds the header of a session that began without it. done is false if the session
-// began with its header, or has it already.
+// addLateHeader adds the header of a session that began without it, or that the log began. done
+// is false if the session began with its header, or has it already.
 func (im *importer) addLateHeader(s *session, r *record) (done bool, err error) {
-	if !s.lacksHeader || !s.From(formatName) || s.FindOwn(lateHeader.Own, lateHeader.Part).Seq > 0 {
+	if !s.lacksHeader && !s.Begun || !s.From(formatName) || s.FindOwn(lateHeader.Own, lateHeader.Part).Seq > 0 {
 		return false, nil
 	}
-	e, err := r.Event(lateHeader.Part, event.Session{Updated: true, Extra: r.Value, Source: event.SessionSource{
+	e, err := r.Event(lateHeader.Part, event.Session{Updated: true, Agent: agentName, Extra: r.Value, Source: event.SessionSource{
 		Format: formatName, Path: r.Origin(0).Source, SessionID: r.text("sessionId"),
 	}})
 	if err != nil {

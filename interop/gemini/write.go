@@ -26,20 +26,13 @@ type writtenHeader struct {
 }
 
 type writtenMessage struct {
-	ID        string           `json:"id"`
-	Timestamp string           `json:"timestamp"`
-	Type      string           `json:"type"`
-	Content   []any            `json:"content"`
-	Thoughts  []writtenThought `json:"thoughts,omitzero"`
-	ToolCalls []*writtenCall   `json:"toolCalls,omitzero"`
-	Model     string           `json:"model,omitzero"`
-	seq       int64            // of its last event
-}
-
-type writtenThought struct {
-	Subject     string `json:"subject"`
-	Description string `json:"description"`
-	Timestamp   string `json:"timestamp"`
+	ID        string         `json:"id"`
+	Timestamp string         `json:"timestamp"`
+	Type      string         `json:"type"`
+	Content   []any          `json:"content"`
+	ToolCalls []*writtenCall `json:"toolCalls,omitzero"`
+	Model     string         `json:"model,omitzero"`
+	seq       int64          // of its last event
 }
 
 type writtenCall struct {
@@ -75,14 +68,9 @@ type (
 )
 
 // Write writes the messages as lines of a session. A result is in the record of its call.
-// Thoughts of Gemini stay: the program sends them to any model.
+// Reasoning is left out: the program does not send it again.
 func (Format) Write(c interop.Conversation) (interop.Written, error) {
-	said, losses := writing.Messages(c, writing.Rules{
-		Reasoning: func(m *event.Message, p *event.Part) bool {
-			return c.Format == formatName && m.Provider == provider && p.Text != ""
-		},
-		ErrorMarks: true, Documents: true,
-	})
+	said, losses := writing.Messages(c, writing.Rules{ErrorMarks: true, Documents: true})
 	at := c.At.UTC()
 	slug, err := slugOf(c.Folder, c.CWD)
 	if err != nil {
@@ -193,15 +181,7 @@ func isAnswered(m *writtenMessage) bool {
 
 // part adds a part to a message.
 func (d *drafting) part(m *writtenMessage, p *event.Part, at time.Time) error {
-	switch p.Type {
-	case event.ReasoningPart:
-		subject, description, ok := strings.Cut(p.Text, "\n\n")
-		if !ok {
-			subject, description = "", p.Text
-		}
-		m.Thoughts = append(m.Thoughts, writtenThought{subject, description, writing.Stamp(at)})
-		return nil
-	case event.ToolCallPart:
+	if p.Type == event.ToolCallPart {
 		call := &writtenCall{ID: p.CallID, Name: p.Name, Args: render.Arguments(p.Arguments), Result: []any{}, Timestamp: writing.Stamp(at), of: m}
 		d.calls[p.CallID], m.ToolCalls = call, append(m.ToolCalls, call)
 		return nil
