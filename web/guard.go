@@ -162,8 +162,9 @@ func (g *guard) exchange(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// authorize refuses a request without the token or the cookie. Programs with the token may write with
-// the API of a server for writing.
+// authorize refuses a request without the token or the cookie. On a server for writing, programs
+// with the token may write with the API, and people with the forms of its pages, which browsers
+// send with their origin.
 func (g *guard) authorize(r *http.Request) *httpapi.Problem {
 	switch {
 	case !g.bearer(r) && !g.hasCookie(r):
@@ -172,8 +173,10 @@ func (g *guard) authorize(r *http.Request) *httpapi.Problem {
 		return nil
 	case !g.write:
 		return httpapi.NewProblem(http.StatusForbidden, "this server changes nothing", "start it with logtool serve --write, or use the commands of logtool")
+	case strings.HasPrefix(r.URL.Path, agentsPath+"/") && (g.bearer(r) || r.Header.Get("Origin") != "" && r.Header.Get("Sec-Fetch-Site") != "none"):
+		return nil // checkOrigin has compared the origin
 	case !g.bearer(r) || !strings.HasPrefix(r.URL.Path, apiPath+"/"):
-		return httpapi.NewProblem(http.StatusForbidden, "only programs change sessions, with the API", "send Authorization: Bearer TOKEN to a path below "+apiPath)
+		return httpapi.NewProblem(http.StatusForbidden, "only programs and the forms of "+agentsPath+" change sessions", "use such a form, or send Authorization: Bearer TOKEN to a path below "+apiPath)
 	}
 	return nil
 }

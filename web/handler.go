@@ -24,8 +24,11 @@ type Options struct {
 	// Writable opens the store for the sums of sessions, as in stats.CatalogOptions. Later requests
 	// and commands read the sums there instead of the sessions.
 	Writable func(context.Context) (eventlog.Store, error)
-	// Write lets clients of the API append, fork and rewind. The log must be open for writing.
+	// Write lets clients of the API append, fork and rewind, and people answer agents on the page
+	// /runs. The log must be open for writing.
 	Write bool
+	// By is who the log names for what people do on the pages.
+	By string
 	// Token is the token of the handler; a new one if empty.
 	Token string
 }

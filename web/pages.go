@@ -36,7 +36,7 @@ type view struct {
 
 // pages are the pages, in the order of the navigation and of the tabs.
 func pages() []page {
-	return []page{sessionsPage, searchPage, statsPage, sessionPage, timelinePage, treePage, replayPage, atPage, filesPage, verifyPage, diffPage, eventPage}
+	return []page{sessionsPage, searchPage, statsPage, agentsPage, sessionPage, timelinePage, treePage, replayPage, atPage, filesPage, verifyPage, diffPage, eventPage}
 }
 
 //go:embed templates/*.html
@@ -63,6 +63,7 @@ func (h *Handler) addPages() error {
 	h.mux.HandleFunc("GET "+entriesPattern, h.entries)
 	h.mux.HandleFunc("GET "+streamPattern, h.stream)
 	h.mux.HandleFunc("GET "+bodyPattern, h.body)
+	h.mux.HandleFunc("POST "+agentsForms, h.act)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.problem(w, r, httpapi.NewProblem(http.StatusNotFound, "there is no such page", "the first page lists all sessions"))
 	})
@@ -88,7 +89,10 @@ func (h *Handler) serve(p *page) http.HandlerFunc {
 
 // show writes a page.
 func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
-	layout := htmlpage.Layout{Title: v.title, Query: v.query, Body: v.body}
+	layout := htmlpage.Layout{Title: v.title, Query: v.query, Body: v.body, Forms: name == agentsPage.template && h.opts.Write}
+	if layout.Forms {
+		w.Header().Set("Referrer-Policy", "same-origin") // else browsers leave Origin out of what a form sends
+	}
 	for _, p := range h.all {
 		if p.nav != "" {
 			layout.Nav = append(layout.Nav, htmlpage.Link{Name: p.nav, Href: strings.TrimSuffix(p.pattern, "{$}"), On: p.template == name})

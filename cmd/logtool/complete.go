@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/projection"
 )
@@ -58,11 +59,11 @@ func (a *app) completeArgs(kinds []argument) cobra.CompletionFunc {
 		case snapshotArg:
 			found, err = a.snapshotsFrom(cmd.Context(), args[0], typed)
 		case reviewArg:
-			found, err = a.openFrom(cmd.Context(), args[0], openReview, typed)
+			found, err = a.openFrom(cmd.Context(), args[0], answers.OpenReview, typed)
 		case waitArg:
-			found, err = a.openFrom(cmd.Context(), args[0], openWait, typed)
+			found, err = a.openFrom(cmd.Context(), args[0], answers.OpenWait, typed)
 		case outcomeArg:
-			found, err = a.openFrom(cmd.Context(), args[0], openOutcome, typed)
+			found, err = a.openFrom(cmd.Context(), args[0], answers.OpenOutcome, typed)
 		case storeArg, fileArg:
 			return nil, cobra.ShellCompDirectiveDefault
 		case folderArg:
@@ -101,7 +102,7 @@ func (a *app) sessionsFrom(ctx context.Context, typed string) (found []cobra.Com
 func (a *app) openFrom(ctx context.Context, name, kind, typed string) (found []cobra.Completion, err error) {
 	err = a.session(ctx, forReading, name, func(log *eventlog.Log, session string) error {
 		info, err := flow.Info(ctx, log, session)
-		for _, row := range openWork(&info) {
+		for _, row := range answers.OpenOf(&info) {
 			if row.Kind == kind && strings.HasPrefix(row.ID, typed) {
 				found = append(found, cobra.CompletionWithDesc(row.ID, clean(row.Name)))
 			}

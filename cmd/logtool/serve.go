@@ -36,9 +36,9 @@ func (a *app) serveCommand() *cobra.Command {
 pages list the sessions and their costs, search them, and compare two of them. A
 session has pages for its conversation, its time line, its tree of forks and
 sub-agents, its files, its states at any event, and a check of its bytes. A
-conversation grows with its session. The pages change no session. Programs read the
-same at /api/v1 (GET /api/v1/openapi lists all), and append, fork and rewind there
-with --write.
+conversation grows with its session. A page lists what agents wait for. The pages
+change no session; with --write, people answer, abort and post there. Programs read
+the same at /api/v1 (GET /api/v1/openapi lists all), and change sessions with --write.
 
 The printed addresses have a token, which is new at each start: whoever has it reads
 the whole store. The first address has a name of its own, so that no other server on
@@ -61,7 +61,7 @@ CONVLOG_SERVE_TOKEN sets a token of 32 characters or more.`,
 	flags := cmd.Flags()
 	flags.StringVar(&s.address, "addr", "127.0.0.1:0", addressUsage)
 	flags.BoolVar(&s.open, "open", false, "open the page in the browser")
-	flags.BoolVar(&s.write, "write", false, "let programs append, fork and rewind with the API")
+	flags.BoolVar(&s.write, "write", false, "answer agents on the page, and let programs change sessions with the API")
 	s.priceFlag.flag(cmd)
 	return cmd
 }
@@ -106,7 +106,7 @@ type servedAt struct {
 }
 
 func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
-	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local, Writable: a.writable, Write: s.write, Token: a.getenv(serveTokenVariable)})
+	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local, Writable: a.writable, Write: s.write, By: a.user(""), Token: a.getenv(serveTokenVariable)})
 	if err != nil {
 		return err
 	}

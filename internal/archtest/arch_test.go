@@ -218,11 +218,11 @@ var table = map[string]room{
 	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
 	"internal/titles":     {},
 	"web": {
-		rooms:   []string{"event", "eventlog", "fork", "internal/answers", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
-		modules: append([]string{"golang.org/x/sync"}, given...), tests: []string{"flow", "flow/flowtest", "internal/htmlpage/htmltest", "internal/httpapi/apitest", "store/..."},
+		rooms:   []string{"event", "eventlog", "flow", "fork", "internal/answers", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
+		modules: append([]string{"golang.org/x/sync"}, given...), tests: []string{"flow/flowtest", "internal/htmlpage/htmltest", "internal/httpapi/apitest", "store/..."},
 	},
 	"internal/answers": {
-		rooms: []string{"event", "eventlog", "fork", "internal/httpapi", "internal/listing", "projection", "runlog/stats", "search", "upkeep/verify"}, modules: given,
+		rooms: []string{"event", "eventlog", "flow", "fork", "internal/httpapi", "internal/listing", "projection", "runlog/stats", "search", "upkeep/verify"}, modules: given,
 	},
 	"internal/htmlpage": {
 		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},

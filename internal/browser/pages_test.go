@@ -138,7 +138,7 @@ func TestPages(t *testing.T) {
 		}
 	}()
 	const claude = "/s/3f0c6a52-91d4-4b8e-a7c3-5e2d10b94f67"
-	for name, path := range map[string]string{"list": "/", "search": "/search?q=parse", "session": claude, "event": claude + "/e/7", "costs": "/stats", "hostile": "/s/hostile", "missing": "/s/none"} {
+	for name, path := range map[string]string{"list": "/", "search": "/search?q=parse", "session": claude, "event": claude + "/e/7", "costs": "/stats", "agents": "/runs", "hostile": "/s/hostile", "missing": "/s/none"} {
 		for _, scheme := range []string{"light", "dark"} {
 			for _, width := range []int64{360, 768, 1280} {
 				look(t, tab, width, scheme)

@@ -45,6 +45,7 @@ type Layout struct {
 	// Alone makes a page without a server: it has its style, and a policy that allows nothing but
 	// this style, images and sounds.
 	Alone bool
+	Forms bool // the page has forms that change something: they send their origin
 	Body  any
 }
 
