@@ -282,7 +282,7 @@ func (r *redactRun) report(done *erase.Redaction) {
 		r.Printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.Paint(term.Yellow, "not touched:"), clean(session))
 	}
 	for _, kept := range done.Retained {
-		r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "not touched:"), kept.Where, kept.Remedy)
+		r.Printf("%s %s: %s\n", r.Paint(term.Yellow, "not touched:"), clean(kept.Where), kept.Remedy)
 	}
 	events, blobs := int64(len(done.Erased)), int64(len(done.Blobs))
 	text := amounts(amount{events, "event"}, amount{blobs, "blob"}) + " " + sum

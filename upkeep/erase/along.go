@@ -165,6 +165,7 @@ func (x *along) session(ctx context.Context, session string) error {
 		if note, ok, err := event.Decode[event.RedactionNote](&e); ok && err == nil && !e.Copied() {
 			x.earlierNote(&e, &note)
 		}
+		x.ledger(&e)
 		if len(x.request.seqs) == 0 || e.Redacted() || x.picked[eventKey{session, e.Seq}] {
 			continue
 		}
@@ -183,6 +184,21 @@ func (x *along) earlierNote(e *event.Event, note *event.RedactionNote) {
 	if e.Seq > x.request.first {
 		x.earlier[e.SessionID] = true
 	}
+}
+
+// ledger notes the ledger that got the costs of the events before e.
+func (x *along) ledger(e *event.Event) {
+	if e.Type.Name() != event.AccountingFlushed || e.Seq < x.request.first || e.Copied() {
+		return
+	}
+	flush, err := event.DecodeKept[event.AccountingFlush](e)
+	if err != nil || flush.Ledger == "" {
+		return
+	}
+	if x.ledgers[flush.Ledger] == nil {
+		x.ledgers[flush.Ledger] = map[string]bool{}
+	}
+	x.ledgers[flush.Ledger][e.SessionID] = true
 }
 
 // event erases or lists an event, or does neither.

@@ -31,6 +31,10 @@ type plan struct {
 
 	shared map[string][]int64 // events to erase that a fork shares
 
+	// ledgers are the files of costs that may have a line of an event to erase, and the
+	// sessions of these events.
+	ledgers map[string]map[string]bool
+
 	// earlier are sessions with redactions that may have been interrupted before they
 	// were durable.
 	earlier map[string]bool
@@ -52,7 +56,7 @@ type eventKey struct {
 func newPlan(log *eventlog.Log) *plan {
 	return &plan{log: log, engine: engine.Of(log),
 		seqs: map[string][]int64{}, picked: map[eventKey]bool{}, ids: map[ulid.ULID]bool{}, blobs: map[event.Digest]bool{},
-		listed: map[eventKey]bool{}, unread: map[string]bool{}, shared: map[string][]int64{}, earlier: map[string]bool{}}
+		listed: map[eventKey]bool{}, unread: map[string]bool{}, shared: map[string][]int64{}, earlier: map[string]bool{}, ledgers: map[string]map[string]bool{}}
 }
 
 // ask adds events of a session to the plan. All events are asked for before the plan is
@@ -161,11 +165,21 @@ func (p *plan) tails(ctx context.Context) error {
 	return nil
 }
 
-// retained notes the places outside the store that keep the erased bytes.
+// retained notes the places outside the store that keep the erased bytes or name the events.
 func (p *plan) retained(ctx context.Context) (err error) {
-	retainer, ok := eventlog.As[eventlog.Retainer](p.log.Store())
-	if ok && len(p.report.Erased) > 0 {
+	if len(p.report.Erased) == 0 {
+		return nil
+	}
+	if retainer, ok := eventlog.As[eventlog.Retainer](p.log.Store()); ok {
 		p.report.Retained, err = retainer.Retained(ctx)
+	}
+	for _, ledger := range slices.Sorted(maps.Keys(p.ledgers)) {
+		for _, session := range slices.Sorted(maps.Keys(p.ledgers[ledger])) {
+			p.report.Retained = append(p.report.Retained, eventlog.Retained{
+				Where:  fmt.Sprintf("ledger %q, lines of session %q", ledger, session),
+				Remedy: "they have no text, but ids, times, models, agents and costs of events: delete them there if these are to go too",
+			})
+		}
 	}
 	return err
 }

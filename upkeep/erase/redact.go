@@ -36,7 +36,8 @@ type Redaction struct {
 	// Unread are damaged sessions that may be forks or copies.
 	Unread []string
 	// Retained are places outside the store that keep the erased bytes, and how to be rid
-	// of them. A store in files has none.
+	// of them: the journals of a server, for example. A ledger that got the costs of the
+	// sessions is named too; it has no text.
 	Retained []eventlog.Retained
 
 	// Places are the places with the pattern that Match erased.
