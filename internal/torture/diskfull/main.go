@@ -1,7 +1,7 @@
 // Command diskfull fills a small file system with a log, frees some of it and appends
-// again, repeatedly. It checks that every acknowledged event is stored, that every
-// failed append left nothing and returned a clear error, and that appends succeed when
-// there is room again.
+// again, repeatedly. On the full disk it also redacts an event, removes a session and collects
+// blobs. It checks that every acknowledged event is stored, that everything that failed left
+// nothing and returned a clear error, and that all of it succeeds when there is room again.
 //
 //	unshare -rm sh -c 'mount -t tmpfs -o size=16m none /mnt && diskfull /mnt'
 //
@@ -26,6 +26,7 @@ import (
 	"github.com/convlog/convlog/internal/sysfile"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -48,19 +49,24 @@ func main() {
 				os.Exit(1)
 			}
 		}
-		fmt.Printf("%s: %d cycles, %d appends acknowledged, %d refused, none lost\n", kind, *cycles, total.stored, total.refused)
+		fmt.Printf("%s: %d cycles, %d appends acknowledged, %d refused, none lost; %d of %d erasures refused, none half done\n",
+			kind, *cycles, total.stored, total.refused, total.kept, total.kept+total.erased)
 	}
 }
 
-type tally struct{ stored, refused int }
+type tally struct {
+	stored, refused int // appends
+	erased, kept    int // erasures that were done, and refused
+}
 
 // filler fills one store.
 type filler struct {
 	*tally
-	log    *eventlog.Log
-	random *rand.Rand
-	acked  map[string]bool
-	failed []event.Event // events to retry
+	log               *eventlog.Log
+	random            *rand.Rand
+	acked             map[string]bool
+	failed            []event.Event // events to retry
+	redacted, removed bool          // an event of session a, and session b
 }
 
 // cycle fills a store next to a file that takes half of the disk, removes that file,
@@ -80,7 +86,13 @@ func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand,
 		return err
 	}
 	f := &filler{tally: total, log: eventlog.Open(open(dir)), random: random, acked: map[string]bool{}}
+	if err := f.begin(); err != nil {
+		return err
+	}
 	if err := f.fill(); err != nil {
+		return err
+	}
+	if err := f.erase(); err != nil {
 		return err
 	}
 	if err := f.checkKilled(dir, open); err != nil {
@@ -89,7 +101,76 @@ func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand,
 	if err := os.Remove(ballast); err != nil {
 		return err
 	}
-	return errors.Join(f.retry(), f.check(f.log), f.log.Close())
+	if err := errors.Join(f.retry(), f.eraseAll()); err != nil {
+		return err
+	}
+	return errors.Join(f.check(f.log), f.log.Close())
+}
+
+// smallEvents is the number of events of session b, and of the first events of session a.
+const smallEvents = 5
+
+// begin appends small events to both sessions.
+func (f *filler) begin() error {
+	for range smallEvents {
+		e := event.UserMessage(secret)
+		if err := f.append(e); err != nil {
+			return err
+		}
+		if _, err := f.log.Append(context.Background(), "b", eventlog.Any(), event.UserMessage("hello")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const secret = "a secret to erase"
+
+// erase redacts an event of session a, removes session b, and collects blobs, unless that was
+// done before. Each may be refused because the disk is full.
+func (f *filler) erase() error {
+	ctx := context.Background()
+	attempt := func(done *bool, do func() error) error {
+		if *done {
+			return nil
+		}
+		switch err := do(); {
+		case err == nil:
+			*done = true
+			f.erased++
+		case !isClear(err):
+			return fmt.Errorf("an erasure on a full disk gives the error %q", err)
+		default:
+			f.kept++
+		}
+		return nil
+	}
+	collected := false
+	return errors.Join(
+		attempt(&f.redacted, func() error {
+			_, err := erase.Redact(ctx, f.log, "a", []int64{2}, erase.RedactOptions{Reason: "test"})
+			return err
+		}),
+		attempt(&f.removed, func() error { return erase.Remove(ctx, f.log, "b") }),
+		attempt(&collected, func() error {
+			_, err := erase.Collect(ctx, f.log)
+			return err
+		}),
+		f.check(f.log))
+}
+
+// eraseAll is erase with room again.
+func (f *filler) eraseAll() error {
+	err := f.erase()
+	if err == nil && !(f.redacted && f.removed) {
+		err = errors.New("an erasure is refused although there is room again")
+	}
+	return err
+}
+
+// isClear reports whether an error says in a line that the disk is full, and nothing is open.
+func isClear(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !strings.Contains(err.Error(), "\n")
 }
 
 // fill appends until ten appends have failed.
@@ -144,13 +225,16 @@ func (f *filler) event() event.Event {
 }
 
 func (f *filler) append(e event.Event) error {
+	if e.ID.IsZero() {
+		e.ID = event.NewID()
+	}
 	_, err := f.log.Append(context.Background(), "a", eventlog.Any(), e)
 	switch {
 	case err == nil:
 		f.stored++
 		f.acked[e.ID.String()] = true
 		return nil
-	case !errors.Is(err, syscall.ENOSPC), errors.Is(err, eventlog.ErrUnknownOutcome), strings.Contains(err.Error(), "\n"):
+	case !isClear(err):
 		return fmt.Errorf("a full disk gives the error %q", err)
 	}
 	f.refused++
@@ -158,24 +242,41 @@ func (f *filler) append(e event.Event) error {
 	return nil
 }
 
-// check checks that exactly the acknowledged events are stored.
+// check checks that exactly the acknowledged events are stored, that the redacted event is
+// erased or whole, and that session b is there or not.
 func (f *filler) check(log *eventlog.Log) error {
 	found := 0
 	for e, err := range log.Read(context.Background(), "a", eventlog.All()) {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !f.acked[e.ID.String()] {
+		case e.Type.Name() == event.Redacted:
+			continue
+		case !f.acked[e.ID.String()]:
 			return fmt.Errorf("event %d was refused but is stored", e.Seq)
+		case e.Redacted() != (f.redacted && e.Seq == 2):
+			return fmt.Errorf("event %d is redacted: %v", e.Seq, e.Redacted())
 		}
 		found++
 	}
 	if found != len(f.acked) {
 		return fmt.Errorf("%d events were acknowledged, %d are stored", len(f.acked), found)
 	}
-	report, err := verify.Session(context.Background(), log, "a")
-	if err == nil && len(report.Defects) > 0 {
-		err = errors.New(report.Defects[0].String())
+	head, err := log.Head(context.Background(), "b")
+	if removed := errors.Is(err, eventlog.ErrNotFound); removed != f.removed || !removed && head.Seq != smallEvents {
+		return fmt.Errorf("session b has %v, %v; it was removed: %v", head, err, f.removed)
 	}
-	return err
+	for _, session := range []string{"a", "b"} {
+		report, err := verify.Session(context.Background(), log, session)
+		if f.removed && session == "b" {
+			continue
+		}
+		if err == nil && len(report.Defects) > 0 {
+			err = errors.New(report.Defects[0].String())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
