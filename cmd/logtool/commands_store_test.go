@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -65,6 +66,14 @@ func hold(ts *testscript.TestScript, args []string) {
 	_, err = db.ExecContext(context.Background(), "BEGIN IMMEDIATE")
 	ts.Check(err)
 	ts.Defer(func() { _ = db.Close() })
+}
+
+// wipe FILE: clear the first page of a database.
+func wipe(ts *testscript.TestScript, args []string) {
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY, 0)
+	ts.Check(err)
+	_, err = f.Write(make([]byte, 4096))
+	ts.Check(errors.Join(err, f.Close()))
 }
 
 // torn FILE: append the first bytes of a line, like a killed writer.

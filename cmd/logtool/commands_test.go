@@ -53,6 +53,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"longline FILE":                   longLine,
 		"newer FILE":                      newer,
 		"sqlite FILE SQL":                 runSQL,
+		"wipe FILE":                       wipe,
 		"sql STATEMENTS":                  runServerSQL,
 		"views OUT STORE SESSION...":      views,
 		"snapshotid NAME FILE":            snapshotID,

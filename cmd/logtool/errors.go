@@ -119,7 +119,7 @@ func hintFor(err error) string {
 	}
 	hint := hintIn(hints, err)
 	if corrupt := (*eventlog.CorruptError)(nil); hint == damageHint && !errors.As(err, &corrupt) {
-		return "give --store a sqlite file that logtool made, or restore the file from a copy"
+		return "give --store a sqlite file that logtool made; if it is one and its first page is lost: logtool store repair --into NEW"
 	}
 	return hint
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +13,9 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 func (a *app) repairCommand() *cobra.Command {
@@ -26,7 +30,8 @@ the session. Of a damaged session, every readable event is copied to a new sessi
 one. The damaged session does not change.
 
 With --in-place the repaired session replaces the damaged one, after a copy of it.
-With --into it goes to another store, under its own id.
+With --into it goes to another store, under its own id. That also saves the sessions
+of a sqlite file whose first page is lost ("not a database").
 
 A second repair finishes an interrupted one; after a complete repair it changes
 nothing.`,
@@ -50,6 +55,10 @@ type repairRun struct {
 
 	opts repair.Options
 	sum  repairSum
+
+	all      bool     // no session is named
+	lostPage bool     // the store is a copy of a database whose first page is lost
+	sound    []string // the sessions of the copy without damage
 }
 
 // repairSum is the sum of a run of repair, with --json.
@@ -72,6 +81,7 @@ func (r *repairRun) open(ctx context.Context, args []string) error {
 		return usagef("--in-place goes without --as and --into")
 	}
 	r.printer = r.app.printer()
+	r.all = len(args) == 0
 	r.opts = repair.Options{As: r.as, InPlace: r.inPlace, DryRun: r.dry}
 	from, err := r.place()
 	if err != nil {
@@ -80,15 +90,39 @@ func (r *repairRun) open(ctx context.Context, args []string) error {
 	run := func(log *eventlog.Log) error { return r.run(ctx, log, args) }
 	switch {
 	case r.into != "":
-		return r.openBoth(from, run)
+		return r.withFirstPage(ctx, from, func(from place) error { return r.openBoth(ctx, from, run) })
 	case r.dry:
 		return from.with(forReading, run)
 	}
 	return from.with(forChanging, run)
 }
 
+// withFirstPage calls do with a temporary copy of a database whose first page is lost, which has a
+// new one. It calls do with any other place as it is.
+func (r *repairRun) withFirstPage(ctx context.Context, from place, do func(place) error) error {
+	if from.kind != kindSQLite {
+		return do(from)
+	}
+	dir, err := os.MkdirTemp("", "logtool-repair-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	store := sqlite.New(from.path, sqlite.Options{ReadOnly: true})
+	to := filepath.Join(dir, filepath.Base(from.path))
+	copied, err := store.CopyWithFirstPage(ctx, to)
+	if err = errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	if copied {
+		r.note("the first page of %s is lost: its sessions are read from a copy with a new one", clean(from.path))
+		from.path, r.lostPage = to, true
+	}
+	return do(from)
+}
+
 // openBoth opens the damaged store for reading, and the destination.
-func (r *repairRun) openBoth(from place, run func(*eventlog.Log) error) error {
+func (r *repairRun) openBoth(ctx context.Context, from place, run func(*eventlog.Log) error) error {
 	to, err := r.otherPlace(from, r.into)
 	if err != nil {
 		return err
@@ -103,9 +137,21 @@ func (r *repairRun) openBoth(from place, run func(*eventlog.Log) error) error {
 	return from.with(forReading, func(damaged *eventlog.Log) error {
 		return to.with(m, func(log *eventlog.Log) error {
 			r.opts.Into = log
-			return run(damaged)
+			return errors.Join(run(damaged), r.copySound(ctx, log, damaged))
 		})
 	})
+}
+
+// copySound copies the sessions without damage too, if they cannot be read where they are.
+func (r *repairRun) copySound(ctx context.Context, to, from *eventlog.Log) error {
+	if !r.lostPage || r.dry || len(r.sound) == 0 {
+		return nil
+	}
+	opts := transfer.Options{Sessions: r.sound}
+	if int64(len(r.sound)) == r.sum.Sessions && r.all {
+		opts.Sessions = nil // the notes of the store too
+	}
+	return r.convert(ctx, to, from, opts)
 }
 
 func (r *repairRun) run(ctx context.Context, log *eventlog.Log, args []string) error {
@@ -122,6 +168,8 @@ func (r *repairRun) run(ctx context.Context, log *eventlog.Log, args []string) e
 		}
 		if err != nil {
 			failed = append(failed, err)
+		} else if done.Action != repair.Salvage && done.Action != repair.Cut {
+			r.sound = append(r.sound, session)
 		}
 		step()
 		if err := r.report(session, done, err, len(args) > 0 || len(sessions) == 1); err != nil {

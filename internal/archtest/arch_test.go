@@ -252,7 +252,7 @@ var table = map[string]room{
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/memory", "store/sqlite"}},
 	"internal/regular/special":  {modules: []string{"golang.org/x/sys"}},
 	"internal/torture":          {tests: []string{"flow", "fork", "internal/crashfs", "internal/flock", "internal/natstest", "internal/pgtest", "internal/suite", "internal/tcpproxy", "projection", "runlog/...", "upkeep/..."}},
-	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "internal/sysfile", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
+	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "internal/sysfile", "store/jsonl", "store/sqlite", "upkeep/erase", "upkeep/verify"}, modules: given},
 }
 
 func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {

@@ -102,7 +102,10 @@ INSERT INTO search (search, rank) VALUES ('usermerge', 2);
 
 // notDatabase is the error of a file that is not a database of this program. It
 // matches ErrCorrupt, because damage to the first bytes of a database looks the same.
-type notDatabase struct{ detail string }
+type notDatabase struct {
+	detail    string
+	ofAnother bool // its header is whole, and of another program
+}
 
 func (e notDatabase) Error() string        { return e.detail }
 func (e notDatabase) Is(target error) bool { return target == eventlog.ErrCorrupt }
@@ -135,7 +138,7 @@ func inspect(c *conn) (k fileKind, err error) {
 		err = released
 	}
 	if isCode(err, codeNotADB) {
-		return k, notDatabase{"not a database"}
+		return k, notDatabase{detail: "not a database"}
 	}
 	return k, wrap("read the schema", err)
 }
@@ -146,9 +149,9 @@ func (k fileKind) check() error {
 	case k == fileKind{}: // an empty file
 		return nil
 	case k.application != applicationID:
-		return notDatabase{fmt.Sprintf("a database of another program (application id %#x)", uint32(k.application))}
+		return notDatabase{fmt.Sprintf("a database of another program (application id %#x)", uint32(k.application)), true}
 	case k.version < 1:
-		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version)}
+		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version), true}
 	case k.version != schemaVersion:
 		return otherSchema(k.version)
 	default:
