@@ -27,7 +27,7 @@ const (
 	mebi = 1 << 20
 	// memoryNoise is twice what the memory of a command varies, if it does not depend on
 	// the data.
-	memoryNoise = 12 * mebi
+	memoryNoise = 24 * mebi
 )
 
 // growing is two folders with the same files. One folder has more data.
