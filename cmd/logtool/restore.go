@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,6 @@ import (
 // restoration is a call of restore.
 type restoration struct {
 	filter filter
-	dir    string
 	dry    bool
 	// present are the names of the files that a folder has, by folder.
 	present map[string]map[string]bool
@@ -65,7 +63,6 @@ time zone, or an age (90m, 12h, 7d, 2w).`,
 	cmd.Flags().StringVar(&x.filter.since, "since", "", "only sessions with activity since this day or time")
 	cmd.Flags().StringVar(&x.filter.Source, "source", "", "only sessions imported from this program; none: the others")
 	completeFlag(cmd, "source", sourceNames()...)
-	cmd.Flags().StringVar(&x.dir, "dir", "", "write the file below this folder")
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "write nothing; print what would be written and where")
 	return cmd
 }
@@ -147,8 +144,7 @@ func (a *app) restoreOne(ctx context.Context, log *eventlog.Log, session string,
 		f.err = err
 		return f
 	}
-	dir := cmp.Or(x.dir, a.pathOf(program.Folders()[0]))
-	path := filepath.Join(dir, filepath.FromSlash(r.Path))
+	path := filepath.Join(a.pathOf(program.Folders()[0]), filepath.FromSlash(r.Path))
 	f.Records, f.Same, f.Shared, f.Erased, f.Bytes = r.Records, r.Same, r.Shared, r.Erased, len(r.Body)
 	if x.has(a, program, path) {
 		f.Why = whyPresent
@@ -161,17 +157,10 @@ func (a *app) restoreOne(ctx context.Context, log *eventlog.Log, session string,
 	return f
 }
 
-// has reports whether the folders of the program, or the folder of --dir, have a file of the
-// name.
+// has reports whether the folders of the program have a file of the name.
 func (x *restoration) has(a *app, program interop.Writer, path string) bool {
-	var folders []string
 	for _, f := range program.Folders() {
-		folders = append(folders, a.pathOf(f))
-	}
-	if x.dir != "" {
-		folders = []string{x.dir}
-	}
-	for _, folder := range folders {
+		folder := a.pathOf(f)
 		if x.present[folder] == nil {
 			x.present[folder] = namesBelow(folder)
 		}
