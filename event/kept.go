@@ -78,7 +78,7 @@ func keptCallIDs(members []rawjson.Member, t PartType) (jsontext.Value, error) {
 		Type   PartType       `json:"type"`
 		CallID jsontext.Value `json:"call_id"`
 	}
-	if err := json.Unmarshal(value, &parts); err != nil {
+	if err := rawjson.Unmarshal(value, &parts); err != nil {
 		return nil, err
 	}
 	var ids []jsontext.Value
@@ -100,7 +100,7 @@ func keptReferences(members []rawjson.Member) (jsontext.Value, error) {
 	var entries []struct {
 		Seq int64 `json:"seq,omitzero"`
 	}
-	if err := json.Unmarshal(value, &entries); err != nil {
+	if err := rawjson.Unmarshal(value, &entries); err != nil {
 		return nil, err
 	}
 	var references []jsontext.Value

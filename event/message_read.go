@@ -1,7 +1,6 @@
 package event
 
 import (
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/internal/rawjson"
@@ -15,7 +14,7 @@ func unmarshalMessage(data jsontext.Value, m *Message) error {
 		return nil
 	}
 	*m = Message{}
-	return json.Unmarshal(data, m)
+	return rawjson.Unmarshal(data, m)
 }
 
 // skimMessage reads a message of compact JSON without its texts: a text that is not empty
@@ -31,7 +30,7 @@ func unmarshal(data jsontext.Value, payload any) error {
 	if m, ok := payload.(*Message); ok {
 		return unmarshalMessage(data, m)
 	}
-	return json.Unmarshal(data, payload)
+	return rawjson.Unmarshal(data, payload)
 }
 
 // messageReader reads messages. Its methods return false for a message that a decoder

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // PartType is the type of a part of a message.
@@ -145,11 +147,11 @@ func (p *Part) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	var head struct {
 		Type PartType `json:"type"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
+	if err := rawjson.Unmarshal(raw, &head); err != nil {
 		return err
 	}
 	if head.Type.Known() {
-		return json.Unmarshal(raw, (*plainPart)(p))
+		return rawjson.Unmarshal(raw, (*plainPart)(p))
 	}
 	*p = Part{Type: head.Type, Raw: raw.Clone()}
 	return nil

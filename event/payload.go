@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Payload is the typed content of an event: a struct that package json encodes as
@@ -71,7 +73,7 @@ func (e *Event) encode(p Payload) {
 		return
 	}
 	e.Type = p.EventType()
-	data, err := json.Marshal(p, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	data, err := rawjson.Marshal(p, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		e.own().fault = fmt.Errorf("%w: %s: %w", ErrInvalidPayload, e.Type, err)
 		return

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // typeInfo describes an event type (docs/FORMAT.md, chapter 7).
@@ -186,7 +188,7 @@ func decodeStrictly(data jsontext.Value, payload any) error {
 	if m, ok := payload.(*Message); ok { // it has no ULIDs
 		return unmarshalMessage(data, m)
 	}
-	return json.Unmarshal(data, payload, strictIDs)
+	return rawjson.Unmarshal(data, payload, strictIDs)
 }
 
 var errNoObject = errors.New("not an object")

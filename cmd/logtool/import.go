@@ -137,6 +137,7 @@ func (x *importRun) find(ctx context.Context) error {
 		if err != nil {
 			return in.rename(err)
 		}
+		x.app.boundRecords(found.Files())
 		if err := opens(ctx, log); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 )
 
 // The memory of a command that lists all sessions, in bytes: Go frees memory more often
@@ -17,16 +18,29 @@ const (
 )
 
 // setMemory bounds the memory of the program, unless the user did.
-func setMemory(sessions int) {
+func setMemory(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(max(leastMemory, sessions*sessionMemory)))
+		debug.SetMemoryLimit(max(leastMemory, bytes))
 	}
 }
 
 // bound bounds the memory of a command that has listed some sessions.
 func (a *app) bound(sessions int) {
 	if a.setMemory != nil && sessions%10_000 == 0 {
-		a.setMemory(sessions)
+		a.setMemory(int64(sessions) * sessionMemory)
+	}
+}
+
+// boundRecords bounds the memory of an import, if a file may be one large record: an import needs
+// 64 MiB and four times its longest record.
+func (a *app) boundRecords(files []interop.Candidate) {
+	const large = 32 << 20
+	longest := int64(0)
+	for _, f := range files {
+		longest = max(longest, min(f.Bytes, interop.MaxRecord))
+	}
+	if a.setMemory != nil && longest > large {
+		a.setMemory(64<<20 + 3*longest)
 	}
 }
 

@@ -23,7 +23,7 @@ type app struct {
 	getenv func(string) string
 	now    func() time.Time
 	// setMemory bounds the memory of the program; nil does not.
-	setMemory func(sessions int)
+	setMemory func(bytes int64)
 	pager     *term.Pager // shows the output; nil without a pager
 
 	args     []string                  // the command line

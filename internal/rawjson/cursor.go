@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,9 +39,13 @@ func (c Cursor) read(text jsontext.Value, visit func(c Cursor) bool) (sure bool)
 // Kind returns the first byte of the next value, or 0 at the end.
 func (c Cursor) Kind() byte { return c.peek() }
 
-// Object reads an object. It calls member with each name, and member reads the value.
+// Object reads an object without escapes in its names. It calls member with each name, and
+// member reads the value.
 func (c Cursor) Object(member func(name []byte) bool) (sure bool) {
-	return c.object(func(name span) bool { return member(c.text[name.from:name.to]) })
+	return c.object(func(name span) bool {
+		b := c.text[name.from:name.to]
+		return bytes.IndexByte(b, '\\') < 0 && member(b)
+	})
 }
 
 // Array reads an array. It calls element, which reads the value, for each element.

@@ -27,7 +27,11 @@ func Members(object jsontext.Value) ([]Member, error) {
 	s := takeSplitter()
 	defer s.release()
 	sure := s.splitObject(object, func(name, value span) {
-		s.members = append(s.members, Member{Name: s.name(object[name.from:name.to]), Value: object[value.from:value.to]})
+		m := Member{Name: s.name(unescapedName(object[name.from:name.to])), Value: object[value.from:value.to]}
+		if len(m.Name) < name.to-name.from {
+			m.quoted = object[name.from-1 : name.to+1].Clone()
+		}
+		s.members = append(s.members, m)
 	})
 	if sure {
 		return slices.Clone(s.members), nil
@@ -224,6 +228,32 @@ func unexpected(err error) error {
 	return err
 }
 
+// Scanned is a member of an object that is scanned. Its bytes are in the object.
+type Scanned struct {
+	Name          []byte
+	Quoted, Value jsontext.Value // Quoted is the name as the object has it
+	Offset        int            // of Quoted in the object
+}
+
+// Scan calls each with every member of a well-formed object, until each returns false. It keeps
+// nothing of a member. sure is false if a decoder must read the object.
+func Scan(object jsontext.Value, each func(m Scanned) bool) (sure bool) {
+	s := takeSplitter()
+	defer s.release()
+	s.reset(object)
+	s.wellFormed = true
+	s.space()
+	stopped := false
+	return s.object(func(n span) bool {
+		from := s.at
+		if !s.value() {
+			return false
+		}
+		stopped = !each(Scanned{unescapedName(object[n.from:n.to]), object[n.from-1 : n.to+1], object[from:s.at:s.at], n.from - 1})
+		return !stopped
+	}) || stopped
+}
+
 // NonEmpty renders members as an object. It returns nil for no members.
 func NonEmpty(members []Member) jsontext.Value {
 	if len(members) == 0 {
@@ -259,7 +289,7 @@ func (s *scanner) find(object []byte, name string) (found span, missing bool) {
 		if !s.value() {
 			return false
 		}
-		if string(object[n.from:n.to]) == name {
+		if string(unescapedName(object[n.from:n.to])) == name {
 			found = span{from, s.at}
 			return false
 		}

@@ -3,7 +3,9 @@ package rawjson
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -22,16 +24,22 @@ type scanner struct {
 	at   int
 
 	depth    int
-	names    []span // of the open objects
+	names    []name // of the open objects
+	escapes  bool   // a name has escapes
 	controls int    // number of control characters that are white space
+	// wellFormed says that the text was scanned before: names are not compared again.
+	wellFormed bool
 }
 
 // span is a part of the text.
 type span struct{ from, to int }
 
+// name is the span of a member name, in half of the memory.
+type name struct{ from, to uint32 }
+
 const (
 	maxDepth = 200
-	maxNames = 32 // per object; each name is compared with all others
+	fewNames = 32 // a name of a smaller object is compared with all others at once
 )
 
 // first returns the object or array at the start of b.
@@ -45,8 +53,7 @@ func (s *scanner) first(b []byte) (value []byte, sure bool) {
 }
 
 // splitObject calls each with the position of every member's name and value, in order.
-// Names with escapes end the scan. The positions are invalid if splitObject returns
-// false.
+// The positions are invalid if splitObject returns false.
 func (s *scanner) splitObject(object []byte, each func(name, value span)) (sure bool) {
 	s.reset(object)
 	s.space()
@@ -76,7 +83,8 @@ func (s *scanner) splitArray(array []byte, each func(value span)) (sure bool) {
 
 // reset starts to scan a text.
 func (s *scanner) reset(text []byte) {
-	s.text, s.at, s.depth, s.names, s.controls = text, 0, 0, s.names[:0], 0
+	s.text, s.at, s.depth, s.names, s.escapes, s.controls = text, 0, 0, s.names[:0], false, 0
+	s.wellFormed = false
 }
 
 // done reports whether the whole text was scanned and has valid characters.
@@ -207,8 +215,9 @@ func (s *scanner) close() bool {
 func (s *scanner) members(member func(name span) bool) bool {
 	own := len(s.names)
 	for {
-		name, ok := s.plainString()
-		if !ok || !s.addName(own, name) {
+		at, escapes, ok := s.stringSpan()
+		s.escapes = s.escapes || escapes
+		if !ok || at.to > math.MaxUint32 || !s.addName(own, name{uint32(at.from), uint32(at.to)}) {
 			return false
 		}
 		s.space()
@@ -216,32 +225,63 @@ func (s *scanner) members(member func(name span) bool) bool {
 			return false
 		}
 		s.space()
-		if !member(name) {
+		if !member(at) {
 			return false
 		}
 		s.space()
 		if s.peek() != ',' {
+			distinct := s.distinct(s.names[own:])
 			s.names = s.names[:own]
-			return true
+			return distinct
 		}
 		s.at++
 		s.space()
 	}
 }
 
-// addName records a member name. It returns false for a repeated name, or if the
-// object has too many names.
-func (s *scanner) addName(own int, name span) bool {
-	if len(s.names)-own >= maxNames {
-		return false
+// addName records a member name. It returns false for a repeated name of a small object.
+func (s *scanner) addName(own int, n name) bool {
+	if s.wellFormed {
+		return true
 	}
-	for _, other := range s.names[own:] {
-		if other.to-other.from == name.to-name.from && bytes.Equal(s.text[other.from:other.to], s.text[name.from:name.to]) {
+	others := s.names[own:]
+	s.names = append(s.names, n)
+	return len(others) >= fewNames || !slices.ContainsFunc(others, func(other name) bool { return s.compareNames(other, n) == 0 })
+}
+
+// distinct reports whether the names of an object differ. It sorts the names of a large object,
+// which takes no memory for each name, as a map does.
+func (s *scanner) distinct(names []name) bool {
+	if len(names) <= fewNames {
+		return true // addName has compared them
+	}
+	slices.SortFunc(names, s.compareNames)
+	for i := range names[1:] {
+		if s.compareNames(names[i], names[i+1]) == 0 {
 			return false
 		}
 	}
-	s.names = append(s.names, name)
 	return true
+}
+
+// compareNames orders names. Two names are equal if they are after their escapes are decoded.
+func (s *scanner) compareNames(a, b name) int {
+	x, y := s.text[a.from:a.to], s.text[b.from:b.to]
+	if s.escapes {
+		return bytes.Compare(unescapedName(x), unescapedName(y))
+	}
+	if n := len(x) - len(y); n != 0 {
+		return n
+	}
+	return bytes.Compare(x, y)
+}
+
+// unescapedName decodes the escapes of a scanned name.
+func unescapedName(b []byte) []byte {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return b
+	}
+	return appendUnescaped(nil, b)
 }
 
 // array scans an array. element scans one element.

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,15 +79,32 @@ func TestNamesAndValues(t *testing.T) {
 	if want := []string{`a=[1, 2]`, `b={"c":{}}`, `="x"`}; !slices.Equal(got, want) {
 		t.Errorf("members %q, want %q", got, want)
 	}
-	if s.splitObject([]byte(`{"\u0061":1}`), func(span, span) {}) || s.splitObject([]byte(`[1]`), func(span, span) {}) {
-		t.Error("splitObject accepts an escaped name or an array")
+	if s.splitObject([]byte(`[1]`), func(span, span) {}) {
+		t.Error("splitObject accepts an array")
 	}
-	many := "{"
-	for i := range 2 * maxNames {
-		many += `"` + strings.Repeat("n", i+1) + `":1,`
-	}
-	if s.splitObject([]byte(many[:len(many)-1]+"}"), func(span, span) {}) {
-		t.Error("splitObject accepts more names than it compares")
+}
+
+// Names are compared after their escapes are decoded, in an object of any number of members.
+func TestRepeatedNames(t *testing.T) {
+	for _, n := range []int{1, fewNames - 1, fewNames, fewNames + 1, 40 * fewNames} {
+		var others strings.Builder
+		for i := range n {
+			fmt.Fprintf(&others, `"%d":{"a\n":1,"n":{}},`, n-i)
+		}
+		for last, want := range map[string]bool{
+			`"0":1`: true, `"\u0030":1`: true, `"\u0030x":1`: true, `"1":1`: false, `"\u0031":1`: false,
+			`"0":{"b":1,"b":2}`: false, `"0":{"b":1,"\u0062":2}`: false,
+		} {
+			text := []byte("{" + others.String() + last + "}")
+			compare(t, text)
+			if isValue(text) != want || IsCompact(text) != want {
+				t.Errorf("%d members and %s: valid %v", n, last, isValue(text))
+			}
+			members, err := Members(text)
+			if (err == nil) != want || want && !bytes.Equal(Object(members), text) {
+				t.Errorf("%d members and %s: %d members, %v", n, last, len(members), err)
+			}
+		}
 	}
 }
 
@@ -138,7 +156,7 @@ func compare(t *testing.T, text []byte) {
 	}
 	var got, want [][]byte
 	if loose.splitObject(text, func(name, value span) {
-		got = append(got, text[name.from:name.to], text[value.from:value.to])
+		got = append(got, unescapedName(text[name.from:name.to]), text[value.from:value.to])
 	}) || loose.splitArray(text, func(value span) { got = append(got, text[value.from:value.to]) }) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(bytes.Clone(text)))
 		opening, err := d.ReadToken()
@@ -179,12 +197,8 @@ func isValue(text []byte) bool {
 // Each yields the elements that Elements returns, also of an array that the scanner leaves to a
 // decoder, and stops when the caller stops.
 func TestEach(t *testing.T) {
-	wide := "{"
-	for i := range maxNames + 1 {
-		wide += `"` + strings.Repeat("n", i+1) + `":1,`
-	}
-	wide = wide[:len(wide)-1] + "}"
-	for _, text := range []string{`[]`, ` [ 1 , {"a": [2]}, "x" ] `, `[1,` + wide + `,{"\u0061":2},3]`} {
+	deep := strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1)
+	for _, text := range []string{`[]`, ` [ 1 , {"a": [2]}, "x" ] `, `[1,` + deep + `,{"\u0061":2},3]`} {
 		want, err := Elements(jsontext.Value(text))
 		if err != nil {
 			t.Fatal(err)

@@ -32,6 +32,9 @@ func (s *splitter) release() {
 	if cap(s.members) > most || cap(s.elements) > most {
 		s.members, s.elements = nil, nil
 	}
+	if cap(s.scanner.names) > most {
+		s.scanner.names = nil
+	}
 	if cap(s.unescaped) > most<<6 {
 		s.unescaped = nil
 	}

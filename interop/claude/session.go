@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/sessions"
 )
@@ -216,7 +216,7 @@ func rawRecord(e *event.Event) (record jsontext.Value, ok bool) {
 		var data struct {
 			Extra jsontext.Value `json:"extra"`
 		}
-		err := json.Unmarshal(e.Data, &data)
+		err := rawjson.Unmarshal(e.Data, &data)
 		return data.Extra, err == nil && len(data.Extra) > 0
 	}
 	return e.Data, len(e.Type) > len(formatName) && e.Type[:len(formatName)+1] == formatName+":"

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -41,11 +42,11 @@ func appendParts(b []byte, parts []event.Part) ([]byte, error) {
 				b = appendText(b, "")
 				continue
 			}
-			canonical, err := projection.Canonical(v)
+			key, err := canonicalKey(v)
 			if err != nil {
 				return nil, err
 			}
-			b = appendText(b, string(canonical))
+			b = appendText(b, key)
 		}
 		var err error
 		if b, err = appendParts(b, p.Content); err != nil {
@@ -53,6 +54,20 @@ func appendParts(b []byte, parts []event.Part) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// large is the size of a value from which it is compared by its bytes: its canonical JSON needs
+// several times its memory.
+const large = 1 << 20
+
+// canonicalKey is a text that is equal for equal values.
+func canonicalKey(v jsontext.Value) (string, error) {
+	if len(v) > large {
+		c, err := rawjson.Compact(v)
+		return string(event.DigestOf(c)), err
+	}
+	c, err := projection.Canonical(v)
+	return string(c), err
 }
 
 func appendText(b []byte, text string) []byte {

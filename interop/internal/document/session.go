@@ -13,7 +13,6 @@ import (
 	"github.com/convlog/convlog/internal/mark"
 	"github.com/convlog/convlog/interop/internal/sessions"
 	"github.com/convlog/convlog/interop/internal/trail"
-	"github.com/convlog/convlog/projection"
 )
 
 // start is the seq of the first event of a session.
@@ -170,11 +169,12 @@ func (s *session) knows(settings jsontext.Value) (known bool, err error) {
 	if len(settings) == 0 {
 		return true, nil
 	}
-	d, err := projection.CanonicalDigest(settings)
+	key, err := canonicalKey(settings)
 	if err != nil {
 		return false, err
 	}
-	known = s.settings[d] || s.isMasked(canonical(settings))
+	d := event.DigestOf([]byte(key))
+	known = s.settings[d] || len(s.masked) > 0 && s.isMasked(canonical(settings))
 	s.settings[d] = true
 	return known, nil
 }

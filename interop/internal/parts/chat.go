@@ -91,7 +91,7 @@ func chatCall(v jsontext.Value, madeID func() string) event.Part {
 
 // hasText reports whether a member that is not parsed yet is a text.
 func hasText(o *Members) bool {
-	return slices.ContainsFunc(o.members, func(m rawjson.Member) bool { return m.Value.Kind() == '"' })
+	return o.many.hasText() || slices.ContainsFunc(o.members, func(m rawjson.Member) bool { return m.Value.Kind() == '"' })
 }
 
 // ChatFunction parses the name and the arguments of a call. It sets Failed of f if the

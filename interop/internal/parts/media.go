@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/modelapi"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/records"
 	"github.com/convlog/convlog/interop/internal/render"
 )
@@ -169,11 +170,11 @@ func StoreBodies(all []event.Part, put func([]byte) (event.BlobRef, error)) erro
 // Arguments parses the arguments of a call of OpenAI, which are JSON in a string. If
 // the string is no JSON, or too deep for a record, Arguments returns v.
 func Arguments(v jsontext.Value) jsontext.Value {
-	var text string
-	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {
+	text, ok := rawjson.Text(v)
+	if !ok {
 		return v
 	}
-	if raw := jsontext.Value(text); raw.IsValid() && !records.TooDeep(raw) {
+	if raw := jsontext.Value(text); (rawjson.WellFormed(raw) || raw.IsValid()) && !records.TooDeep(raw) {
 		return raw
 	}
 	if modelapi.Blank(text) {

@@ -11,23 +11,30 @@ import (
 // Members are the members of an object that are not parsed yet.
 type Members struct {
 	members []rawjson.Member
+	many    many // the members before members, if they are many
 	// Failed says that a member was missing or of the wrong type.
 	Failed bool
 }
 
 // Open returns the members of an object.
 func Open(object jsontext.Value) (Members, error) {
+	if many := openMany(object); many.any() {
+		return Members{many: many}, nil
+	}
 	members, err := rawjson.Members(object)
 	return Members{members: members}, err
 }
 
 // Has reports whether there is a member with the name.
 func (o *Members) Has(name string) bool {
-	return slices.ContainsFunc(o.members, func(m rawjson.Member) bool { return m.Name == name })
+	return o.Peek(name) != nil
 }
 
 // Peek returns the value of a member, and does not remove it; nil if there is none.
 func (o *Members) Peek(name string) jsontext.Value {
+	if v, _ := o.many.find(name); v != nil {
+		return v
+	}
 	for _, m := range o.members {
 		if m.Name == name {
 			return m.Value
@@ -45,6 +52,9 @@ func (o *Members) PeekText(name string) string {
 
 // Take removes a member and returns its value; nil if there is none.
 func (o *Members) Take(name string) jsontext.Value {
+	if v := o.many.take(name); v != nil {
+		return v
+	}
 	for i, m := range o.members {
 		if m.Name == name {
 			o.members = append(o.members[:i:i], o.members[i+1:]...)
@@ -100,9 +110,18 @@ func (o *Members) Flag(name string) bool {
 }
 
 // Rest is an object of the remaining members, in order; nil if there are none.
-func (o *Members) Rest() jsontext.Value { return rawjson.NonEmpty(o.members) }
+func (o *Members) Rest() jsontext.Value {
+	if o.many.any() {
+		return o.many.rest(o.members, false)
+	}
+	return rawjson.NonEmpty(o.members)
+}
 
 // RestWithoutNulls is Rest without the members whose value is null.
 func (o *Members) RestWithoutNulls() jsontext.Value {
-	return rawjson.NonEmpty(slices.DeleteFunc(slices.Clone(o.members), func(m rawjson.Member) bool { return m.Value.Kind() == 'n' }))
+	rest := slices.DeleteFunc(slices.Clone(o.members), func(m rawjson.Member) bool { return m.Value.Kind() == 'n' })
+	if o.many.any() {
+		return o.many.rest(rest, true)
+	}
+	return rawjson.NonEmpty(rest)
 }

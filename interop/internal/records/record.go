@@ -53,11 +53,15 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("%d bytes, over the limit of %d bytes", e.Bytes, e.Limit)
 }
 
-// MaxMembers is the most members of a record. Each member needs several times its bytes of
-// memory, and no program writes as many.
+// MaxMembers is the most members of a record on a line, and of a record whose names a scanner
+// cannot compare. A split member needs several times its bytes of memory, and no program writes
+// as many.
 const MaxMembers = 100_000
 
-var errWide = fmt.Errorf("an object with more than %d members", MaxMembers)
+var (
+	errWide        = fmt.Errorf("an object with more than %d members", MaxMembers)
+	errWideInvalid = fmt.Errorf("an object with more than %d members, in which a name repeats or JSON is not valid", MaxMembers)
+)
 
 var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
 
@@ -269,8 +273,8 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 // 0 if the start of the next value is unknown.
 func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
-	if rawjson.Wider(b, MaxMembers) {
-		return rec, 0, rec.Reject(errWide)
+	if err := s.tooWide(b); err != nil {
+		return rec, 0, rec.Reject(err)
 	}
 	value, err := rawjson.First(b, false)
 	if err != nil {
@@ -288,6 +292,21 @@ func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err e
 	}
 	rec.Value, rec.Digest, rec.Size = value, event.DigestOf(value), int64(len(value))
 	return rec, len(value), nil
+}
+
+// tooWide returns an error if the object at the start of b has more members than the reader
+// accepts.
+func (s *lineReader) tooWide(b []byte) error {
+	switch {
+	case !rawjson.Wider(b, MaxMembers):
+		return nil
+	case !s.arrays:
+		return errWide
+	case !rawjson.Begins(b):
+		return errWideInvalid
+	default:
+		return nil
+	}
 }
 
 // recordAfter returns the offset of the record after a damaged one on the same line: after a run

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/records"
 )
 
@@ -109,7 +110,7 @@ func (r *reading) note(e *event.Event, stored bool, isMessage func(event.Type) b
 		return err
 	}
 	var m outline
-	if err := json.Unmarshal(e.Data, &m, jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := rawjson.Unmarshal(e.Data, &m, jsontext.AllowInvalidUTF8(true)); err != nil {
 		return nil //nolint:nilerr // an append checks the message
 	}
 	r.message(e, &m, stored)

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/importrun"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // neighbors is the number of messages around an erased one by which a copy of it is found in a
@@ -46,7 +46,7 @@ func wordsOf(e *event.Event) (w words, ok bool) {
 			Text string `json:"text"`
 		} `json:"parts"`
 	}
-	if !isTalk(e.Type) || json.Unmarshal(e.Data, &m, jsontext.AllowInvalidUTF8(true)) != nil {
+	if !isTalk(e.Type) || rawjson.Unmarshal(e.Data, &m, jsontext.AllowInvalidUTF8(true)) != nil {
 		return w, false
 	}
 	sum := sha256.New()
