@@ -40,8 +40,9 @@ writes the same to a file, indented.
 
 --tree shows the operations as a tree: the turns, the model calls and tool calls of
 each turn with their durations, and the runs of sub-agents. Orphaned (rewound) turns
-are marked. With -o it writes the op tree file: gzip-compressed JSON with every
-request and response (plain JSON if the name does not end in .gz).
+are marked. Costs "with child runs" leave out forks; "tree" of logtool cost has them.
+With -o it writes the op tree file: gzip-compressed JSON with every request and
+response (plain JSON if the name does not end in .gz).
 
 If an answer has no cost in the log, ~ marks the list price of its tokens.`,
 		Example: "  logtool runlog order-42 --orphaned -o order-42.json\n  logtool runlog order-42 --tree -o order-42.json.gz",
@@ -138,7 +139,7 @@ func runAbout(r *runlog.Run) string {
 	}
 	words = append(words, "own "+spent(t.Own))
 	if t.Children > 0 {
-		words = append(words, "tree "+spent(t.Tree))
+		words = append(words, "with child runs "+spent(t.Tree))
 	}
 	if n := t.Tree.Unpriced - t.Tree.Estimated; n > 0 {
 		words = append(words, unpriced(n))

@@ -199,7 +199,7 @@ var table = map[string]room{
 	},
 
 	"interop/internal/sessions": {
-		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/storenotes", "internal/written", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
+		rooms: []string{"event", "eventlog", "fork", "internal/engine", "internal/importrun", "internal/rawjson", "internal/storenotes", "internal/written", "interop/internal/records"}, modules: given, tests: []string{"upkeep/..."},
 	},
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "internal/testsize", "projection", "store/memory", "upkeep/erase", "upkeep/verify"}, modules: append(testModules, given...),

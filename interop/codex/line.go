@@ -33,7 +33,8 @@ type line struct {
 	envelope []rawjson.Member
 }
 
-// olderItems are the types of items in older files.
+// olderItems are the types of items in older files. The provider runs a web_search_call, which has
+// no id and no result: it counts as a call without a result.
 var olderItems = []string{
 	"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "local_shell_call_output",
 	"custom_tool_call", "custom_tool_call_output", "web_search_call",
