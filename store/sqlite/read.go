@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -71,6 +72,7 @@ type cursor struct {
 	row     pages.Session
 	pages.Position
 	rows int64 // size of the next page
+	line int64 // average bytes of a line of the last page
 }
 
 func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*cursor, error) {
@@ -158,6 +160,9 @@ func (c *cursor) fetchAhead(ctx context.Context, p pages.Page) <-chan pages.Page
 func (c *cursor) fetch(ctx context.Context) pages.Page {
 	p := pages.Page{Due: c.Next(), Backward: c.Backward}
 	want := min(c.rows, c.Left())
+	if c.Backward && c.line > 0 {
+		want = min(want, max(1, pages.MaxBytes*3/4/c.line)) // so that ascending reads it
+	}
 	c.rows = min(4*c.rows, pages.MaxRows)
 	full := false
 	err := c.store.read(ctx, func(conn *conn) (err error) {
@@ -174,13 +179,32 @@ func (c *cursor) fetch(ctx context.Context) pages.Page {
 	return p
 }
 
-// fill reads the rows of one page. full is true if the page ended at its byte limit.
+// fill reads the rows of one page. full is true if the page ended at its byte limit. A page of a
+// backward read is read in ascending order and reversed: SQLite searches its tree for each row of a
+// descending read.
 func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full bool, err error) {
-	query := readForward
-	if c.Backward {
-		query = readBackward
+	defer func() { c.line = averageLen(lines) }()
+	if !c.Backward {
+		return c.query(conn, lines, readForward, c.From, want)
 	}
-	rows, err := conn.query(query, c.row.Key, c.From, c.To, want)
+	if lines, _, err = c.query(conn, lines, readForward, c.To-want+1, want); err == nil && int64(len(lines)) == want {
+		slices.Reverse(lines)
+		return lines, false, nil
+	}
+	return c.query(conn, lines[:0], readBackward, c.From, want) // rows are missing, damaged or large
+}
+
+// averageLen is the average length of lines.
+func averageLen(lines [][]byte) (n int64) {
+	for _, line := range lines {
+		n += int64(len(line))
+	}
+	return n / max(1, int64(len(lines)))
+}
+
+// query reads rows from the seq from on, at most want.
+func (c *cursor) query(conn *conn, lines [][]byte, query string, from, want int64) (_ [][]byte, full bool, err error) {
+	rows, err := conn.query(query, c.row.Key, from, c.To, want)
 	if err != nil {
 		return lines, false, err
 	}

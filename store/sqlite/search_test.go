@@ -88,7 +88,7 @@ func TestSearchStatements(t *testing.T) {
 	} {
 		s := openTexts(t, test.events, test.every, test.text)
 		byKey, bySeq := countQueries(t, s, readSearchedKeys), countQueries(t, s, readSearched)
-		all, few := countQueries(t, s, readBackward), countQueries(t, s, readPlanned)
+		all, few := countQueries(t, s, readForward), countQueries(t, s, readPlanned)
 		if got := candidates(t, s, "common", "", 0); len(got) != test.events/test.every {
 			t.Errorf("%d events match, want %d", len(got), test.events/test.every)
 		}
