@@ -2,6 +2,9 @@
 // again from its top. Effects with a recorded result return it and do not run, so the turn
 // continues where it was.
 //
+//	agent := &flow.Agent[State]{Name: "shop", Log: log, Turn: flow.Chat[State](model, flow.Request{System: "Be kind."}, tools...)}
+//	out, err := agent.Run(ctx, "order-42", flow.Text("Where is my parcel?"))
+//
 // A turn function keeps these rules:
 //   - Between effects it depends on the turn and on results of effects only. Clocks, random
 //     numbers and settings are effects, or Turn.Now and Turn.NewID.

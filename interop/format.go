@@ -4,6 +4,8 @@
 // event ids so that a second import adds nothing, and counts the results in a
 // Table.
 //
+//	table, err := interop.Import(ctx, log, formats.All(), []string{"/home/ada/.claude/projects"})
+//
 // An import loses no record silently. A record without an event type of its own
 // becomes a raw event of type "<format>:<record type>". A record that cannot be
 // parsed is rejected, and the table lists its line and offset.

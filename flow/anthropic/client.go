@@ -1,4 +1,7 @@
 // Package anthropic asks models over Anthropic's Messages API.
+//
+//	model := &anthropic.Client{Key: key, Model: "claude-sonnet-4-5"}
+//	turn := flow.Chat[State](model, flow.Request{System: "Be kind."})
 package anthropic
 
 import (

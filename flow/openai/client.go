@@ -1,5 +1,8 @@
 // Package openai asks models over OpenAI's Chat Completions API, which many other servers
 // have too.
+//
+//	model := &openai.Client{Key: key, Model: "gpt-5"}
+//	turn := flow.Chat[State](model, flow.Request{System: "Be kind."})
 package openai
 
 import (

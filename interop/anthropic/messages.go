@@ -1,6 +1,10 @@
 // Package anthropic renders the history of a session as a request for Anthropic's
 // Messages API, and parses answers. A tool's name keeps letters, digits, "_" and "-"; any
 // other name gets a hash, because the API does not accept it.
+//
+//	history, err := projection.Load(ctx, log, "order-42", projection.History())
+//	messages, err := history.State.Messages()
+//	request, err := anthropic.Messages(messages)
 package anthropic
 
 import (

@@ -1,6 +1,10 @@
 // Package openai renders the history of a session as a request for OpenAI's Chat
 // Completions or Responses API, and parses answers. A tool's name keeps letters, digits, "_"
 // and "-"; any other name gets a hash, because the API does not accept it.
+//
+//	history, err := projection.Load(ctx, log, "order-42", projection.History())
+//	messages, err := history.State.Messages()
+//	request, err := openai.Chat(messages)
 package openai
 
 import (

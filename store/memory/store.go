@@ -1,5 +1,7 @@
 // Package memory implements an eventlog.Store in memory, for tests and for sessions
 // that end with the process.
+//
+//	log := eventlog.Open(memory.New())
 package memory
 
 import (

@@ -1,6 +1,8 @@
 // Package erase removes content from a log for good: it redacts events, removes
 // sessions, and collects unreferenced blobs. Each function takes the exclusive store
 // lock. Redact, Match, Raw and Collect have a dry run, which reports and erases nothing.
+//
+//	_, err := erase.Redact(ctx, log, "order-42", []int64{7}, erase.RedactOptions{Reason: "a password"})
 package erase
 
 import (

@@ -1,6 +1,8 @@
 // Package repair makes damaged sessions readable and appendable again: it truncates
 // torn tails, and salvages all readable events of a damaged session.
 //
+//	report, err := repair.Session(ctx, log, "order-42") // salvages it as report.As
+//
 // # Salvage
 //
 // The same damage gives the same lines. S(n) is the event with seq n of the result.

@@ -1,6 +1,10 @@
 // Package transfer copies sessions between logs (Convert, Backup) and between a log and
 // a stream of lines (Export, Import). Lines, hashes and blobs do not change. Everything
 // is verified before it is stored.
+//
+//	for result, err := range transfer.Convert(ctx, dst, src) {
+//		...
+//	}
 package transfer
 
 import (
