@@ -10,6 +10,8 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/attempts"
+	"github.com/convlog/convlog/internal/files"
 	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
@@ -28,7 +30,17 @@ type diffView struct {
 	AncestorLink   string
 	From           int // the events of each side before this number are on earlier pages
 	Earlier, Later string
-	Command        string // that compares the calls and files of unrelated sessions
+	// The comparison of sessions without a lineage in common. Calls are the first that differ, after
+	// Same equal ones; no call is empty.
+	Calls []htmlpage.Link
+	Same  int
+	Files []diffFile
+}
+
+// diffFile is a file that one of two sessions changed.
+type diffFile struct {
+	Name, A, B, Text string
+	LinkA, LinkB     string
 }
 
 // diffSide is a side of a comparison.
@@ -100,7 +112,7 @@ func (h *Handler) diff(r *http.Request) (view, error) {
 	case err == nil:
 		err = h.sides(ctx, &v, &d)
 	case errors.Is(err, fork.Error("unrelated")):
-		err, v.Command = nil, "logtool diff "+tips[0].Session+" "+tips[1].Session
+		err = h.attempts(ctx, &v, tips[0].Session, tips[1].Session)
 	}
 	return view{title: "Compare " + v.Sides[0].Name + " with " + v.Sides[1].Name, body: v}, err
 }
@@ -166,4 +178,42 @@ func (h *Handler) entriesOf(ctx context.Context, v *diffView, x *diffSide, side 
 	}
 	x.Cost = htmlpage.Spend(projection.Spend{Cost: cost})
 	return j.Flush()
+}
+
+// attempts compares the calls and files of two sessions without a lineage in common.
+func (h *Handler) attempts(ctx context.Context, v *diffView, a, b string) error {
+	c, err := attempts.Compare(ctx, h.log, h.rows.catalog, a, b)
+	if err != nil {
+		return err
+	}
+	if c.First != nil {
+		v.Same, v.Calls = c.First.Same, []htmlpage.Link{callLink(a, c.First.A), callLink(b, c.First.B)}
+	}
+	for _, f := range c.Files {
+		x := diffFile{Name: transcript.Visible(f.Path), A: changedLines(f.A), B: changedLines(f.B), Text: f.Text}
+		if f.A != nil {
+			x.LinkA = sessionPath(a, "files") + "?" + url.Values{"file": {f.A.Path}}.Encode()
+		}
+		if f.B != nil {
+			x.LinkB = sessionPath(b, "files") + "?" + url.Values{"file": {f.B.Path}}.Encode()
+		}
+		v.Files = append(v.Files, x)
+	}
+	return nil
+}
+
+// callLink names a call, and leads to it.
+func callLink(session string, c *attempts.Call) htmlpage.Link {
+	if c == nil {
+		return htmlpage.Link{Name: "no more calls"}
+	}
+	return htmlpage.Link{Name: transcript.Visible(brief(c.Tool+" "+string(c.Arguments), 300)), Href: eventLink(session, c.Seq)}
+}
+
+// changedLines are the lines that a session added and removed; a dash if it did not change the file.
+func changedLines(f *files.File) string {
+	if f == nil {
+		return "–"
+	}
+	return "+" + strconv.Itoa(f.Added) + " −" + strconv.Itoa(f.Removed)
 }

@@ -53,6 +53,25 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// Two sessions without a lineage in common are compared as attempts: the first different call, and
+// the changed files.
+func TestTwoAttempts(t *testing.T) {
+	s, _ := newFolderSite(t, web.Options{})
+	for _, session := range []string{"a", "b"} {
+		s.add(session, event.New(event.Session{Source: event.SessionSource{Format: "claude"}}), event.UserMessage("the task"))
+		s.write(session, 1, "/x/same.txt", "the same")
+	}
+	s.write("a", 2, "/x/"+hostileText, "one")
+	s.write("b", 2, "/x/other.txt", "two")
+	body := s.page("/diff?a=a&b=b")
+	checkHostile(t, body)
+	for _, want := range []string{"First different call, after 1 equal one", "same.txt", "other.txt", "only in B", ">same<"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not have %q:\n%s", want, body)
+		}
+	}
+}
+
 // The branches of a tree lead to their comparisons.
 func TestTreeLeadsToDiff(t *testing.T) {
 	s, _ := newFolderSite(t, web.Options{})

@@ -218,9 +218,10 @@ var table = map[string]room{
 	"internal/storenotes": {rooms: []string{"event", "eventlog", "internal/engine"}, modules: given},
 	"internal/titles":     {},
 	"web": {
-		rooms:   []string{"event", "eventlog", "flow", "fork", "internal/answers", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
+		rooms:   []string{"event", "eventlog", "flow", "fork", "internal/answers", "internal/attempts", "internal/files", "internal/htmlpage", "internal/httpapi", "internal/listing", "internal/rawjson", "internal/step", "internal/transcript", "interop/formats", "prices", "projection", "runlog", "runlog/stats", "search", "upkeep/verify"},
 		modules: append([]string{"golang.org/x/sync"}, given...), tests: []string{"flow/flowtest", "internal/htmlpage/htmltest", "internal/httpapi/apitest", "store/..."},
 	},
+	"internal/attempts": {rooms: []string{"event", "eventlog", "internal/files", "internal/rawjson", "interop/formats", "runlog/stats"}, modules: given},
 	"internal/answers": {
 		rooms: []string{"event", "eventlog", "flow", "fork", "internal/httpapi", "internal/listing", "projection", "runlog/stats", "search", "upkeep/verify"}, modules: given,
 	},
