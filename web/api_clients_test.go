@@ -76,7 +76,7 @@ func example(t *testing.T, language string, n int) string {
 // program runs a program of the page until the test ends, and yields its lines.
 func (x *restarting) program(name string, args ...string) (next func() string) {
 	x.t.Helper()
-	ctx, cancel := context.WithTimeout(x.t.Context(), time.Minute) // ends a hang
+	ctx, cancel := context.WithTimeout(x.t.Context(), 4*time.Minute) // ends a hang
 	x.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "LOGTOOL_URL=http://"+x.address+"/api/v1", "CONVLOG_SERVE_TOKEN="+fixedToken, "no_proxy=*")

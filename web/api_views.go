@@ -123,7 +123,7 @@ func (h *Handler) apiTree(w http.ResponseWriter, r *http.Request) error {
 	for _, n := range root.Walk() {
 		all = append(all, n)
 	}
-	reader := listing.TreeReader{Log: h.log, Catalog: h.rows.catalog, Step: func() {}}
+	reader := listing.TreeReader{Log: h.log, Catalog: h.rows.catalog, Branches: true, Step: func() {}}
 	about, err := reader.Describe(ctx, all)
 	if err != nil {
 		return err
