@@ -12,9 +12,9 @@
 //
 // # Sessions
 //
-// The sessionId of the header names the session. If the header of a file of lines is damaged, a
-// later line names the session, or the name of the file does, which has the first digits of the
-// id. The session begins with its first
+// The sessionId of the header names the session. If the start of a file is damaged, a later line
+// names the session, or the name of the file does, which has the first digits of the id. Of a
+// document, the messages after the damage are read. The session begins with its first
 // message of the user or the model. Earlier records are held until then. A second file of a
 // session of the log adds nothing before its first message.
 //
@@ -127,6 +127,9 @@ func (Format) Detect(path string, first []byte) bool {
 	if idInName(path) == "" {
 		return false
 	}
+	if isDocument(path) {
+		return hasEntry(first)
+	}
 	for line := range head.Lines(first) {
 		if isEntry(head.Object(line)) {
 			return true
@@ -146,7 +149,11 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 // run imports all records. After an error, the appended events stay, and a second
 // import appends the missing ones.
 func (im *importer) run(src interop.Source) error {
-	for rec, err := range records.Values(src) {
+	all, err := im.records()
+	if err != nil {
+		return err
+	}
+	for rec, err := range all {
 		var refused *records.RecordError
 		switch {
 		case err == nil:

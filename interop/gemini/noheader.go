@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,20 +16,20 @@ import (
 	"github.com/convlog/convlog/interop/internal/sessions"
 )
 
-// A file of lines whose first line is damaged has no header. Its session begins with a
+// A file of lines whose first line is damaged, or a document whose start is, has no header. Its session begins with a
 // replacement of the header. The id is in a later line, or the name of the file has the first
 // digits of it. Then the session has these digits as its id, unless the log has the session
 // with the whole id. If a later version of the file has the header, it becomes a
 // session_updated.
 
 // datedName matches the name of a session's file.
-var datedName = regexp.MustCompile(`^session-\d{4}-\d\d-\d\dT\d\d-\d\d(?:-\d\d)?-([0-9a-f]{8})\.jsonl$`)
+var datedName = regexp.MustCompile(`^session-\d{4}-\d\d-\d\dT\d\d-\d\d(?:-\d\d)?-([0-9a-f]{8})\.jsonl?$`)
 
 // shortID is the length of an id in the name of a file.
 const shortID = 8
 
-// idInName is the session id, or the first digits of it, in the name of a file of lines; empty if
-// there is none.
+// idInName is the session id, or the first digits of it, in the name of a file; empty if there is
+// none.
 func idInName(path string) string {
 	name := filepath.Base(path)
 	if m := datedName.FindStringSubmatch(name); m != nil {
@@ -44,6 +45,41 @@ func idInName(path string) string {
 func isEntry(h head.Head) bool {
 	kind := h.Text("type")
 	return h.Has("id", "timestamp") && (kind == "user" || kind == "gemini") && !h.Has("message") || h.Has("$set") && !h.Has("type")
+}
+
+// isDocument reports whether a file has the name of a document.
+func isDocument(path string) bool { return filepath.Ext(path) == ".json" }
+
+// hasEntry reports whether the damaged start of a document has a message.
+func hasEntry(first []byte) bool {
+	const most = 100 // objects to look at
+	for range most {
+		n := bytes.IndexByte(first, '{')
+		if n < 0 {
+			return false
+		}
+		if first = first[n:]; isEntry(head.Object(first)) {
+			return true
+		}
+		first = first[1:]
+	}
+	return false
+}
+
+// records are the records of the file: of a document whose start is damaged, the messages after
+// the damage.
+func (im *importer) records() (iter.Seq2[records.Record, error], error) {
+	if im.named == "" || !isDocument(im.source.Name) {
+		return records.Values(im.source), nil
+	}
+	begin, err := im.source.Head()
+	if err != nil {
+		return nil, err
+	}
+	if h := head.Object(begin); h.Text("sessionId") != "" && h.Text("projectHash") != "" {
+		return records.Values(im.source), nil
+	}
+	return records.Fragments(im.source, func(object []byte) bool { return isEntry(head.Object(object)) }), nil
 }
 
 // replaceHeader begins the session of a file without a header, before a record.

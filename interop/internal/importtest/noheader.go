@@ -8,9 +8,8 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// NoHeader is the law of a file of lines whose first line, the header of the session, is damaged:
-// the name of the file gives the session its id, the other lines are imported, and the result says
-// so. A later version with the header adds nothing but the header. A file without an id in its
+// NoHeader is the law of a file whose first line, the header of the session, is damaged: the name
+// of the file gives the session its id, the other lines are imported, and the result says so. A later version with the header adds nothing but the header. A file without an id in its
 // name is not imported. short is the id that the session has if only the name gives it.
 func NoHeader(t TB, format interop.Format, name, text, session, short string) {
 	t.Helper()
