@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -211,8 +214,9 @@ func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, er
 	}
 	list := []session.Session{}
 	shared := s.shared()
-	for _, h := range handles {
-		err := s.loadOwn(ctx, h)
+	failed := s.loadEach(ctx, handles)
+	for i, h := range handles {
+		err := failed[i]
 		if errors.Is(err, eventlog.ErrNotFound) { // it was removed meanwhile
 			continue
 		}
@@ -225,6 +229,22 @@ func (s *sessions) list(ctx context.Context, of identity) ([]session.Session, er
 		list = append(list, h)
 	}
 	return list, nil
+}
+
+// loadEach is loadOwn for handles, several at a time. It returns the error of each.
+func (s *sessions) loadEach(ctx context.Context, handles []*handle) []error {
+	errs := make([]error, len(handles))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(len(handles), 2*runtime.GOMAXPROCS(0)) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(handles); i = int(next.Add(1)) - 1 {
+				errs[i] = s.loadOwn(ctx, handles[i])
+			}
+		})
+	}
+	group.Wait()
+	return errs
 }
 
 // eachFork calls add for each fork of the sessions, and for the forks of these, whose id does not name a session of ADK.

@@ -40,6 +40,34 @@ func TestAStaleSessionAppends(t *testing.T) {
 	})
 }
 
+// State with the prefix temp: is only in the session of its writer, and stays there when that session appends after
+// another writer. ADK's SQL service refuses the append (adk-go 1256).
+func TestTemporaryStateOutlivesAnotherWriter(t *testing.T) {
+	after := func(t *testing.T, s session.Service) (session.Session, error) {
+		first := create(t, s, nil)
+		appendEvents(t, s, first, sets("one", map[string]any{"temp:k": "mine", "k": 1}))
+		appendEvents(t, s, get(t, s, 0), sets("two", map[string]any{"k": 2}))
+		return first, s.AppendEvent(t.Context(), first, says("three"))
+	}
+	if _, err := after(t, sqlService(t, filepath.Join(t.TempDir(), "adk.db"))); err == nil {
+		t.Error("ADK's SQL service accepts a stale session: the guide says that it does not")
+	}
+	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
+		s := adk.New(open(t)).Sessions
+		first, err := after(t, s)
+		if err != nil || value(t, first, "temp:k") != "mine" {
+			t.Errorf("append: %v", err)
+		}
+		got := get(t, s, 0)
+		if want := []string{"one", "two", "three"}; !slices.Equal(texts(got), want) || value(t, got, "k") != 2.0 {
+			t.Errorf("stored %q with k %v", texts(got), value(t, got, "k"))
+		}
+		if _, err := got.State().Get("temp:k"); err == nil {
+			t.Error("another session has the temporary state")
+		}
+	})
+}
+
 func TestWritersLoseNothing(t *testing.T) {
 	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		const writers, each = 4, 10
