@@ -71,6 +71,27 @@ func TestRewindAndRecover(t *testing.T) {
 	})
 }
 
+// A rewind that expects a head fails at another one, and changes nothing.
+func TestRewindAtAHead(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.each("a", user("1"), user("2"))
+		old, err := t.log.Head(t.ctx, "a")
+		t.must(err)
+		t.add("a", user("3"))
+		head, err := t.log.Head(t.ctx, "a")
+		t.must(err)
+		var conflict *eventlog.ConflictError
+		if _, err := fork.Rewind(t.ctx, t.log, "a", fork.AtSeq(1), fork.Options{Head: old}); !errors.As(err, &conflict) || conflict.Actual != head {
+			t.Errorf("rewind at an old head: %v", err)
+		}
+		t.tells("a", 1, 2, 3)
+		if _, err := fork.Rewind(t.ctx, t.log, "a", fork.AtSeq(1), fork.Options{Head: head}); err != nil {
+			t.Error(err)
+		}
+		t.tells("a", 1)
+	})
+}
+
 func TestRewindOfAFork(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("a", user("1"), user("2"), user("3"))

@@ -100,7 +100,11 @@ func (h *Handler) api(x *route) http.HandlerFunc {
 			err = x.serve(h, w, r)
 		}
 		if err != nil {
-			problemOf(err).Write(w)
+			p := problemOf(err)
+			if p.Status == http.StatusServiceUnavailable {
+				w.Header().Set("Retry-After", "1")
+			}
+			p.Write(w)
 		}
 	}
 }
