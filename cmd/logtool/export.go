@@ -36,7 +36,8 @@ type exportOptions struct {
 	file   string
 	model  string
 	turns  turnRange
-	paths  bool // --mask-paths
+	paths  bool     // --mask-paths
+	texts  []string // --mask
 	priceFlag
 }
 
@@ -86,14 +87,14 @@ pages, ~ marks list prices of answers without a cost.`,
 			if a.mask && exportFormats[x.format].write == nil && x.path != activePath {
 				return usagef("--format jsonl has the stored lines, and their hashes cover the secrets: leave out --mask-secrets, or give --path active or another format")
 			}
-			if x.paths && exportFormats[x.format].write == nil && x.path != activePath {
-				return usagef("--format jsonl has the stored lines, and their hashes cover the paths: leave out --mask-paths, or give --path active or another format")
+			if (x.paths || len(x.texts) > 0) && exportFormats[x.format].write == nil && x.path != activePath {
+				return usagef("--format jsonl has the stored lines, and their hashes cover the paths: leave out --mask-paths and --mask, or give --path active or another format")
 			}
 			if f := exportFormats[x.format]; a.json && f.write != nil && !f.isList {
 				return usagef("--format %s is no JSON: leave out --json", x.format)
 			}
 			return a.reading(func(log *eventlog.Log) error {
-				if x.paths {
+				if x.paths || len(x.texts) > 0 {
 					return a.exportMasked(cmd.Context(), log, args, x)
 				}
 				return a.export(cmd.Context(), log, args, x)
@@ -109,12 +110,16 @@ pages, ~ marks list prices of answers without a cost.`,
 	completeFlag(cmd, "path", allPaths, activePath)
 	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model of a list of messages")
 	x.turns.flag(cmd)
-	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, "mask folders, names of users and authors, and e-mail addresses")
+	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, "mask folders, names of users and authors, and e-mails")
+	cmd.Flags().StringArrayVar(&x.texts, "mask", nil, "show [masked] for this `text`, in any case; repeatable")
 	x.priceFlag.flag(cmd)
 	return cmd
 }
 
 func (x *exportOptions) check() error {
+	if slices.Contains(x.texts, "") {
+		return usagef("--mask needs a text")
+	}
 	switch f, known := exportFormats[x.format]; {
 	case !known:
 		return usagef("--format is jsonl, openai, responses, anthropic, markdown or html, not %q", x.format)
@@ -194,8 +199,15 @@ func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session str
 	return err
 }
 
-// exportMasked exports sessions without the names of people and of places.
+// exportMasked exports sessions without some texts, or without the names of people and of places.
 func (a *app) exportMasked(ctx context.Context, log *eventlog.Log, args []string, x exportOptions) error {
+	log, err := maskTexts(log, x.texts)
+	if err != nil {
+		return err
+	}
+	if !x.paths {
+		return a.export(ctx, log, args, x)
+	}
 	sessions, err := a.sessions(ctx, log, args, x.all)
 	if err != nil {
 		return err

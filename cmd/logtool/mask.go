@@ -60,6 +60,30 @@ func maskPaths(ctx context.Context, log *eventlog.Log, sessions []string) (m pla
 	return m, nil
 }
 
+// maskTexts returns a view of a log that shows [masked] for each of the texts.
+func maskTexts(log *eventlog.Log, texts []string) (*eventlog.Log, error) {
+	if len(texts) == 0 {
+		return log, nil
+	}
+	anywhere := func([]byte, int, int) bool { return true }
+	var rules []secrets.Rule
+	for _, text := range texts {
+		rules = append(rules, wordRule("text", "[masked]", text, anywhere))
+		quoted, err := jsontext.AppendQuote(nil, text)
+		if err != nil {
+			return nil, usagef("--mask %q is no valid text", text)
+		}
+		if inner := string(quoted[1 : len(quoted)-1]); inner != text { // in arguments, which are JSON
+			rules = append(rules, wordRule("text", "[masked]", inner, anywhere))
+		}
+	}
+	scanner, err := secrets.New(rules...)
+	if err != nil {
+		return nil, err
+	}
+	return eventlog.Open(secrets.View(log.Store(), scanner)), nil
+}
+
 // add adds a folder that is no home directory.
 func (m *placeMask) add(folder string) {
 	if folder = strings.TrimRight(folder, `/\`); folder != "" && folder != "." && !usualHome.MatchString(folder) {
