@@ -117,6 +117,9 @@ func hintFor(err error) string {
 	if held := (*erase.HeldError)(nil); errors.As(err, &held) {
 		return fmt.Sprintf("nothing was erased; once it may be: logtool store release %s", shellWord(held.Session))
 	}
+	if other := (*event.VersionError)(nil); errors.As(err, &other) && other.Got < other.Max {
+		return "" // the error says what to do with an older store
+	}
 	hint := hintIn(hints, err)
 	if corrupt := (*eventlog.CorruptError)(nil); hint == damageHint && !errors.As(err, &corrupt) {
 		return "give --store a sqlite file that logtool made; if it is one and its first page is lost: logtool store repair --into NEW"

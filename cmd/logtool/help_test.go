@@ -182,6 +182,8 @@ func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
 			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool store repair`},
 		{&event.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
 			"envelope version 2 is newer than 1, the highest this program reads; use a newer logtool"},
+		{&event.VersionError{What: "sqlite schema", Got: 4, Max: 5}, 1,
+			"sqlite schema version 4 is older than 5, the lowest this program reads: convert the store to a folder with the logtool that wrote it"},
 		{&eventlog.UnknownOutcomeError{Session: "a", Head: head, Cause: errors.New("no space")}, 1,
 			`append to session "a" at 7:ab0000000000: outcome unknown: no space; look at the end of the session (logtool tail) before you append again`},
 		{&fs.PathError{Op: "open", Path: "log", Err: fs.ErrPermission}, 1,

@@ -43,6 +43,7 @@ type salvager struct {
 	stream  *stream
 	session string
 	index   *index
+	first   int64 // seq of the session's first event; 0 if unknown
 	due     int64 // seq of the next fragment; 0 if unknown
 	yield   func(eventlog.Fragment, error) bool
 }
@@ -62,6 +63,9 @@ func (v *salvager) run(ctx context.Context) error {
 	}
 	if v.index, err = v.stream.anyIndex(ctx, v.session, t); err != nil {
 		return err
+	}
+	if t.err == nil {
+		v.first = t.frame.beginning().first
 	}
 	spans := slices.Clone(v.index.spans)
 	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.old, b.old) })
@@ -175,7 +179,11 @@ func (v *salvager) message(ctx context.Context, m *message) error {
 // rewritten passes the lines before seq that the messages lack because the session was rewritten
 // since the salvager read its index.
 func (v *salvager) rewritten(ctx context.Context, seq int64) error {
-	if v.due == 0 || v.due >= seq {
+	due := v.due
+	if due == 0 {
+		due = v.first
+	}
+	if due == 0 || due >= seq {
 		return nil
 	}
 	now, err := v.stream.currentView(ctx, v.session)
@@ -185,7 +193,7 @@ func (v *salvager) rewritten(ctx context.Context, seq int64) error {
 	if err != nil {
 		return err
 	}
-	for e, err := range v.stream.store.Read(ctx, v.session, eventlog.Span{From: v.due, To: seq - 1}) {
+	for e, err := range v.stream.store.Read(ctx, v.session, eventlog.Span{From: due, To: seq - 1}) {
 		if errors.Is(err, eventlog.ErrCorrupt) {
 			return nil
 		}
