@@ -9,7 +9,8 @@ Each program also goes on in itself from before its turn 2.
 
 Usage: testdata/resume_matrix.py [PROGRAM...]
 PROGRAMS is a folder with the commands "serve" and "run PROGRAM ARGS...": serve starts a scripted
-model server, which writes its requests to $REAL/requests; run starts a program with the home $H
+model server, which writes its requests to $REAL/requests, in the network of the process in
+$REAL/ns.pid; run starts a program with the home $H
 in the folder $WORK. Without PROGRAMS the script does nothing.
 """
 import base64
@@ -96,9 +97,7 @@ class Programs:
         elif program == "gemini":
             self.change("gemini", ".gemini/settings.json", lambda s: s.update(model={"compressionThreshold": 0.00001}), "Hello once more.")
         elif program == "opencode":
-            def small(s):
-                s["provider"]["fake"]["models"]["claude-fake"]["limit"] = {"context": 220, "output": 20}
-            self.change("opencode", ".config/opencode/opencode.json", small, "Hello once more.")
+            self.summarize()
         else:
             path = os.path.join(self.home("pi"), ".pi/agent/settings.json")
             with open(path, "w") as f:
@@ -109,10 +108,27 @@ class Programs:
             command.stdin.write('{"type":"compact"}\n')
             command.stdin.flush()
             for line in command.stdout:
-                if '"type":"response"' in line:
+                if '"command":"compact"' in line:
                     break
             command.stdin.close()
             command.wait()
+
+    def summarize(self):
+        """Asks a server of OpenCode to compact the newest session."""
+        session = re.search(r"ses_\w+", self.run("opencode", "session", "list")).group()
+        server = subprocess.Popen(
+            [os.path.join(self.tools, "run"), "opencode", "serve", "--port", "4097"], env=dict(self.env, H=self.home("opencode"), T="30"),
+            stdout=subprocess.PIPE, text=True)
+        for line in server.stdout:
+            if "listening" in line:
+                break
+        with open(os.path.join(self.real, "ns.pid")) as f:
+            network = f"--net=/proc/{f.read().strip()}/ns/net"
+        url = f"http://127.0.0.1:4097/session/{session}/summarize?directory={self.work}"
+        body = '{"providerID":"fake","modelID":"claude-fake"}'
+        subprocess.run(["nsenter", network, "curl", "-s", "-m", "20", "-H", "content-type: application/json", "-d", body, url], check=True, capture_output=True)
+        server.terminate()
+        server.wait()
 
     def change(self, program, path, edit, prompt):
         """Says a prompt with other settings."""
@@ -170,7 +186,7 @@ def history(rows, lost):
     blocks = []
     for row in rows:
         m, gone = row["message"], {kind for kind, seqs in lost.items() if set(seqs) & {row.get("seq", 0), *row.get("seqs", [])}}
-        if gone & {"context", "system"}:
+        if row.get("context") or gone & {"context", "system"} and row.get("seq"):
             continue
         role = "assistant" if m["role"] == "assistant" else "user"
         for p in m.get("parts", []):

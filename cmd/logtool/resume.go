@@ -35,7 +35,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var at pointFlags
 	var x resumption
 	cmd := a.command(&cobra.Command{
-		Use:   "resume SESSION",
+		Use:   "resume [SESSION]",
 		Short: "Go on with a session in its program, or in another one",
 		Long: `Write a session as a file of the program that it was imported from, or of the one
 that --to names, and print the command that goes on with it. The file has what the
@@ -46,10 +46,13 @@ OpenCode reads a file with its command import.
 The log gets a fork with the new id. import reads what the program adds to the file
 as the events of that fork, so the beginning counts once.
 
+Without a session, resume shows a list on a terminal that narrows as one types, with the
+end of the marked session beside it.
+
 --run starts the program. --dir writes the file below another folder, where the
 program does not look by itself.`,
 		Example: "  logtool resume fix-login --to codex --at-turn 2 --before",
-		Args:    between(1, 1),
+		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			point, err := at.point(cmd)
 			if err != nil {
@@ -60,6 +63,13 @@ program does not look by itself.`,
 			}
 			if x.writer, err = writerOf(x.to); err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				session, err := a.pick(cmd.Context())
+				if err != nil {
+					return err
+				}
+				args = []string{session}
 			}
 			m := forChanging
 			if x.dry {
