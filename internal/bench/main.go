@@ -3,11 +3,12 @@
 // Command bench compares the log with the raw operations it consists of. It measures
 // both sides in one run and compares the ratios with the project's bars.
 //
-//	go run ./internal/bench             every row but grow/ and many/
+//	go run ./internal/bench             every row but grow/, many/ and home/
 //	go run ./internal/bench -quick      the same, smaller and noisier
 //	go run ./internal/bench -run jsonl -json
 //	go run ./internal/bench -run grow/  how the cost of an event grows with its session
 //	go run ./internal/bench -run many/  how the cost of a session grows with its store
+//	go run ./internal/bench -run home/  the import of 300 MB in 582 files, and lists and searches of it
 //	go run ./internal/bench -long -run grow/
 //
 // The rows grow/ compare sessions of 1,000, 10,000 and 100,000 events, and many/ stores of
@@ -31,7 +32,7 @@ import (
 )
 
 // trials has all trials, in the order of the table.
-var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, manyTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials, jetstreamTrials)
+var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, growingTrials, manyTrials, treeTrials, copyTrials, importTrials, homeTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials, flowTrials, postgresTrials, processTrials, largeTrials, jetstreamTrials)
 
 // errBarMissed means that a ratio missed its bar.
 var errBarMissed = errors.New("a bar falls short")
