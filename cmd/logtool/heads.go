@@ -82,7 +82,7 @@ type headSum struct {
 
 func (a *app) heads(ctx context.Context, log *eventlog.Log, key string) error {
 	if a.setMemory != nil {
-		a.setMemory(100_000 * sessionMemory)
+		a.setMemory(100_000 * headMemory)
 	}
 	c, err := verify.Heads(ctx, log)
 	if err != nil {

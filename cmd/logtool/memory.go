@@ -15,6 +15,7 @@ import (
 const (
 	leastMemory   = 36 << 20
 	sessionMemory = 1200
+	headMemory    = 400 // of a head, which is less than a row
 )
 
 // setMemory bounds the memory of the program, unless the user did.
