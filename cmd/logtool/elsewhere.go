@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/written"
@@ -19,8 +20,8 @@ import (
 )
 
 // transcripts are the files of programs that may have the content of sessions: the files of
-// the sessions and of their forks in the folders of the programs, and the files that resume
-// wrote elsewhere.
+// the sessions and of their forks in the folders of the programs, the files that they were
+// imported from, and the files that resume wrote elsewhere.
 func (a *app) transcripts(ctx context.Context, log *eventlog.Log, sessions []string) ([]string, error) {
 	ids, files, err := withForks(ctx, log, sessions)
 	if err != nil {
@@ -35,8 +36,8 @@ func (a *app) transcripts(ctx context.Context, log *eventlog.Log, sessions []str
 	return slices.Compact(files), ctx.Err()
 }
 
-// withForks are the UUIDs of sessions and of their forks, and the files that resume wrote for
-// the forks, if they exist. A damaged session has none.
+// withForks are the UUIDs of sessions and of their forks, and the files that they were imported
+// from or that resume wrote for them, if the files exist. A damaged session has none.
 func withForks(ctx context.Context, log *eventlog.Log, sessions []string) (ids map[string]bool, files []string, err error) {
 	forks, err := log.Forks(ctx, sessions...)
 	if err != nil {
@@ -54,7 +55,7 @@ func withForks(ctx context.Context, log *eventlog.Log, sessions []string) (ids m
 		if uuid.Validate(id) == nil {
 			ids[id] = true
 		}
-		if path := writtenPath(ctx, log, session); path != "" {
+		if path := fileOf(ctx, log, session); path != "" {
 			files = append(files, path)
 		}
 		for _, f := range forks.ByParent[session] {
@@ -64,17 +65,27 @@ func withForks(ctx context.Context, log *eventlog.Log, sessions []string) (ids m
 	return ids, files, nil
 }
 
-// writtenPath is the file that resume wrote for a session; empty if there is none.
-func writtenPath(ctx context.Context, log *eventlog.Log, session string) string {
+// fileOf is the file that a session was imported from, or that resume wrote for it, by its whole
+// path; empty if there is none.
+func fileOf(ctx context.Context, log *eventlog.Log, session string) string {
 	for e, err := range log.Read(ctx, session, eventlog.All().Own().Bare()) {
 		if err != nil {
 			return ""
 		}
-		f, ok := written.Of(&e)
-		if _, err := os.Lstat(f.Path); ok && err == nil {
-			return f.Path
+		name := ""
+		if f, ok := written.Of(&e); ok {
+			name = f.Path
+		} else if s, ok, err := event.Decode[event.Session](&e); ok && err == nil {
+			name = s.Source.Path
 		}
-		return ""
+		if name == "" {
+			return ""
+		}
+		path, err := filepath.Abs(name)
+		if info, missing := os.Lstat(path); err != nil || missing != nil || info.IsDir() {
+			return ""
+		}
+		return path
 	}
 	return ""
 }

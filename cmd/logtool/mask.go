@@ -20,6 +20,7 @@ import (
 type placeMask struct {
 	log     *eventlog.Log
 	folders map[string]bool // working directories, and folders of imported files
+	files   map[string]bool // that were imported by relative paths
 	names   *names
 }
 
@@ -28,7 +29,7 @@ type placeMask struct {
 // the same in each export until the store gets a session with another folder. The names of the users and
 // the authors that the exported sessions name are masked in them.
 func maskPaths(ctx context.Context, log *eventlog.Log, sessions []string) (m placeMask, err error) {
-	m = placeMask{folders: map[string]bool{}}
+	m = placeMask{folders: map[string]bool{}, files: map[string]bool{}}
 	if m.names, err = newNames(); err != nil {
 		return m, err
 	}
@@ -52,7 +53,7 @@ func maskPaths(ctx context.Context, log *eventlog.Log, sessions []string) (m pla
 			all = append(all, folder)
 		}
 	}
-	scanner, err := secrets.New(append(placeRules(all), m.names.rules()...)...)
+	scanner, err := secrets.New(slices.Concat(m.fileRules(), placeRules(all), m.names.rules())...)
 	if err != nil {
 		return m, err
 	}
@@ -102,9 +103,23 @@ func (m *placeMask) addSource(e *event.Event) {
 		return
 	}
 	file := strings.ReplaceAll(metadata.Origin.Source, `\`, "/")
-	if folder := path.Dir(file); file != "" && (strings.HasPrefix(file, "/") || strings.Contains(file, ":/")) && !belowHome(folder) {
+	folder := path.Dir(file)
+	switch absolute := strings.HasPrefix(file, "/") || strings.Contains(file, ":/"); {
+	case file == "" || folder == "." || belowHome(folder):
+	case absolute:
 		m.add(metadata.Origin.Source[:len(folder)])
+	default:
+		m.files[metadata.Origin.Source] = true
 	}
+}
+
+// fileRules find the files that were imported by paths below or beside the folder of that import.
+func (m *placeMask) fileRules() (rules []secrets.Rule) {
+	for _, file := range slices.Sorted(maps.Keys(m.files)) {
+		mask := "…/" + path.Base(strings.ReplaceAll(file, `\`, "/"))
+		rules = append(rules, wordRule("file", mask, file, func(text []byte, start, end int) bool { return beginsPath(text, start) && endsPath(text, end) }))
+	}
+	return rules
 }
 
 // read collects the names and the folders of a session.
