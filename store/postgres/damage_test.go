@@ -9,10 +9,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/pgtest"
+	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/internal/witness"
 	"github.com/convlog/convlog/store/postgres"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // ofMain is the key of the session that the table damages, and ofBoth the keys of two.
@@ -114,6 +118,44 @@ func TestCorruption(t *testing.T) {
 			has := func(session string) bool { return slices.Contains(named, session) }
 			if has(witness.Main) != (row.want >= main) || has(witness.Other) != (row.want >= both) || (row.want == all) && !has(witness.Fork) || row.want == none && has(witness.Fork) {
 				t.Errorf("these sessions are named: %q", named)
+			}
+		})
+	}
+}
+
+// Events whose session has no row are damage of the store, in one table and in partitions.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []string{"0", "3"} {
+		t.Run(partitions, func(t *testing.T) {
+			t.Parallel()
+			dsn := pgtest.DSN(t)
+			opened := dsn
+			if partitions != "0" {
+				opened = with(t, dsn, "partitions", partitions)
+			}
+			s := newStore(t, opened)
+			witness.WriteSample(t, s)
+			log := eventlog.Open(s)
+			check := func() []eventlog.Defect {
+				t.Helper()
+				found, err := suite.Defects(verify.Store(t.Context(), log))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return found
+			}
+			if err := erase.Remove(t.Context(), log, witness.Other); err != nil {
+				t.Fatal(err)
+			}
+			if found := check(); len(found) > 0 {
+				t.Fatalf("found %v in an undamaged store", found)
+			}
+			sql(t, dsn, `DELETE FROM %s.sessions WHERE id = 'main'`)
+			found := check()
+			if len(found) != 1 || found[0].Rule != "stray" || found[0].Path != "table events" || found[0].Offset != -1 ||
+				!strings.HasPrefix(found[0].Detail, "22 events (seq 1 to 22) have no session") {
+				t.Errorf("found %v, want 22 events without a session", found)
 			}
 		})
 	}

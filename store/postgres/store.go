@@ -36,6 +36,7 @@ var (
 	_ eventlog.Blobs         = (*Store)(nil)
 	_ eventlog.BulkVersioner = (*Store)(nil)
 	_ eventlog.Cataloger     = (*Store)(nil)
+	_ eventlog.Checker       = (*Store)(nil)
 	_ eventlog.Locker        = (*Store)(nil)
 	_ eventlog.Eraser        = (*Store)(nil)
 	_ eventlog.Identifier    = (*Store)(nil)
