@@ -28,7 +28,8 @@ const (
 	StatusHibernated Status = "hibernated"
 	// StatusWaiting: the turn waits for a signal or a time.
 	StatusWaiting Status = "waiting"
-	// StatusExpired: a turn is open and has no runner. The next Resume or Serve continues it.
+	// StatusExpired: a turn is open and has no runner. The next Resume or Serve continues it, after
+	// Reconcile if the outcome of an effect is unknown (ErrNeedsReconcile).
 	StatusExpired Status = "expired"
 	// StatusFailed, StatusAborted and StatusFinished: how the last turn ended.
 	StatusFailed   Status = "failed"

@@ -37,7 +37,8 @@ them; newest activity first. --all lists the other sessions too.
 
 STATUS is new (no turn began), running, hibernated (the turn waits for an answer, or
 for the agent to start), waiting (for a signal or a time), expired (the turn is open
-and has no runner; the agent continues it when it starts), failed, aborted or finished.
+and has no runner; the agent continues it when it starts, after a listed outcome is
+reconciled), failed, aborted or finished.
 RUNNER is the living process that has the session, also between two turns. WAITS FOR
 lists open reviews, waits, effects and inputs, with the beginnings of ids:
   review TOOL ID    logtool agent approve, deny or answer
