@@ -99,6 +99,7 @@ type verifySum struct {
 	newer     int64 // lines of a newer version
 	history   int64 // known heads that are missing
 	erasing   int64 // interrupted erasures
+	strays    int64 // events without a session
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, known []event.Head, c *checkpoint) error {
@@ -327,6 +328,8 @@ func (all *verifySum) add(v answers.Check) {
 			all.history++
 		case verify.RuleErasing:
 			all.erasing++
+		case "stray":
+			all.strays++
 		}
 	}
 	if v.Session == "" {
@@ -346,6 +349,8 @@ func (all *verifySum) advice() string {
 		return "a newer version wrote this: use a newer logtool"
 	case all.erasing:
 		return finishHint
+	case all.strays:
+		return "copy the sessions into a new store with logtool store convert, and lost sessions from a backup"
 	case all.history:
 		return "the sessions once had other or more events: restore them from a copy that has the heads"
 	}

@@ -40,6 +40,12 @@ type Session struct {
 	Head       event.Head
 }
 
+// Strays describes n events whose session has no row in table sessions, and says what to do.
+func Strays(key, n, first, last any) string {
+	return fmt.Sprintf("%v events (seq %v to %v) have no session: table sessions has no row with key %v; "+
+		"copy the other sessions into a new store with logtool store convert, and this one from a backup", n, first, last, key)
+}
+
 // Describes reports whether e is consistent with the row: the head has the row's hash,
 // and the first event is seq 1 or a fork.
 func (s *Session) Describes(e *event.Event) bool {

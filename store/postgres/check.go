@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 )
 
 // strays counts the events of each key that table sessions lacks.
@@ -42,8 +43,7 @@ func (s *Store) checkStrays(ctx context.Context) (found []eventlog.Defect, err e
 	}
 	var key, n, first, last int64
 	_, err = pgx.ForEachRow(rows, []any{&key, &n, &first, &last}, func() error {
-		found = append(found, eventlog.Defect{Path: eventsPath, Offset: -1, Rule: "stray",
-			Detail: fmt.Sprintf("%d events (seq %d to %d) have no session: table sessions has no row with key %d", n, first, last, key)})
+		found = append(found, eventlog.Defect{Path: eventsPath, Offset: -1, Rule: "stray", Detail: pages.Strays(key, n, first, last)})
 		return nil
 	})
 	return found, s.failure(err)

@@ -154,7 +154,7 @@ func TestStrays(t *testing.T) {
 			sql(t, dsn, `DELETE FROM %s.sessions WHERE id = 'main'`)
 			found := check()
 			if len(found) != 1 || found[0].Rule != "stray" || found[0].Path != "table events" || found[0].Offset != -1 ||
-				!strings.HasPrefix(found[0].Detail, "22 events (seq 1 to 22) have no session") {
+				!strings.HasPrefix(found[0].Detail, "22 events (seq 1 to 22) have no session") || !strings.Contains(found[0].Detail, "logtool store convert") {
 				t.Errorf("found %v, want 22 events without a session", found)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/pages"
 	"github.com/convlog/convlog/internal/regular"
 )
 
@@ -90,8 +91,7 @@ func (s *Store) checkIntegrity(ctx context.Context, c *conn) (found []eventlog.D
 // checkStrays finds events without a session.
 func (s *Store) checkStrays(_ context.Context, c *conn) (found []eventlog.Defect, err error) {
 	err = c.each(func(row []driver.Value) {
-		found = append(found, s.fileDefect("stray", fmt.Sprintf("%v events (seq %v to %v) have no session: table sessions has no row with key %v",
-			row[1], row[2], row[3], row[0])))
+		found = append(found, s.fileDefect("stray", pages.Strays(row[0], row[1], row[2], row[3])))
 	}, 4, strays)
 	return found, err
 }

@@ -32,8 +32,8 @@ func TestCheck(t *testing.T) {
 	}
 	must(t, s.Close())
 	change(t, path, "DELETE FROM sessions WHERE id = 'a'")
-	if got, want := checkDetails(t, open(t, path)), "stray: 5 events (seq 1 to 5) have no session"; !strings.HasPrefix(got, want) {
-		t.Errorf("found %q, want %q", got, want)
+	if got, want := checkDetails(t, open(t, path)), "stray: 5 events (seq 1 to 5) have no session"; !strings.HasPrefix(got, want) || !strings.Contains(got, "logtool store convert") {
+		t.Errorf("found %q, want %q and the remedy", got, want)
 	}
 }
 
