@@ -24,7 +24,8 @@ a fork before the fork, also if only the fork is named. Events that DST has alre
 are skipped, so a second run copies nothing. What is erased in DST stays erased.
 
 A session in which DST has in full what SRC has erased is left as it is, and reported.
-With --apply-redactions it is erased in DST too.`,
+With --apply-redactions it is erased in DST too. A session that is damaged in DST is
+reported, and not mended: remove it there first.`,
 		Example: "  logtool store convert sessions.db ~/some order-42 8b21",
 		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,8 +146,23 @@ func convertError(failed []error) error {
 	if errors.Is(err, eventlog.ErrConflict) {
 		text += "; copy sessions with another history into another store"
 	}
-	if errors.Is(err, eventlog.ErrCorrupt) || order == nil && !errors.Is(err, eventlog.ErrConflict) {
+	if slices.ContainsFunc(failed, isTargetDamage) {
+		text += "; " + targetHint("ID")
+	}
+	damaged := func(err error) bool { return errors.Is(err, eventlog.ErrCorrupt) && !isTargetDamage(err) }
+	if slices.ContainsFunc(failed, damaged) || !slices.ContainsFunc(failed, isTargetDamage) && order == nil && !errors.Is(err, eventlog.ErrConflict) {
 		text += "; logtool verify shows all damage, logtool store repair saves the readable events"
 	}
 	return errors.New(text)
+}
+
+// isTargetDamage reports whether the session that was to be copied is damaged in the destination.
+func isTargetDamage(err error) bool {
+	var source *transfer.SourceError
+	return errors.Is(err, eventlog.ErrCorrupt) && !errors.As(err, &source)
+}
+
+// targetHint says how to replace a damaged session of the destination by the session of the source.
+func targetHint(session string) string {
+	return "remove it from the destination (logtool rm " + session + "), then copy it again (logtool store convert SRC DST " + session + ")"
 }

@@ -121,7 +121,11 @@ func hintFor(err error) string {
 		return "" // the error says what to do with an older store
 	}
 	hint := hintIn(hints, err)
-	if corrupt := (*eventlog.CorruptError)(nil); hint == damageHint && !errors.As(err, &corrupt) {
+	corrupt := (*eventlog.CorruptError)(nil)
+	if errors.As(err, &copying) && isTargetDamage(err) && errors.As(err, &corrupt) && corrupt.Session != "" {
+		return targetHint(shellWord(corrupt.Session))
+	}
+	if hint == damageHint && !errors.As(err, &corrupt) {
 		return "give --store a sqlite file that logtool made; if it is one and its first page is lost: logtool store repair --into NEW"
 	}
 	return hint

@@ -57,7 +57,8 @@ type source func(ctx context.Context, yield func(event.Event, error) bool)
 // adoptHeld is Adopt under the store lock of log, which the context of events holds
 // too. It obeys redactions if follows is set, which reports whether the stream of a
 // session is adopted later. Its errors do not name the session.
-func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adopt.Options, follows func(session string) bool, events source, originals *originals) (Result, error) {
+// damage is the error at which the reading of the session in log ended.
+func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adopt.Options, follows func(session string) bool, events source, originals *originals) (result Result, damage, err error) {
 	var adopted adopt.Result
 	erased := false // the stream has redacted events
 	try := func(ctx context.Context) (err error) {
@@ -69,7 +70,7 @@ func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adop
 		}), opts)
 		return err
 	}
-	err := log.Hold(ctx, try)
+	err = log.Hold(ctx, try)
 	var order *RedactionError
 	if follows != nil && errors.As(err, &order) && order.Original == "" {
 		opts.Redact = erase.Adopted{Log: log, Follows: follows}
@@ -78,7 +79,7 @@ func adoptHeld(ctx context.Context, log *eventlog.Log, session string, opts adop
 	if err == nil && erased {
 		err = storenotes.NoteErased(ctx, log, session)
 	}
-	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, err
+	return Result{Session: session, Read: adopted.Read, Stored: adopted.Stored, Head: adopted.Head}, adopted.Damage, err
 }
 
 // ofSession names the session in err, unless err names it already.

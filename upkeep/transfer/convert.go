@@ -73,7 +73,8 @@ type Options struct {
 // needs more of its events. If a session could not be copied whole, its Result comes
 // with a *SourceError, with a *RedactionError, with a *eventlog.ConflictError if dst has
 // another history, or with a *erase.HeldError if src has redacted events of a session that is on
-// hold in dst. The other sessions follow. Every other error ends the sequence. Convert
+// hold in dst. A *eventlog.CorruptError without a *SourceError reports that the session is damaged
+// in dst: Convert does not mend it. The other sessions follow. Every other error ends the sequence. Convert
 // uses the first Options only.
 func Convert(ctx context.Context, dst, src *eventlog.Log, opts ...Options) iter.Seq2[Result, error] {
 	var o Options
@@ -222,12 +223,15 @@ func (c *conversion) report(ctx context.Context, adopted Result, err error) erro
 	var source *SourceError
 	var order *RedactionError
 	var held *erase.HeldError
+	var corrupt *eventlog.CorruptError
+	known := errors.As(err, &order) || errors.As(err, &held) || errors.Is(err, eventlog.ErrConflict) ||
+		errors.As(err, &corrupt) && corrupt.Session != "" && corrupt.Session == adopted.Session
 	if errors.As(err, &source) {
 		adopted.Session = source.Session
 		c.failed[source.Session] = true
 	}
 	switch {
-	case err != nil && (ctx.Err() != nil || source == nil && !errors.As(err, &order) && !errors.As(err, &held) && !errors.Is(err, eventlog.ErrConflict)):
+	case err != nil && (ctx.Err() != nil || source == nil && !known):
 		return err
 	case !c.yield(adopted, err):
 		return errStopped
@@ -250,14 +254,16 @@ func convertSession(ctx context.Context, dst, src *eventlog.Log, session string,
 	}
 	head, err := dst.Head(ctx, session)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
-		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
+		return Result{}, destinationError(session, err)
 	}
 	c := sessionCopy{src: src, bodies: newBodies(dst, session, head, o, func(ctx context.Context, d event.Digest) error { return CopyBlob(ctx, dst, src, d) })}
-	adopted, err := adoptHeld(ctx, dst, session, adopt.Options{}, follows, c.events, o)
+	adopted, damage, err := adoptHeld(ctx, dst, session, adopt.Options{}, follows, c.events, o)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):
 		c.cause = source.Cause
+	case c.cause == nil && damage != nil && (err == nil || isOfSource(err)):
+		return adopted, destinationError(session, damage)
 	case c.cause == nil && isOfSource(err):
 		c.cause = err
 	}
@@ -273,12 +279,21 @@ func convertSession(ctx context.Context, dst, src *eventlog.Log, session string,
 	return adopted, err
 }
 
+// destinationError is the error of a session that cannot be read in dst.
+func destinationError(session string, err error) error {
+	phrase := "convert"
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		phrase = "convert: the destination is damaged"
+	}
+	return fmt.Errorf("%s: %w", phrase, ofSession(session, err))
+}
+
 // behind is the error of a source that ends before the session of dst. A redaction in dst
 // alone makes no difference.
 func behind(ctx context.Context, dst *eventlog.Log, session string, last int64) error {
 	for e, err := range dst.Read(ctx, session, eventlog.From(last+1)) {
 		if err != nil {
-			return fmt.Errorf("convert: %w", ofSession(session, err))
+			return destinationError(session, err)
 		}
 		if e.Type != event.Redacted {
 			return &SourceError{session, fmt.Errorf("%w: it ends at event %d, and the destination has event %d: it has lost events, or others wrote to the destination", errBehind, last, e.Seq)}

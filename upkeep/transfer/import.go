@@ -202,7 +202,7 @@ func (m *importer) adopt(ctx context.Context) error {
 		return nil
 	}
 	b := newBodies(m.log, m.session, head, m.originals, m.put)
-	adopted, err := adoptHeld(ctx, m.log, m.session, adopt.Options{Explained: true}, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
+	adopted, _, err := adoptHeld(ctx, m.log, m.session, adopt.Options{Explained: true}, m.follows(), func(ctx context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
 			if err := b.copyOf(ctx, &e); !yield(e, err) || err != nil {
 				return

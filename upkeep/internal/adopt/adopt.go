@@ -21,6 +21,9 @@ type Result struct {
 	Read, Stored int64
 	// Head is the head of the session after the adoption.
 	Head event.Head
+	// Damage is the error at which the reading of the session's own events ended, also if the
+	// adoption failed. Of the events after it, the head alone was compared.
+	Damage error
 }
 
 // The causes in a CorruptError of an adoption.
@@ -54,10 +57,14 @@ func Events(ctx context.Context, log *eventlog.Log, session string, events iter.
 		}
 		return a.store(ctx)
 	})
-	if err != nil {
-		return Result{}, err
+	var damage error
+	if a.ours != nil {
+		damage = a.ours.damage
 	}
-	return Result{Read: a.read, Stored: a.stored, Head: a.head}, nil
+	if err != nil {
+		return Result{Damage: damage}, err
+	}
+	return Result{Read: a.read, Stored: a.stored, Head: a.head, Damage: damage}, nil
 }
 
 // CheckSalvaged returns the error with which Events refuses salvaged events. It

@@ -54,6 +54,7 @@ type stored struct {
 	next   func() (event.Event, error, bool)
 	stop   func()
 	behind bool // the events cannot be read any further
+	damage error
 }
 
 func newStored(ctx context.Context, log *eventlog.Log, session string, head event.Head) *stored {
@@ -81,7 +82,7 @@ func (a *adoption) compare(e *event.Event) (own event.Event, err error) {
 	own, err, ok := a.ours.next()
 	switch {
 	case errors.Is(err, eventlog.ErrCorrupt) || !ok:
-		a.ours.behind = true // of a damaged session, the head alone is compared
+		a.ours.behind, a.ours.damage = true, err // of a damaged session, the head alone is compared
 		return *e, nil
 	case err != nil:
 		return own, err
