@@ -217,7 +217,7 @@ func (s *scanner) members(member func(name span) bool) bool {
 	for {
 		at, escapes, ok := s.stringSpan()
 		s.escapes = s.escapes || escapes
-		if !ok || at.to > math.MaxUint32 || !s.addName(own, name{uint32(at.from), uint32(at.to)}) {
+		if !ok || int64(at.to) > math.MaxUint32 || !s.addName(own, name{uint32(at.from), uint32(at.to)}) {
 			return false
 		}
 		s.space()
