@@ -17,6 +17,7 @@ import (
 	"github.com/convlog/convlog/internal/answers"
 	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/httpapi"
+	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
 )
@@ -52,11 +53,11 @@ type agentRow struct {
 
 // agentReview is an open review.
 type agentReview struct {
-	ID, Name, Prompt   string
-	Digest             event.Digest
-	Arguments, Detail  *htmlpage.Text
-	Until              time.Time
-	Link, ChildSession string
+	ID, Name, Prompt  string
+	Digest            event.Digest
+	Arguments, Detail *htmlpage.Text
+	Until             time.Time
+	Link              string // of the event that asks
 }
 
 // agentWait is an open wait.
@@ -90,13 +91,23 @@ func (h *Handler) agents(r *http.Request) (view, error) {
 	})
 	v.Left = max(0, len(v.Rows)-mostAgents)
 	v.Rows = v.Rows[:len(v.Rows)-v.Left]
-	for i := range v.Rows {
-		row := &v.Rows[i]
-		if about, err := h.rows.one(ctx, row.Session, true); err == nil {
-			row.Name = rowName(about)
+	return view{title: "Agents", body: v}, h.name(ctx, v.Rows)
+}
+
+// name gives the rows the names of their sessions. A session that cannot be read keeps its id.
+func (h *Handler) name(ctx context.Context, rows []agentRow) error {
+	named := map[string]*agentRow{}
+	var all []*listing.Row
+	for i := range rows {
+		if row, _, err := h.rows.begin(ctx, rows[i].Session, true); err == nil {
+			named[row.ID], all = &rows[i], append(all, row)
 		}
 	}
-	return view{title: "Agents", body: v}, nil
+	err := h.rows.reader().Names(ctx, all)
+	for _, row := range all {
+		named[row.ID].Name = rowName(row)
+	}
+	return err
 }
 
 func (h *Handler) agentRow(ctx context.Context, x *flow.RunInfo, err error) agentRow {
@@ -124,7 +135,7 @@ func (h *Handler) agentRow(ctx context.Context, x *flow.RunInfo, err error) agen
 func newAgentReview(session string, a *projection.OpenApproval) agentReview {
 	at := cmp.Or(a.SessionID, session)
 	x := agentReview{ID: a.InterruptID, Name: transcript.Visible(brief(a.Name, 100)), Prompt: transcript.Visible(a.Prompt), Digest: a.ArgumentsDigest, Until: a.ExpiresAt,
-		Link: eventLink(at, a.Seq), ChildSession: transcript.Visible(a.SessionID)}
+		Link: eventLink(at, a.Seq)}
 	show := func(v jsontext.Value) *htmlpage.Text {
 		if len(v) == 0 {
 			return nil
@@ -191,7 +202,7 @@ func (h *Handler) actOn(r *http.Request, session, action string) error {
 			return err
 		}
 		in := flow.Text(form.Get("text"))
-		in.ID, in.PostOnly = cmp.Or(form.Get("id"), event.NewID().String()), true
+		in.ID, in.PostOnly = event.NewID().String(), true
 		_, err = (&flow.Agent[jsontext.Value]{Name: cmp.Or(info.Agent, "logtool"), Log: h.log}).Send(ctx, session, in)
 		return err
 	}

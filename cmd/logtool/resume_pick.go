@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/listing"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // pick lets the user choose a session in a list on the terminal.
@@ -48,19 +48,20 @@ func (a *app) pick(ctx context.Context) (session string, err error) {
 
 // previewOf is the text of the newest messages of a session.
 func previewOf(ctx context.Context, log *eventlog.Log, session string) string {
-	const newest = 20
+	const newest, events = 20, 200
 	var texts []string
-	for e, err := range projection.Entries(ctx, log, session, projection.RenderOptions{}, projection.Options{}) {
+	for e, err := range log.Read(ctx, session, eventlog.Last(events).OnPath().Backward()) {
 		if err != nil {
 			return err.Error()
 		}
-		text := strings.TrimSpace(e.Message.Text())
-		if text == "" || e.Context != "" {
-			continue
+		x := transcript.NewEntry(&e, false)
+		if text := strings.TrimSpace(x.Message.Text()); text != "" && !x.IsContext() {
+			texts = append(texts, string(x.Message.Role)+": "+text)
 		}
-		if texts = append(texts, string(e.Message.Role)+": "+text); len(texts) > newest {
-			texts = texts[1:]
+		if len(texts) == newest {
+			break
 		}
 	}
+	slices.Reverse(texts)
 	return strings.Join(texts, "\n")
 }

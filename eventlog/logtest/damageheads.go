@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/internal/witness"
 )
 
-// losses are ways to lose or change sessions of the sample, besides those of lineDamages. After
-// most of them, each session is consistent by itself, so only a head shows the loss.
+// losses are ways to lose or change sessions of the sample. lineDamages has more. Most of them leave
+// sessions that are consistent in themselves: only a head shows the loss.
 var losses = []struct {
 	name    string
 	ofLines bool // of lines only: the store has the session's row or file

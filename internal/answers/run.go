@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Run is what an agent does in a session, and what it waits for.
+// Run is the state of an agent in a session, with the open work that it waits for.
 type Run struct {
 	Session string      `json:"session"`
 	Status  flow.Status `json:"status,omitzero"`

@@ -40,7 +40,8 @@ type Session struct {
 	Head       event.Head
 }
 
-// Strays describes n events whose session has no row in table sessions, and says what to do.
+// Strays describes n events without a session: table sessions has no row for them. It ends with the
+// remedy.
 func Strays(key, n, first, last any) string {
 	return fmt.Sprintf("%v events (seq %v to %v) have no session: table sessions has no row with key %v; "+
 		"copy the other sessions into a new store with logtool store convert, and this one from a backup", n, first, last, key)

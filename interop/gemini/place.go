@@ -45,8 +45,8 @@ func slugOf(tmp, cwd string) (string, error) {
 	return slug, nil
 }
 
-// ownedBy is the folder whose mark names the working directory; empty if there is none. It adds
-// the folders of other directories to taken.
+// ownedBy returns the folder of the working directory: its mark names the directory. It returns an
+// empty name if there is none, and adds the folders of other directories to taken.
 func ownedBy(tmp, cwd string, taken map[string]bool) string {
 	marks, _ := filepath.Glob(filepath.Join(tmp, "*", ".project_root")) // the pattern is valid, unless tmp is odd
 	for _, mark := range marks {

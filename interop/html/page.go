@@ -51,7 +51,7 @@ func (p *page) head(a *transcript.About) {
 	p.write("head", htmlpage.Layout{Title: transcript.Visible(a.Title), Alone: true, Body: a})
 }
 
-// entry writes an entry. It counts an event of which readers need no note.
+// entry writes an entry. If readers need no note of an event, it counts the event.
 func (p *page) entry(x *transcript.Entry) {
 	e := p.view.Entry(x)
 	if e == nil {
