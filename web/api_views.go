@@ -307,7 +307,7 @@ func (h *Handler) apiDiff(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			if n++; n <= skip || out.Next != "" {
+			if n++; n <= skip {
 				continue
 			}
 			if part.isFull() {
@@ -317,6 +317,9 @@ func (h *Handler) apiDiff(w http.ResponseWriter, r *http.Request) error {
 			if err := part.add(answers.SideEvent{Side: "ab"[i : i+1], Event: httpapi.NewEvent(&e)}); err != nil {
 				return err
 			}
+		}
+		if out.Next != "" {
+			break // the other side is in the next part
 		}
 	}
 	out.Events = part.rows
