@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -82,7 +83,7 @@ type headSum struct {
 
 func (a *app) heads(ctx context.Context, log *eventlog.Log, key string) error {
 	if a.setMemory != nil {
-		a.setMemory(100_000 * headMemory)
+		a.setMemory(headsMemory)
 	}
 	c, err := verify.Heads(ctx, log)
 	if err != nil {
@@ -100,33 +101,42 @@ func (a *app) heads(ctx context.Context, log *eventlog.Log, key string) error {
 		_ = p.Value(headSum{c.Store, len(c.Heads), base64.StdEncoding.EncodeToString(root[:])}) // flush returns the error
 		return p.Flush()
 	}
-	text, err := c.MarshalText()
-	if err == nil && key != "" {
-		text, err = signed(text, key)
+	const head = 3 // lines, which a signature covers
+	next, stop := iter.Pull(c.Lines())
+	defer stop()
+	var text strings.Builder
+	for range head {
+		line, _ := next()
+		text.WriteString(line + "\n")
 	}
-	if err != nil {
-		return err
+	signed := text.String()
+	if key != "" {
+		if signed, err = sign(signed, key); err != nil {
+			return err
+		}
 	}
-	p.Printf("%s", text)
+	p.Printf("%s", signed)
+	for line, ok := next(); ok; line, ok = next() {
+		p.Printf("%s\n", line)
+	}
 	return p.Flush()
 }
 
-// signed signs a checkpoint with the key in a file.
-func signed(text []byte, file string) ([]byte, error) {
+// sign adds a signature with the key in a file.
+func sign(text, file string) (string, error) {
 	secret, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("--sign: %w: make a key with logtool store heads --new-key NAME > FILE", err)
+		return "", fmt.Errorf("--sign: %w: make a key with logtool store heads --new-key NAME > FILE", err)
 	}
 	signer, err := note.NewSigner(strings.TrimSpace(string(secret)))
 	if err != nil {
-		return nil, usagef("--sign: %s has no secret key of a note: %v", file, err)
+		return "", usagef("--sign: %s has no secret key of a note: %v", file, err)
 	}
-	body, lines, _ := bytes.Cut(text, []byte("\n\n"))
-	out, err := note.Sign(&note.Note{Text: string(body) + "\n"}, signer)
+	out, err := note.Sign(&note.Note{Text: text}, signer)
 	if err != nil {
-		return nil, fmt.Errorf("sign the checkpoint: %w", err)
+		return "", fmt.Errorf("sign the checkpoint: %w", err)
 	}
-	return append(append(out, '\n'), lines...), nil
+	return string(out), nil
 }
 
 // checkpoint is a checkpoint that verify compares the store with.

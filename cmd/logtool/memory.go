@@ -14,21 +14,21 @@ import (
 // takes three times as long.
 const (
 	leastMemory   = 36 << 20
+	headsMemory   = 30 << 20 // of heads, which are less than rows
 	sessionMemory = 1200
-	headMemory    = 400 // of a head, which is less than a row
 )
 
 // setMemory bounds the memory of the program, unless the user did.
 func setMemory(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(max(leastMemory, bytes))
+		debug.SetMemoryLimit(bytes)
 	}
 }
 
 // bound bounds the memory of a command that has listed some sessions.
 func (a *app) bound(sessions int) {
 	if a.setMemory != nil && sessions%10_000 == 0 {
-		a.setMemory(int64(sessions) * sessionMemory)
+		a.setMemory(max(leastMemory, int64(sessions)*sessionMemory))
 	}
 }
 

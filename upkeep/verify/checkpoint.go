@@ -1,9 +1,11 @@
 package verify
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,48 +49,71 @@ func Heads(ctx context.Context, log *eventlog.Log) (Checkpoint, error) {
 // origin begins the first line of a checkpoint.
 const origin = "convlog/heads/"
 
-// leaf is the line of a session.
-func leaf(session string, h event.Head) string {
-	return strconv.FormatInt(h.Seq, 10) + " " + h.Hash.String() + " " + session
+// leaf appends the line of a session to b.
+func leaf(b []byte, session string, h event.Head) []byte {
+	b = append(strconv.AppendInt(b, h.Seq, 10), ' ')
+	b = append(hex.AppendEncode(b, h.Hash[:]), ' ')
+	return append(b, session...)
+}
+
+// sessions returns the ids of the sessions, in their order.
+func (c Checkpoint) sessions() []string {
+	ids := slices.AppendSeq(make([]string, 0, len(c.Heads)), maps.Keys(c.Heads))
+	slices.Sort(ids)
+	return ids
 }
 
 // Root is the hash of a Merkle tree (RFC 6962) over the lines of the sessions, in the order of
 // their ids.
-func (c Checkpoint) Root() event.Hash {
-	var hashes memoryHashes
-	for i, session := range slices.Sorted(maps.Keys(c.Heads)) {
-		more, _ := tlog.StoredHashes(int64(i), []byte(leaf(session, c.Heads[session])), hashes) // memory has no errors
-		hashes = append(hashes, more...)
+func (c Checkpoint) Root() event.Hash { return root(c.sessions(), c.Heads) }
+
+// root keeps the hash of each complete subtree: few are in memory at a time.
+func root(sessions []string, heads map[string]event.Head) event.Hash {
+	var subtrees []tlog.Hash // the largest first: one for each bit of the number of leaves
+	var line []byte
+	for i, session := range sessions {
+		line = leaf(line[:0], session, heads[session])
+		subtrees = append(subtrees, tlog.RecordHash(line))
+		for n := i + 1; n%2 == 0; n /= 2 {
+			subtrees = joinLast(subtrees)
+		}
 	}
-	root, _ := tlog.TreeHash(int64(len(c.Heads)), hashes)
-	return event.Hash(root)
+	if len(subtrees) == 0 {
+		return sha256.Sum256(nil)
+	}
+	for len(subtrees) > 1 {
+		subtrees = joinLast(subtrees)
+	}
+	return event.Hash(subtrees[0])
 }
 
-type memoryHashes []tlog.Hash
-
-func (m memoryHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(indexes))
-	for i, n := range indexes {
-		out[i] = m[n]
-	}
-	return out, nil
+// joinLast replaces the last two subtrees by their parent.
+func joinLast(subtrees []tlog.Hash) []tlog.Hash {
+	n := len(subtrees)
+	return append(subtrees[:n-2], tlog.NodeHash(subtrees[n-2], subtrees[n-1]))
 }
 
-// MarshalText is a checkpoint of C2SP (tlog-checkpoint: the origin, the number of sessions, and
-// the root in base64, each in a line of its own), an empty line, and a line for each session: seq,
-// hash and id. The checkpoint without the empty line can be signed; its signatures go after the
-// empty line, with another one after them.
-func (c Checkpoint) MarshalText() ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s%s\n%d\n%s\n\n", origin, c.Store, len(c.Heads), tlog.Hash(c.Root()))
-	for _, session := range slices.Sorted(maps.Keys(c.Heads)) {
-		b.WriteString(leaf(session, c.Heads[session]))
-		b.WriteByte('\n')
+// Lines yields the lines of the text of a checkpoint: a checkpoint of C2SP (tlog-checkpoint: the
+// origin, the number of sessions, and the root in base64), an empty line, and a line for each
+// session: seq, hash and id. The first three lines can be signed; the signatures go after the
+// empty line, with another empty line after them.
+func (c Checkpoint) Lines() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		sessions := c.sessions()
+		for _, line := range []string{origin + c.Store, strconv.Itoa(len(sessions)), tlog.Hash(root(sessions, c.Heads)).String(), ""} {
+			if !yield(line) {
+				return
+			}
+		}
+		for _, session := range sessions {
+			if !yield(string(leaf(nil, session, c.Heads[session]))) {
+				return
+			}
+		}
 	}
-	return b.Bytes(), nil
 }
 
-// UnmarshalText reads a checkpoint, and compares its root with its lines. It skips signatures.
+// UnmarshalText reads the lines of a checkpoint, and compares its root with its lines. It skips signatures.
 func (c *Checkpoint) UnmarshalText(text []byte) error {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	bad := func(n int, why string) error {
@@ -137,5 +162,5 @@ func parseLeaf(text string) (session string, h event.Head, ok bool) {
 	}
 	seq, err := strconv.ParseInt(parts[0], 10, 64)
 	h.Seq = seq
-	return parts[2], h, err == nil && seq > 0 && leaf(parts[2], h) == text
+	return parts[2], h, err == nil && seq > 0 && string(leaf(nil, parts[2], h)) == text
 }
