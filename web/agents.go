@@ -105,7 +105,7 @@ func (h *Handler) name(ctx context.Context, rows []agentRow) error {
 	}
 	err := h.rows.reader().Names(ctx, all)
 	for _, row := range all {
-		named[row.ID].Name = rowName(row)
+		named[row.ID].Name = htmlpage.SessionName(row)
 	}
 	return err
 }
@@ -117,12 +117,12 @@ func (h *Handler) agentRow(ctx context.Context, x *flow.RunInfo, err error) agen
 		row.Reviews = append(row.Reviews, newAgentReview(x.Session, &a))
 	}
 	for _, w := range x.Waits {
-		row.Waits = append(row.Waits, agentWait{w.WaitID, transcript.Visible(brief(w.Reason, 200)), w.Until})
+		row.Waits = append(row.Waits, agentWait{w.WaitID, transcript.Visible(htmlpage.Brief(w.Reason, 200)), w.Until})
 	}
 	run := answers.NewRun(ctx, h.log, x, err)
 	for _, o := range run.Open {
 		if o.Kind != answers.OpenReview && (o.Kind != answers.OpenWait || o.ChildSession != "") {
-			row.Others = append(row.Others, transcript.Visible(brief(transcript.Join(o.Kind, o.Name, o.ID, o.ChildSession), 200)))
+			row.Others = append(row.Others, transcript.Visible(htmlpage.Brief(transcript.Join(o.Kind, o.Name, o.ID, o.ChildSession), 200)))
 		}
 	}
 	if len(run.Open) == 0 && x.Runner == "" && x.Turn != nil {
@@ -134,7 +134,7 @@ func (h *Handler) agentRow(ctx context.Context, x *flow.RunInfo, err error) agen
 
 func newAgentReview(session string, a *projection.OpenApproval) agentReview {
 	at := cmp.Or(a.SessionID, session)
-	x := agentReview{ID: a.InterruptID, Name: transcript.Visible(brief(a.Name, 100)), Prompt: transcript.Visible(a.Prompt), Digest: a.ArgumentsDigest, Until: a.ExpiresAt,
+	x := agentReview{ID: a.InterruptID, Name: transcript.Visible(htmlpage.Brief(a.Name, 100)), Prompt: transcript.Visible(a.Prompt), Digest: a.ArgumentsDigest, Until: a.ExpiresAt,
 		Link: eventLink(at, a.Seq)}
 	show := func(v jsontext.Value) *htmlpage.Text {
 		if len(v) == 0 {

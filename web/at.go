@@ -101,16 +101,16 @@ func (h *Handler) at(r *http.Request) (view, error) {
 
 // values lists what the event changed, and the other values.
 func (v *atView) values(row *step.Row) {
-	show := func(x any) string { return transcript.Visible(brief(step.Text(x), 120)) }
+	show := func(x any) string { return transcript.Visible(htmlpage.Brief(step.Text(x), 120)) }
 	if p := row.Patch; p != nil {
-		x := atValue{"state " + transcript.Visible(brief(p.Name, 60)), "", transcript.Visible(brief(string(p.Patch), 400))}
+		x := atValue{"state " + transcript.Visible(htmlpage.Brief(p.Name, 60)), "", transcript.Visible(htmlpage.Brief(string(p.Patch), 400))}
 		if !p.Applied {
 			x.From = "does not apply"
 		}
 		v.Changes = append(v.Changes, x)
 	}
 	if row.Child != nil {
-		v.Changes = append(v.Changes, atValue{"child run " + transcript.Visible(brief(row.ChildID, 60)), show(row.Child.From), show(row.Child.To)})
+		v.Changes = append(v.Changes, atValue{"child run " + transcript.Visible(htmlpage.Brief(row.ChildID, 60)), show(row.Child.From), show(row.Child.To)})
 	}
 	for i := range row.Values {
 		x := &row.Values[i]

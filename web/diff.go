@@ -123,7 +123,7 @@ func (h *Handler) diffSide(ctx context.Context, tip fork.Tip) (*diffSide, error)
 	if err != nil {
 		return nil, err
 	}
-	x := &diffSide{Name: rowName(row), Link: sessionPath(row.ID), Tip: tip.Seq, Failed: h.rows.columns(row).failed, Spend: row.Spend()}
+	x := &diffSide{Name: htmlpage.SessionName(row), Link: sessionPath(row.ID), Tip: tip.Seq, Failed: h.rows.columns(row).failed, Spend: row.Spend()}
 	if row.IsRead() {
 		x.Turns, x.Calls, x.Usage = row.Turns, row.Calls, row.Usage
 	}
@@ -207,7 +207,7 @@ func callLink(session string, c *attempts.Call) htmlpage.Link {
 	if c == nil {
 		return htmlpage.Link{Name: "no more calls"}
 	}
-	return htmlpage.Link{Name: transcript.Visible(brief(c.Tool+" "+string(c.Arguments), 300)), Href: eventLink(session, c.Seq)}
+	return htmlpage.Link{Name: transcript.Visible(htmlpage.Brief(c.Tool+" "+string(c.Arguments), 300)), Href: eventLink(session, c.Seq)}
 }
 
 // changedLines are the lines that a session added and removed; a dash if it did not change the file.

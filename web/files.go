@@ -112,8 +112,8 @@ func (h *Handler) fileChanges(ctx context.Context, v *filesView) (*files.List, e
 
 func (v *filesView) change(render *htmlpage.View, c *files.Change) fileChange {
 	folder := v.row.CWD
-	x := fileChange{Seq: c.Seq, Link: eventLink(v.ID, c.Seq), Tool: transcript.Visible(brief(c.Tool, 60)), At: c.At, Orphaned: c.Orphaned,
-		Path: transcript.Visible(files.Below(folder, c.Path)), Command: transcript.Visible(brief(c.Command, 160))}
+	x := fileChange{Seq: c.Seq, Link: eventLink(v.ID, c.Seq), Tool: transcript.Visible(htmlpage.Brief(c.Tool, 60)), At: c.At, Orphaned: c.Orphaned,
+		Path: transcript.Visible(files.Below(folder, c.Path)), Command: transcript.Visible(htmlpage.Brief(c.Command, 160))}
 	if c.Does == files.Move {
 		x.To = transcript.Visible(files.Below(folder, c.To))
 	}
@@ -131,7 +131,7 @@ func (v *filesView) change(render *htmlpage.View, c *files.Change) fileChange {
 
 func gapText(g *files.ListedGap) string {
 	short := *g
-	short.Command = brief(g.Command, 160)
+	short.Command = htmlpage.Brief(g.Command, 160)
 	return transcript.Visible(short.String())
 }
 
@@ -155,7 +155,7 @@ func (v *filesView) list(list *files.List) {
 		v.Notes = append(v.Notes, htmlpage.Link{Name: transcript.Visible(text), Href: link})
 	}
 	for _, tool := range slices.Sorted(maps.Keys(list.Commands)) {
-		note(transcript.Count(int64(list.Commands[tool]), "call")+" of "+brief(tool, 60)+" may have changed any file", "")
+		note(transcript.Count(int64(list.Commands[tool]), "call")+" of "+htmlpage.Brief(tool, 60)+" may have changed any file", "")
 	}
 	for _, child := range list.Children {
 		note("a sub-agent changed files in its own session", sessionPath(child, "files"))

@@ -58,6 +58,9 @@ func random(n int) []byte {
 
 // url is the address of the first page with the token.
 func (g *guard) url(address string, own bool) string {
+	if len(g.origins) > 0 {
+		return g.origins[0] + "/?token=" + g.token
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host, port = address, ""
@@ -92,6 +95,9 @@ func (g *guard) ownOrigin(r *http.Request) (origin string, ok bool) {
 		if _, at, _ := strings.Cut(origin, "://"); at == host {
 			return origin, true
 		}
+	}
+	if len(g.origins) > 0 {
+		return "", false
 	}
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -14,8 +14,8 @@ import (
 
 // Options configure a Handler. The zero value serves pages on loopback.
 type Options struct {
-	// Origins are the origins at which browsers reach the handler, besides those of loopback:
-	// https://log.example.org. A request for another host is refused.
+	// Origins are the origins at which clients reach the handler, as https://log.example.org; those
+	// of loopback if empty. A request for another host is refused.
 	Origins []string
 	// Prices estimate costs; nil estimates nothing.
 	Prices *prices.Table
@@ -82,7 +82,7 @@ func New(log *eventlog.Log, opts ...Options) (*Handler, error) {
 
 // URL is the address of the first page with the token, at an address like 127.0.0.1:8080. The
 // host of its name is of this handler alone, so that no other server on this machine gets its
-// cookies.
+// cookies. With Origins, it is an address of the first one.
 func (h *Handler) URL(address string) string { return h.guard.url(address, true) }
 
 // PlainURL is the address by the number of the host, for programs that do not know

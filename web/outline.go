@@ -196,7 +196,7 @@ func (h *Handler) outline(ctx context.Context, s *sessionHead, stale bool) (*out
 // add adds an entry to the turn that it belongs to.
 func (o *outline) add(x *transcript.Entry) {
 	if x.StartsTurn {
-		t := turnRow{from: x.Event.Seq, number: int32(x.Turn), orphaned: x.Orphaned, gist: brief(x.Message.Text(), 72), began: millis(x.Event.Timestamp)}
+		t := turnRow{from: x.Event.Seq, number: int32(x.Turn), orphaned: x.Orphaned, gist: htmlpage.Brief(x.Message.Text(), 72), began: millis(x.Event.Timestamp)}
 		if n := len(o.turns); n > 0 {
 			o.turns[n-1].to = x.Event.Seq - 1
 		}

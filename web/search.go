@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/search"
@@ -89,7 +90,7 @@ func (h *Handler) search(r *http.Request) (view, error) {
 func (v *searchView) add(h *Handler, r *http.Request, found *search.Hit) {
 	link := sessionPath(found.Session)
 	if n := len(v.Groups); n == 0 || v.Groups[n-1].Link != link {
-		name := brief(listing.Name(r.Context(), h.log, found.Session), 110)
+		name := htmlpage.Brief(listing.Name(r.Context(), h.log, found.Session), 110)
 		if name == "" {
 			name = found.Session
 		}

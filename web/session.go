@@ -47,7 +47,7 @@ func (h *Handler) headOf(ctx context.Context, session string, stale bool) (*sess
 }
 
 func (h *Handler) newHead(ctx context.Context, row *listing.Row) *sessionHead {
-	return &sessionHead{ID: row.ID, Title: rowName(row), Head: row.Head.Seq, row: row, Command: "logtool resume " + h.shortID(ctx, row.ID)}
+	return &sessionHead{ID: row.ID, Title: htmlpage.SessionName(row), Head: row.Head.Seq, row: row, Command: "logtool resume " + h.shortID(ctx, row.ID)}
 }
 
 // head loads the top of a page of a session.
@@ -100,7 +100,7 @@ func (s *sessionHead) facts(h *Handler) {
 		return
 	}
 	add(row.Source)
-	add(brief(strings.Join(row.Models, ", "), 80))
+	add(htmlpage.Brief(strings.Join(row.Models, ", "), 80))
 	add(row.CWD)
 	if first, last := row.First().In(h.opts.Zone), row.Last().In(h.opts.Zone); !row.First().IsZero() {
 		end := "15:04"
@@ -116,7 +116,7 @@ func (s *sessionHead) facts(h *Handler) {
 	}
 	add(htmlpage.Spend(row.Spend()))
 	if row.Parent != "" {
-		s.Facts = append(s.Facts, htmlpage.Link{Name: row.Kind() + " of " + transcript.Visible(brief(row.Parent, 40)) + " at " + transcript.At(row.At), Href: sessionPath(row.Parent)})
+		s.Facts = append(s.Facts, htmlpage.Link{Name: row.Kind() + " of " + transcript.Visible(htmlpage.Brief(row.Parent, 40)) + " at " + transcript.At(row.At), Href: sessionPath(row.Parent)})
 	}
 }
 
@@ -259,30 +259,11 @@ func (h *Handler) viewOf(ctx context.Context, s *sessionHead, events eventlog.Ra
 
 // children finds the sub-agents of calls, with the costs of their sessions.
 func (h *Handler) children(ctx context.Context, v *htmlpage.View, session string, events eventlog.Range) error {
-	found := map[string]event.Child{}
-	var order []string
-	for e, err := range h.log.Read(ctx, session, events) {
-		if err != nil {
-			return err
-		}
-		c, ok, err := event.Decode[event.Child](&e)
-		if !ok || err != nil || c.CallID == "" {
-			continue
-		}
-		if _, seen := found[c.ChildID]; !seen {
-			order = append(order, c.ChildID)
-		}
-		found[c.ChildID] = c
-	}
-	for _, id := range order {
-		c := found[id]
-		v.Children[c.CallID] = append(v.Children[c.CallID], h.child(ctx, &c))
-	}
-	return nil
+	return v.AddChildren(h.log.Read(ctx, session, events), func(c *event.Child) htmlpage.Child { return h.child(ctx, c) })
 }
 
 func (h *Handler) child(ctx context.Context, c *event.Child) htmlpage.Child {
-	x := htmlpage.Child{Title: transcript.Visible(brief(c.Agent+" "+c.Task, 100)), State: string(c.State)}
+	x := htmlpage.Child{Title: transcript.Visible(htmlpage.Brief(c.Agent+" "+c.Task, 100)), State: string(c.State)}
 	if c.ChildSessionID == "" {
 		return x
 	}
@@ -300,7 +281,7 @@ func (h *Handler) child(ctx context.Context, c *event.Child) htmlpage.Child {
 		x.Facts = append(x.Facts, spend)
 	}
 	if strings.TrimSpace(x.Title) == "" {
-		x.Title = rowName(row)
+		x.Title = htmlpage.SessionName(row)
 	}
 	return x
 }

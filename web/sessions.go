@@ -1,15 +1,14 @@
 package web
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/listing"
-	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -25,7 +24,7 @@ const growing = time.Minute
 // sessionsView is the list of sessions.
 type sessionsView struct {
 	Filters filters
-	Rows    []sessionRow
+	Rows    []htmlpage.Session
 	Found   int // sessions that the filters select
 	All     int // sessions of the store
 	Week    projection.Spend
@@ -33,16 +32,6 @@ type sessionsView struct {
 	WeekLeft int
 	Next     string // address of the next page; empty on the last one
 	First    string // address of the first page; empty there
-}
-
-// sessionRow is a line of the list.
-type sessionRow struct {
-	*listing.Row
-	Link, Name string
-	About      []string
-	Growing    bool
-	Failed     int64
-	Problem    string
 }
 
 func (h *Handler) sessions(r *http.Request) (view, error) {
@@ -81,40 +70,10 @@ func (h *Handler) sessions(r *http.Request) (view, error) {
 	return view{title: "Sessions", body: v}, nil
 }
 
-func (h *Handler) sessionRow(row *listing.Row) sessionRow {
-	x := sessionRow{Row: row, Link: sessionPath(row.ID), Name: rowName(row), Failed: h.rows.columns(row).failed,
-		Growing: time.Since(row.Last()) < growing}
-	if err := row.Damage(); err != nil {
-		x.Problem = transcript.Visible(err.Error())
-	}
-	if row.Parent != "" {
-		x.About = append(x.About, row.Kind()+" of "+transcript.Visible(brief(row.Parent, 40)))
-	}
-	for _, text := range []string{row.Source, row.CWD} {
-		if text != "" {
-			x.About = append(x.About, transcript.Visible(brief(text, 60)))
-		}
-	}
+func (h *Handler) sessionRow(row *listing.Row) htmlpage.Session {
+	x := htmlpage.NewSession(row, sessionPath(row.ID), h.rows.columns(row).failed)
+	x.Growing = time.Since(row.Last()) < growing
 	return x
-}
-
-// rowName is the label of a fork and the title, else a description.
-func rowName(row *listing.Row) string {
-	const most = 110
-	title := cmp.Or(brief(row.KnownTitle(), most), row.About(), row.ID)
-	if label := row.Label(); label != "" {
-		title = label + " · " + title
-	}
-	return transcript.Visible(title)
-}
-
-// brief is the beginning of a text on one line.
-func brief(text string, most int) string {
-	words := []rune(strings.Join(strings.Fields(text), " "))
-	if len(words) <= most {
-		return string(words)
-	}
-	return strings.TrimRight(string(words[:most-1]), " ") + "…"
 }
 
 // sessionPath is the address of a session's page, and of pages below it.

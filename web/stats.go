@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/projection"
@@ -135,7 +136,7 @@ func newStatsTable(name string, all map[string]stats.Tally, order func(x, y stri
 			t.Left = len(all) - statsLines
 			break
 		}
-		line := statsLine{Name: transcript.Visible(brief(cmp.Or(key, "written here"), 80)), Tally: all[key]}
+		line := statsLine{Name: transcript.Visible(htmlpage.Brief(cmp.Or(key, "written here"), 80)), Tally: all[key]}
 		if most > 0 {
 			line.Share = weight(line.Spend) / most * 100
 		}
@@ -149,7 +150,7 @@ func tools(all map[string]stats.ToolTally) (lines []toolLine) {
 		return cmp.Or(cmp.Compare(all[y].Calls, all[x].Calls), cmp.Compare(x, y))
 	})
 	for _, name := range names[:min(len(names), statsLines)] {
-		lines = append(lines, toolLine{transcript.Visible(brief(cmp.Or(name, "no tool named"), 60)), all[name], float64(all[name].Calls) / float64(all[names[0]].Calls) * 100})
+		lines = append(lines, toolLine{transcript.Visible(htmlpage.Brief(cmp.Or(name, "no tool named"), 60)), all[name], float64(all[name].Calls) / float64(all[names[0]].Calls) * 100})
 	}
 	return lines
 }

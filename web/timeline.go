@@ -101,7 +101,7 @@ func newTimeTurn(s *sessionHead, t *runlog.Turn) *timeTurn {
 	failed := t.Status == event.TurnStatusFailed
 	row := turnRow{from: t.From, to: t.To, began: millis(t.Started), ended: millis(t.Ended), number: int32(t.Index), orphaned: t.Orphaned, bad: failed, cost: htmlpage.Spend(t.Spend)}
 	for i := range t.Input {
-		row.gist = cmp.Or(row.gist, brief(t.Input[i].Text(), 90))
+		row.gist = cmp.Or(row.gist, htmlpage.Brief(t.Input[i].Text(), 90))
 	}
 	for _, op := range t.Ops {
 		if op.Kind != runlog.ToolOp {
@@ -141,7 +141,7 @@ func (a timeAxis) place(from, to time.Time) (begin, width float64) {
 // add adds operations and the runs below them.
 func (x *timeTurn) add(session string, ops []*runlog.Op, axis timeAxis, depth int) {
 	for _, op := range ops {
-		bar := timeBar{Name: transcript.Visible(brief(cmp.Or(op.Name, string(op.Kind)), 60)), Kind: string(op.Kind), Failed: op.Status == runlog.OpFailed,
+		bar := timeBar{Name: transcript.Visible(htmlpage.Brief(cmp.Or(op.Name, string(op.Kind)), 60)), Kind: string(op.Kind), Failed: op.Status == runlog.OpFailed,
 			Link: eventLink(session, op.Seq), Depth: depth, Took: htmlpage.Took(op.Started, op.Ended)}
 		bar.From, bar.Width = axis.place(op.Started, op.Ended)
 		x.Bars = append(x.Bars, bar)
@@ -168,7 +168,7 @@ func (x *timeTurn) child(c *runlog.ChildOp, axis timeAxis, depth int) {
 		return
 	}
 	run := c.Run
-	bar := timeBar{Name: transcript.Visible(brief(cmp.Or(c.Agent, run.Title, c.ID), 60)), Kind: "run", Failed: run.Status == runlog.OpFailed,
+	bar := timeBar{Name: transcript.Visible(htmlpage.Brief(cmp.Or(c.Agent, run.Title, c.ID), 60)), Kind: "run", Failed: run.Status == runlog.OpFailed,
 		Link: sessionPath(run.Session), Depth: depth, Took: htmlpage.Took(run.Started, run.Ended)}
 	bar.From, bar.Width = axis.place(run.Started, run.Ended)
 	x.Bars = append(x.Bars, bar)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/internal/transcript"
 )
@@ -130,7 +131,7 @@ func newTreeItem(t *listing.TreeNode, session string) *treeItem {
 // session describes a session as the command tree does.
 func (x *treeItem) session(t *listing.TreeNode, session string) {
 	n := t.Node
-	x.Name = transcript.Visible(cmp.Or(brief(t.Title, 110), brief(t.About, 60), n.ID))
+	x.Name = transcript.Visible(cmp.Or(htmlpage.Brief(t.Title, 110), htmlpage.Brief(t.About, 60), n.ID))
 	x.Link, x.On = sessionPath(n.ID), n.ID == session
 	if n.Up != nil && (t.At > 0 || n.Kind == fork.KindFork) {
 		x.At, x.AtLink = transcript.At(t.At), eventLink(n.Up.ID, t.At)
@@ -144,13 +145,13 @@ func (x *treeItem) session(t *listing.TreeNode, session string) {
 	if n.ChildID != "" {
 		x.Kind = fork.KindRun + " · " + x.Kind
 	}
-	for _, text := range []string{brief(n.Label, 60), brief(n.Reason, 60)} {
+	for _, text := range []string{htmlpage.Brief(n.Label, 60), htmlpage.Brief(n.Reason, 60)} {
 		if text != "" {
 			x.Facts = append(x.Facts, transcript.Visible(text))
 		}
 	}
 	if n.Up == nil && n.Parent != "" {
-		text := "of " + brief(n.Parent, 40)
+		text := "of " + htmlpage.Brief(n.Parent, 40)
 		if n.Missing {
 			text += ", which is missing"
 		}
@@ -175,7 +176,7 @@ func (x *treeItem) branch(t *listing.TreeNode) {
 	x.Link = sessionPath(id) + "?from=" + itoa(b.Own[0].From)
 	x.At, x.AtLink, x.Compare = transcript.At(b.Base), eventLink(id, max(1, b.Base)), diffPath(id, b.Tip, id, 0)
 	x.Facts = append(x.Facts, transcript.Count(b.Counted, "event"), "left by the rewind "+transcript.At(b.Left))
-	for _, text := range []string{brief(b.Label, 60), brief(b.Reason, 60)} {
+	for _, text := range []string{htmlpage.Brief(b.Label, 60), htmlpage.Brief(b.Reason, 60)} {
 		if text != "" {
 			x.Facts = append(x.Facts, transcript.Visible(text))
 		}

@@ -135,7 +135,7 @@ func defectRows(all []eventlog.Defect, more int64) (rows []defectRow, left int64
 	shown := all[:min(len(all), mostDefects)]
 	for _, d := range shown {
 		row := defectRow{Defect: d}
-		row.Path, row.Detail, row.Rule = transcript.Visible(d.Path), transcript.Visible(brief(d.Detail, 400)), transcript.Visible(d.Rule)
+		row.Path, row.Detail, row.Rule = transcript.Visible(d.Path), transcript.Visible(htmlpage.Brief(d.Detail, 400)), transcript.Visible(d.Rule)
 		if d.Seq > 0 && d.Session != "" {
 			row.Link = eventLink(d.Session, d.Seq)
 		}

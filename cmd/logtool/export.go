@@ -23,7 +23,6 @@ import (
 	"github.com/convlog/convlog/internal/terminal"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
-	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
@@ -38,6 +37,8 @@ type exportOptions struct {
 	turns  turnRange
 	paths  bool     // --mask-paths
 	texts  []string // --mask
+	// pages are the sessions that get a page in the folder; nil if there are no other pages.
+	pages map[string]bool
 	priceFlag
 }
 
@@ -58,8 +59,8 @@ func (a *app) exportCommand() *cobra.Command {
   markdown   pages to read: turns, messages, calls with their results
   html       the same as a page without other files, scripts or network
 
-Several pages need a folder: -o names it, and each session gets a file. Lists of
-messages in a folder get a file each too.
+Several pages need a folder: -o names it, and each session gets a file there. With
+--all, index.html lists the html pages, and they link sub-agents.
 
 jsonl includes orphaned (rewound) events, because hashes cover them. With --path
 active it has only the events of active paths, in the form of show --json: other
@@ -110,7 +111,7 @@ pages, ~ marks list prices of answers without a cost.`,
 	completeFlag(cmd, "path", allPaths, activePath)
 	cmd.Flags().StringVar(&x.model, "for-model", "", "the target model of a list of messages")
 	x.turns.flag(cmd)
-	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, "mask folders, names of users and authors, and e-mails")
+	cmd.Flags().BoolVar(&x.paths, "mask-paths", false, maskPathsUsage)
 	cmd.Flags().StringArrayVar(&x.texts, "mask", nil, "show [masked] for this `text`, in any case; repeatable")
 	x.priceFlag.flag(cmd)
 	return cmd
@@ -162,28 +163,37 @@ var exportFormats = map[string]exportFormat{
 	"openai":    {suffix: ".json", isList: true, write: exportList},
 	"responses": {suffix: ".json", isList: true, write: exportList},
 	"anthropic": {suffix: ".json", isList: true, write: exportList},
-	"markdown":  {suffix: ".md", write: exportPage(markdown.Write)},
-	"html":      {suffix: ".html", write: exportPage(html.Write)},
+	"markdown":  {suffix: ".md", write: exportMarkdown},
+	"html":      {suffix: pageSuffix, write: exportHTML},
 }
 
 // pageFormats are the formats with estimates of costs.
 var pageFormats = []string{"markdown", "html"}
 
-// exportPage writes a session for readers.
-func exportPage(
-	write func(context.Context, io.Writer, *eventlog.Log, string, eventlog.Range, *prices.Table) error,
-) func(context.Context, io.Writer, *eventlog.Log, string, exportOptions) error {
-	return func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
-		from, to, err := x.turns.seqs(ctx, log, session)
-		if err != nil {
-			return err
-		}
-		events := eventlog.Between(from, to)
-		if x.path != allPaths {
-			events = events.OnPath()
-		}
-		return write(ctx, w, log, session, events, x.table)
+func exportMarkdown(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
+	events, err := x.events(ctx, log, session)
+	if err != nil {
+		return err
 	}
+	return markdown.Write(ctx, w, log, session, events, x.table)
+}
+
+func exportHTML(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
+	events, err := x.events(ctx, log, session)
+	if err != nil {
+		return err
+	}
+	return html.Write(ctx, w, log, session, events, x.table, x.link)
+}
+
+// events are the events of a session for a page.
+func (x *exportOptions) events(ctx context.Context, log *eventlog.Log, session string) (eventlog.Range, error) {
+	from, to, err := x.turns.seqs(ctx, log, session)
+	events := eventlog.Between(from, to)
+	if x.path != allPaths {
+		events = events.OnPath()
+	}
+	return events, err
 }
 
 // exportList writes the messages that the model sees on one line.
@@ -219,7 +229,7 @@ func (a *app) exportMasked(ctx context.Context, log *eventlog.Log, args []string
 	if err := a.export(ctx, m.log, args, x); err != nil {
 		return err
 	}
-	a.masked(&m)
+	a.masked(&m, "read the export before you share it: names of other people, hosts, repositories and folders below ~ are left")
 	return nil
 }
 
@@ -256,6 +266,15 @@ func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x ex
 		return nil
 	}
 	if folder {
+		if x.all && x.format == "html" {
+			x.pages = map[string]bool{}
+			for _, session := range sessions {
+				x.pages[session] = true
+			}
+			if err := a.exportIndex(ctx, log, &x); err != nil {
+				return err
+			}
+		}
 		return a.exportInto(x.file, f.suffix, sessions, write)
 	}
 	return a.output(x.file, func(w io.Writer) error {
@@ -292,12 +311,15 @@ func (a *app) exportInto(folder, suffix string, sessions []string, write func(w 
 	return nil
 }
 
-// fileName is the session id with escapes, in at most 213 bytes.
+// fileName is the session id with escapes, in at most 213 bytes. No session has the name of the
+// index.
 func fileName(session string) string {
 	const most = 180
 	var name strings.Builder
 	for _, b := range []byte(session) {
 		switch {
+		case name.Len() == 0 && strings.EqualFold(session, indexName):
+			fmt.Fprintf(&name, "%%%02X", b)
 		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-', b == '.' && name.Len() > 0:
 			name.WriteByte(b)
 		default:

@@ -136,13 +136,16 @@ func (m *placeMask) read(ctx context.Context, log *eventlog.Log, session string)
 	return nil
 }
 
-// masked prints the names that are masked, and the kinds of names that may be left.
-func (a *app) masked(m *placeMask) {
+// maskPathsUsage is the help of --mask-paths.
+const maskPathsUsage = "mask folders, names of users and authors, and e-mails"
+
+// masked prints the names that are masked, and a sentence about the others.
+func (a *app) masked(m *placeMask, others string) {
 	people := slices.Sorted(maps.Keys(m.names.users))
 	people = append(people, slices.Sorted(maps.Keys(m.names.authors))...)
 	text := "no name of a user or an author was found"
 	if len(people) > 0 {
 		text = "masked: the names " + someOf(people, 20)
 	}
-	a.note("%s; folders, home directories and e-mail addresses\nread the export before you share it: names of other people, hosts, repositories and folders below ~ are left", clean(text))
+	a.note("%s; folders, home directories and e-mail addresses\n%s", clean(text), others)
 }

@@ -129,7 +129,7 @@ func TestMasksOfGeneratedPlaces(t *testing.T) {
 				return markdown.Write(ctx, w, m.log, "s", eventlog.All(), nil)
 			},
 			"html": func(ctx context.Context, w io.Writer) error {
-				return html.Write(ctx, w, m.log, "s", eventlog.All(), nil)
+				return html.Write(ctx, w, m.log, "s", eventlog.All(), nil, nil)
 			},
 		} {
 			var out bytes.Buffer

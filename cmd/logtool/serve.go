@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"html"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,11 @@ type serveOptions struct {
 	address string
 	open    bool
 	write   bool
+	paths   bool     // --mask-paths
+	expose  []string // origins
+	cert    string   // --tls-cert
+	key     string   // --tls-key
+	tls     *tls.Config
 	priceFlag
 }
 
@@ -44,8 +51,11 @@ The printed addresses have a token, which is new at each start: whoever has it r
 the whole store. The first address has a name of its own, so that no other server on
 this machine gets the cookie; the second one is for programs that do not know names
 below localhost. A program sends the token as Authorization: Bearer TOKEN.
-CONVLOG_SERVE_TOKEN sets a token of 32 characters or more.`,
-		Example: "  logtool serve --open\n  logtool serve --addr 127.0.0.1:8080 --mask-secrets",
+CONVLOG_SERVE_TOKEN sets a token of 32 characters or more.
+
+Other machines reach the pages at the origins that --expose names, and at no other
+name: with a certificate at any address, or behind a proxy with TLS on this machine.`,
+		Example: "  logtool serve --open\n  logtool serve --addr 127.0.0.1:8080 --mask-secrets\n  logtool serve --addr :8443 --expose https://log.example.org:8443 --tls-cert cert.pem --tls-key key.pem",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(a); err != nil {
@@ -55,11 +65,20 @@ CONVLOG_SERVE_TOKEN sets a token of 32 characters or more.`,
 			if s.write {
 				open = a.writing
 			}
-			return open(func(log *eventlog.Log) error { return a.serve(cmd.Context(), log, &s) })
+			return open(func(log *eventlog.Log) error {
+				if s.paths {
+					return a.serveMasked(cmd.Context(), log, &s)
+				}
+				return a.serve(cmd.Context(), log, &s)
+			})
 		},
 	}, traits{section: secRead, content: true})
 	flags := cmd.Flags()
 	flags.StringVar(&s.address, "addr", "127.0.0.1:0", addressUsage)
+	flags.StringArrayVar(&s.expose, "expose", nil, "serve other machines at this `origin`, as https://log.example.org; repeatable")
+	flags.StringVar(&s.cert, "tls-cert", "", "the `file` of the certificate of --expose, in PEM")
+	flags.StringVar(&s.key, "tls-key", "", "the `file` of the key of --tls-cert, in PEM")
+	flags.BoolVar(&s.paths, "mask-paths", false, maskPathsUsage)
 	flags.BoolVar(&s.open, "open", false, "open the page in the browser")
 	flags.BoolVar(&s.write, "write", false, "answer agents on the page, and let programs change sessions with the API")
 	s.priceFlag.flag(cmd)
@@ -71,17 +90,42 @@ const serveTokenVariable = "CONVLOG_SERVE_TOKEN"
 
 func (s *serveOptions) check(a *app) error {
 	switch {
-	case s.write && a.mask:
-		return usagef("--mask-secrets is for reading: leave out --write")
+	case s.write && (a.mask || s.paths):
+		return usagef("--mask-secrets and --mask-paths are for reading: leave out --write")
 	case a.getenv(serveTokenVariable) != "":
 		if err := checkToken(serveTokenVariable, a.getenv(serveTokenVariable)); err != nil {
 			return err
 		}
 	}
-	if err := checkAddress(s.address); err != nil {
+	if err := s.checkExposed(); err != nil {
 		return err
 	}
 	return s.read()
+}
+
+// checkExposed refuses an address of other machines without TLS, and reads the certificate.
+func (s *serveOptions) checkExposed() error {
+	for _, origin := range s.expose {
+		if !strings.HasPrefix(strings.ToLower(origin), "https://") {
+			return usagef("--expose is the origin that browsers see, as https://log.example.org, not %q", origin)
+		}
+	}
+	if s.cert == "" && s.key == "" {
+		err := checkAddress(s.address)
+		if err != nil && len(s.expose) > 0 {
+			return usagef("--addr %s can be reached by other machines: give --tls-cert and --tls-key, or use 127.0.0.1 and a proxy with TLS on this machine", s.address)
+		}
+		return err
+	}
+	if len(s.expose) == 0 {
+		return usagef("--tls-cert and --tls-key need --expose with the origin of the pages, as https://log.example.org")
+	}
+	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	if err != nil {
+		return usagef("--tls-cert and --tls-key: %v", err)
+	}
+	s.tls = &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	return nil
 }
 
 // addressUsage is the help of --addr.
@@ -94,7 +138,7 @@ func checkAddress(address string) error {
 		return usagef("--addr is an address as 127.0.0.1:8080, not %q", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("--addr %s is not of this machine alone: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
+		return usagef("--addr %s can be reached by other machines: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
 	}
 	return nil
 }
@@ -102,11 +146,25 @@ func checkAddress(address string) error {
 // servedAt is where the pages are, with --json.
 type servedAt struct {
 	URL      string `json:"url"`
-	PlainURL string `json:"plain_url"`
+	PlainURL string `json:"plain_url,omitzero"`
+}
+
+// serveMasked serves the sessions without the names of people and of places.
+func (a *app) serveMasked(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
+	sessions, err := a.sessions(ctx, log, nil, true)
+	if err != nil {
+		return err
+	}
+	m, err := maskPaths(ctx, log, sessions)
+	if err != nil {
+		return err
+	}
+	a.masked(&m, "the pages still show names of other people, hosts, repositories and folders below ~,\nand names and folders that are new after this start")
+	return a.serve(ctx, m.log, s)
 }
 
 func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
-	h, err := web.New(log, web.Options{Prices: s.table, Zone: time.Local, Writable: a.writable, Write: s.write, By: a.user(""), Token: a.getenv(serveTokenVariable)})
+	h, err := web.New(log, web.Options{Origins: s.expose, Prices: s.table, Zone: time.Local, Writable: a.writable, Write: s.write, By: a.user(""), Token: a.getenv(serveTokenVariable)})
 	if err != nil {
 		return err
 	}
@@ -114,8 +172,14 @@ func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) err
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	at := servedAt{h.URL(listener.Addr().String()), h.PlainURL(listener.Addr().String())}
-	if err := a.answer(at, func(p *printer) { p.Printf("%s\n%s\n", at.URL, at.PlainURL) }); err != nil {
+	at := servedAt{URL: h.URL(listener.Addr().String())}
+	if len(s.expose) == 0 {
+		at.PlainURL = h.PlainURL(listener.Addr().String())
+	}
+	if s.tls != nil {
+		listener = tls.NewListener(listener, s.tls)
+	}
+	if err := a.answer(at, func(p *printer) { p.Printf("%s\n", strings.TrimSpace(at.URL+"\n"+at.PlainURL)) }); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if s.open {

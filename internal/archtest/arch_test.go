@@ -190,8 +190,8 @@ var table = map[string]room{
 	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/files", "internal/importrun", "internal/mark", "internal/modelapi", "internal/rawjson", "internal/titles", "internal/transcript", "internal/written", "interop/...", "prices"}, modules: given, tests: []string{"internal/searchtext", "runlog/...", "search", "upkeep/...", "secrets"}},
 
 	"interop/html": {
-		rooms: []string{"eventlog", "internal/htmlpage", "internal/transcript", "interop", "prices"}, modules: given,
-		tests: []string{"event", "internal/htmlpage/htmltest", "interop/internal/importtest"},
+		rooms: []string{"event", "eventlog", "internal/htmlpage", "internal/transcript", "interop", "prices"}, modules: given,
+		tests: []string{"internal/htmlpage/htmltest", "interop/internal/importtest"},
 	},
 	"interop/opencode": {
 		rooms: []string{"event", "eventlog", "interop", "interop/internal/...", "internal/files", "internal/rawjson"}, modules: append([]string{"modernc.org/sqlite"}, given...),
@@ -227,7 +227,7 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "flow", "fork", "internal/httpapi", "internal/listing", "projection", "runlog/stats", "search", "upkeep/verify"}, modules: given,
 	},
 	"internal/htmlpage": {
-		rooms:   []string{"event", "internal/files", "internal/linediff", "internal/transcript", "projection"},
+		rooms:   []string{"event", "eventlog", "internal/files", "internal/linediff", "internal/listing", "internal/transcript", "projection"},
 		modules: append([]string{"github.com/alecthomas/chroma/v2", "github.com/yuin/goldmark"}, given...),
 	},
 	"internal/htmlpage/htmltest": {},

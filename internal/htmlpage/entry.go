@@ -2,6 +2,7 @@ package htmlpage
 
 import (
 	"cmp"
+	"iter"
 	"strings"
 	"time"
 
@@ -106,6 +107,33 @@ type View struct {
 	parser   goldmark.Markdown // nil until the first message
 	coloured time.Duration     // the time that colours took
 	anchored int64             // the newest Anchor
+}
+
+// AddChildren adds the sub-agents of events, each with its newest state.
+func (v *View) AddChildren(events iter.Seq2[event.Event, error], child func(*event.Child) Child) error {
+	found := map[string]event.Child{}
+	var order []string
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		c, ok, err := event.Decode[event.Child](&e)
+		if !ok || err != nil || c.CallID == "" {
+			continue
+		}
+		if _, seen := found[c.ChildID]; !seen {
+			order = append(order, c.ChildID)
+		}
+		found[c.ChildID] = c
+	}
+	if v.Children == nil {
+		v.Children = map[string][]Child{}
+	}
+	for _, id := range order {
+		c := found[id]
+		v.Children[c.CallID] = append(v.Children[c.CallID], child(&c))
+	}
+	return nil
 }
 
 // Entry makes the view of an entry; nil if readers need no note of the event.

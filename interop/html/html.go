@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/transcript"
 	"github.com/convlog/convlog/prices"
 )
@@ -21,12 +23,13 @@ import (
 // reasoning, compactions and forks. eventlog.All().OnPath() writes
 // the active path. A range of the whole session writes rewound events too, and marks them.
 // The heading is of the whole session; the table estimates the costs of answers without
-// one, and nil estimates nothing. Times are in UTC.
+// one, and nil estimates nothing. Times are in UTC. link is the address of the page of a sub-agent,
+// empty for none; nil links none.
 //
 // Write reads the session twice, and keeps a few messages in memory at a time. A
 // missing session is eventlog.ErrNotFound. A nil log or writer is an error. If a body
 // is missing, the page says so.
-func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, events eventlog.Range, table *prices.Table) error {
+func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, events eventlog.Range, table *prices.Table, link func(session string) string) error {
 	if w == nil {
 		return fmt.Errorf("write page of session %q: the writer is nil", session)
 	}
@@ -35,6 +38,18 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 		return err
 	}
 	p := newPage(ctx, bufio.NewWriterSize(w, 64<<10), log)
+	if link != nil {
+		err := p.view.AddChildren(log.Read(ctx, session, events), func(c *event.Child) htmlpage.Child {
+			x := htmlpage.Child{Title: transcript.Visible(htmlpage.Brief(c.Agent+" "+c.Task, 100)), State: string(c.State)}
+			if c.ChildSessionID != "" {
+				x.Link = link(c.ChildSessionID)
+			}
+			return x
+		})
+		if err != nil {
+			return err
+		}
+	}
 	p.head(&about)
 	for x, err := range transcript.Read(ctx, log, session, events) {
 		if err != nil {

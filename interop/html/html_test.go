@@ -35,7 +35,7 @@ func write(t testing.TB, log *eventlog.Log, session string, events ...eventlog.R
 		selected = events[0]
 	}
 	var page bytes.Buffer
-	if err := html.Write(t.Context(), &page, log, session, selected, nil); err != nil {
+	if err := html.Write(t.Context(), &page, log, session, selected, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := htmltest.CheckAlone(page.String()); err != nil {
@@ -185,20 +185,20 @@ func TestMissingBody(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", eventlog.All().OnPath(), nil); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", eventlog.All().OnPath(), nil, nil); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
 	talk(t, log)
-	if err := html.Write(t.Context(), fullDisk{}, log, "talk", eventlog.All().OnPath(), nil); !errors.Is(err, errFull) {
+	if err := html.Write(t.Context(), fullDisk{}, log, "talk", eventlog.All().OnPath(), nil, nil); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
 
 func TestNilArguments(t *testing.T) {
-	if err := html.Write(t.Context(), nil, importtest.NewLog(t), "talk", eventlog.All().OnPath(), nil); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+	if err := html.Write(t.Context(), nil, importtest.NewLog(t), "talk", eventlog.All().OnPath(), nil, nil); err == nil || !strings.Contains(err.Error(), "writer is nil") {
 		t.Errorf("nil writer: %v", err)
 	}
-	if err := html.Write(t.Context(), &bytes.Buffer{}, nil, "talk", eventlog.All().OnPath(), nil); err == nil || !strings.Contains(err.Error(), "log is nil") {
+	if err := html.Write(t.Context(), &bytes.Buffer{}, nil, "talk", eventlog.All().OnPath(), nil, nil); err == nil || !strings.Contains(err.Error(), "log is nil") {
 		t.Errorf("nil log: %v", err)
 	}
 }
