@@ -68,6 +68,56 @@ func TestTemporaryStateOutlivesAnotherWriter(t *testing.T) {
 	})
 }
 
+// An append that fails leaves the caller's session as it is. ADK's SQL service adds the event and its state to it before
+// it stores them, so the program goes on with an event that no other reader has.
+func TestAFailedAppendLeavesTheSession(t *testing.T) {
+	after := func(t *testing.T, s session.Service, fail func()) session.Session {
+		first := create(t, s, map[string]any{"k": 0})
+		fail()
+		if err := s.AppendEvent(t.Context(), first, sets("one", map[string]any{"k": 1})); err == nil {
+			t.Fatal("the append does not fail")
+		}
+		return first
+	}
+	sql := sqlService(t, filepath.Join(t.TempDir(), "adk.db"))
+	got := after(t, sql, func() { appendEvents(t, sql, get(t, sql, 0), says("other")) })
+	if got.Events().Len() == 0 {
+		t.Error("ADK's SQL service leaves the session as it was: the comment says that it does not")
+	}
+	log, _ := fragileLog(t, t.TempDir(), 1000)
+	got = after(t, adk.New(log).Sessions, func() {
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got.Events().Len() != 0 || value(t, got, "k") != 0 {
+		t.Errorf("the session has %q and k %v", texts(got), value(t, got, "k"))
+	}
+}
+
+// A state that was taken from a session before an append shows what the append set, also while other goroutines read
+// it (adk-go 1244).
+func TestReadersOfASessionWhileItGrows(t *testing.T) {
+	s := adk.New(adaptertest.Folder(t)).Sessions
+	to := create(t, s, nil)
+	state := to.State()
+	var group sync.WaitGroup
+	for n := range 20 {
+		group.Go(func() {
+			for range state.All() {
+			}
+			for e := range to.Events().All() {
+				_ = e.Author
+			}
+		})
+		appendEvents(t, s, to, sets(fmt.Sprint(n), map[string]any{"k": n}))
+	}
+	group.Wait()
+	if v, err := state.Get("k"); err != nil || fmt.Sprint(v) != "19" || to.Events().Len() != 20 {
+		t.Errorf("k is %v, %v; %d events", v, err, to.Events().Len())
+	}
+}
+
 func TestWritersLoseNothing(t *testing.T) {
 	adaptertest.EachStore(t, func(t *testing.T, open func(testing.TB) *eventlog.Log) {
 		const writers, each = 4, 10

@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// logtool shows, forks, compares and redacts a session of Genkit, and Genkit has the fork and not the redacted text.
+// logtool shows, searches, counts, forks, compares and redacts a session of Genkit, and Genkit has the fork and not the redacted text.
 func TestLogtool(t *testing.T) {
 	dir := t.TempDir()
 	logtool := filepath.Join(t.TempDir(), "logtool.exe")
@@ -48,6 +48,15 @@ func TestLogtool(t *testing.T) {
 	diff := run("diff", "genkit/s", "genkit/f")
 	if !strings.Contains(diff, "My code is 4711.") || !strings.Contains(diff, "And when here?") || strings.Contains(diff, "user  Where is my parcel?") {
 		t.Errorf("diff:\n%s", diff)
+	}
+	for _, wanted := range [][]string{
+		{"genkit/s", "search", "Since when"},
+		{"genkit/f", "tree", "genkit/s"},
+		{"genkit/s", "cost", "--by", "session"},
+	} {
+		if out := run(wanted[1:]...); !strings.Contains(out, wanted[0]) {
+			t.Errorf("%s lacks %s:\n%s", wanted[1:], wanted[0], out)
+		}
 	}
 	last, err := log.Head(t.Context(), "genkit/s")
 	if err != nil {
