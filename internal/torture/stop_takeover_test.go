@@ -42,7 +42,7 @@ func (s *fixture) takeOverLocked(place stopPoint, killed bool) {
 	s.must(err)
 	c := s.start(job{Do: "hold", How: place.how}, func(string) {})
 	c.waitStopped()
-	ctx, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	_, err = flow.TakeOver(ctx, l, heldSession, "ada")
 	cancel()
 	s.wantErr(context.DeadlineExceeded, err)

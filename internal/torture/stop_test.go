@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	sign "os/signal"
 	"path"
 	"strings"
 	"syscall"
@@ -68,9 +70,14 @@ func holdJob(ctx context.Context, b backend, j job) error {
 
 // stopMyself stops the process. It returns when another process continues it.
 func stopMyself() error {
-	err := syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
-	time.Sleep(10 * time.Millisecond) // some systems stop the process a little later
-	return err
+	continued := make(chan os.Signal, 1)
+	sign.Notify(continued, syscall.SIGCONT)
+	defer sign.Stop(continued)
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGSTOP); err != nil {
+		return err
+	}
+	<-continued
+	return nil
 }
 
 // stoppingFS is an FS whose session files stop the process.
