@@ -36,9 +36,9 @@ func TestAbort(t *testing.T) {
 		if before, err := c.last().Abort(t.Context(), "me", "again"); err != nil || before != flow.StatusAborted {
 			t.Fatal(before, err)
 		}
-		out := finish(t, c)
-		if out.Status != flow.StatusAborted || len(out.Messages) != 1 {
-			t.Fatalf("%+v", out)
+		out, err := c.Output(t.Context())
+		if !errors.Is(err, flow.ErrAborted) || out.Status != flow.StatusAborted || len(out.Messages) != 1 {
+			t.Fatalf("%v, %+v", err, out)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func answerBefore(t *testing.T, at event.Type, what, released string) {
 		t.Fatal("nothing was told")
 	}
 	if what == "abort" {
-		if err != nil || out.StopReason != "aborted" || f.paid.Load() != 0 {
+		if !errors.Is(err, flow.ErrAborted) || out.StopReason != "aborted" || f.paid.Load() != 0 {
 			t.Fatalf("%v, %q, paid %d times", err, out.StopReason, f.paid.Load())
 		}
 		return

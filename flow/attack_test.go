@@ -119,7 +119,7 @@ func TestAnAbortInAReplayKeepsEachMessageOnce(t *testing.T) {
 		paused(t, err)
 		time.Sleep(2 * time.Hour)
 		out, err := resume(t.Context(), a, "s")
-		if err != nil || out.Status != flow.StatusAborted || len(out.Messages) != 2 || out.Custom.Count != 1 {
+		if !errors.Is(err, flow.ErrAborted) || out.Status != flow.StatusAborted || len(out.Messages) != 2 || out.Custom.Count != 1 {
 			t.Fatalf("%v %+v", err, out)
 		}
 	})

@@ -64,7 +64,7 @@ func TestAbortOfARunningChild(t *testing.T) {
 	if _, err := c.last().Abort(t.Context(), "me", "enough"); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := c.Output(t.Context()); err != nil || out.Status != flow.StatusAborted {
+	if out, err := c.Output(t.Context()); !errors.Is(err, flow.ErrAborted) || out.Status != flow.StatusAborted {
 		t.Errorf("%v, %v", out.Status, err)
 	}
 	for info, err := range flow.Runs(t.Context(), f.log) {

@@ -36,10 +36,10 @@ var (
 	// was running. Use Batch for several effects at a time.
 	ErrNestedEffect = errors.New("an effect cannot run effects or change the turn")
 	// ErrNeedsReconcile: an effect began and has no readable result, and its class does not
-	// allow to run it again. Record its outcome with Reconcile. If the result was erased,
-	// abort the turn.
+	// allow to run it again. Record its outcome with Reconcile or logtool agent reconcile.
+	// If the result was erased, abort the turn.
 	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown")
-	// ErrAborted: the turn was aborted, and has ended. Return the error.
+	// ErrAborted: the turn was aborted, and has ended. A turn function returns the error.
 	ErrAborted = errors.New("the turn was aborted")
 	// ErrLimit: the turn reached a limit, and ends with the stop reason limit. Return
 	// the error, or raise Options.Limits.

@@ -61,6 +61,8 @@ type Output[S any] struct {
 	// Snapshots are the snapshots that the runner made.
 	Snapshots []string
 	Spend     projection.Spend
+
+	ended event.TurnStatus // of the turn
 }
 
 // Text is the text of the last message of the agent, empty if there is none.
@@ -148,9 +150,17 @@ func (h *Handle[S]) Turn(ctx context.Context) (turn ulid.ULID, err error) {
 // Wait waits until the turn of the input has ended, and the runner that Send started, and
 // returns the output. If a turn hibernates, the error is a *Hibernated; the next Wait waits
 // until the turn continues. It starts a runner when the session has none, unless the input
-// is PostOnly. The error is a *TurnError if the turn failed, the reason if the runner
-// stopped, or the end of ctx; Output has the session in any case.
+// is PostOnly. The error is a *TurnError if the turn failed, ErrAborted if it was aborted,
+// the reason if the runner stopped, or the end of ctx; Output has the session in any case.
 func (h *Handle[S]) Wait(ctx context.Context) (Output[S], error) {
+	out, err := h.wait(ctx)
+	if err == nil && out.ended == event.TurnStatusAborted {
+		err = ErrAborted
+	}
+	return out, err
+}
+
+func (h *Handle[S]) wait(ctx context.Context) (Output[S], error) {
 	for {
 		h.mu.Lock()
 		run, pause := h.run, h.pause
@@ -224,7 +234,7 @@ func (h *Handle[S]) resultOf(run *localRun) (out Output[S], ended bool, err erro
 		return out, false, nil
 	}
 	out, err = outputOf[S](h.ctx, r.settings, &r.live.Loaded)
-	out.Snapshots, out.StopReason, out.Err = r.snapshots, last.end.StopReason, last.err
+	out.Snapshots, out.StopReason, out.Err, out.ended = r.snapshots, last.end.StopReason, last.err, last.end.Status
 	if n := len(out.Snapshots); n > 0 {
 		out.setRef(Ref{Session: h.Session, Snapshot: out.Snapshots[n-1]})
 	}
@@ -296,7 +306,7 @@ func (h *Handle[S]) follow(ctx context.Context) (out Output[S], end TurnEnd, end
 		}
 		if end, ended, failed := f.end(ctx, &info); ended {
 			out, err = outputOf[S](ctx, h.settings, &f.live.Loaded)
-			if out.StopReason, out.Err = end.StopReason, failed; err == nil {
+			if out.StopReason, out.Err, out.ended = end.StopReason, failed, end.Status; err == nil {
 				err = failed
 			}
 			if failed == nil {

@@ -242,7 +242,7 @@ func TestEndsOfTurnsThatOthersRan(t *testing.T) {
 	if err != nil || end == nil || end.Turn != turn || end.Status != event.TurnStatusAborted || end.StopReason != "aborted" {
 		t.Errorf("%v %+v, want turn %s", err, end, turn)
 	}
-	if out, err := aborted.Wait(t.Context()); err != nil || out.Status != flow.StatusAborted || out.StopReason != "aborted" {
+	if out, err := aborted.Wait(t.Context()); !errors.Is(err, flow.ErrAborted) || out.Status != flow.StatusAborted || out.StopReason != "aborted" {
 		t.Errorf("%v %+v", err, out)
 	}
 	stop()

@@ -172,7 +172,10 @@ func (x *effect) answered() (o outcome, failed *event.EffectError, ok bool) {
 		return o, nil, false
 	case a.Decision != event.Answered:
 		message := "a person denied it"
-		if a.Reason != "" {
+		switch {
+		case x.lapsed != "":
+			message = a.Reason
+		case a.Reason != "":
 			message += ": " + a.Reason
 		}
 		return o, &event.EffectError{Code: codeDenied, Message: message}, true

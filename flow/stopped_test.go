@@ -130,7 +130,7 @@ func checkAborted(t *testing.T, log *eventlog.Log, out *flow.Output[notes], err,
 		}
 	}
 	i := slices.Index(after, "turn_completed")
-	if err != nil || out.Status != flow.StatusAborted || i < 0 || slices.Contains(after[i+1:], "turn_completed") {
+	if !errors.Is(err, flow.ErrAborted) || out.Status != flow.StatusAborted || i < 0 || slices.Contains(after[i+1:], "turn_completed") {
 		t.Fatalf("%v %s, %v", err, out.Status, after)
 	}
 	if out.Custom.Count != ran["one"]+max(ran["two"]-1, 0) {

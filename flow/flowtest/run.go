@@ -134,13 +134,13 @@ func run[S any](ctx context.Context, agent *flow.Agent[S], p *player, r *Result)
 	return nil
 }
 
-// runTurns runs turns. A failed turn is no error.
+// runTurns runs turns. A turn that failed or was aborted is no error.
 func runTurns[S any](ctx context.Context, a *flow.Agent[S], session string, turns []item) error {
 	for _, x := range turns {
 		_, err := a.Run(ctx, session, x.turn.input)
 		var failed *flow.TurnError
 		switch {
-		case errors.As(err, &failed):
+		case errors.As(err, &failed), errors.Is(err, flow.ErrAborted):
 		case errors.Is(err, playback.ErrEnded):
 			return errOpen
 		case err != nil:
