@@ -67,7 +67,7 @@ type Options struct {
 	// Version continues. If it returns nil, the turn continues with the record. Without
 	// Resume, a turn of another version continues, and a difference ends the run.
 	Resume func(d *DivergenceError) error
-	// Key signs tokens; at least 32 bytes. FromToken then accepts signed tokens only.
+	// Key signs tokens; at least 32 bytes. ParseToken with it accepts signed tokens only.
 	Key []byte
 	// Runner names this process in claims; host name and process id if empty.
 	Runner string

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"testing"
 
 	"github.com/go-json-experiment/json"
 
@@ -29,10 +30,11 @@ type execution struct {
 type diary struct {
 	executions []execution
 	class      map[string]event.EffectClass // by key
-	open       int                          // executions that were interrupted
 }
 
-// readDiary reads the diary in dir. A kill cuts off no line: each is one write.
+// readDiary reads the diary in dir. A kill inside a write may leave the beginning of a line
+// without its last word; the effect had not begun, or had not ended, and the next line begins
+// anew.
 func readDiary(dir string) (diary, error) {
 	d := diary{class: map[string]event.EffectClass{}}
 	f, err := os.Open(diaryIn(dir))
@@ -45,16 +47,12 @@ func readDiary(dir string) (diary, error) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		var verb, class string
+		var verb, class, last string
 		var x execution
-		if _, err := fmt.Sscan(lines.Text(), &verb, &x.key, &x.attempt, &class); err != nil {
-			return d, fmt.Errorf("diary: %q: %w", lines.Text(), err)
-		}
-		if verb == "end" {
-			d.open--
+		_, err := fmt.Sscan(lines.Text(), &verb, &x.key, &x.attempt, &class, &last)
+		if whole := err == nil && last == "."; !whole || verb == "end" {
 			continue
 		}
-		d.open++
 		d.class[x.key] = event.EffectClass(class)
 		d.executions = append(d.executions, x)
 	}
@@ -240,4 +238,19 @@ func jsonOf(v any) string {
 		return err.Error()
 	}
 	return string(raw)
+}
+
+// A line of the diary that a kill cut off at any byte leaves the lines before and after it.
+func TestDiaryCutByAKill(t *testing.T) {
+	t.Parallel()
+	const before, torn, after = "\nbegin a 1 pure .\n\nend a 1 pure .\n", "\nbegin b 1 unsafe_once .\n", "\nbegin c 2 dedupe .\n"
+	for n := range len(torn) - len(".\n") + 1 {
+		dir := t.TempDir()
+		if err := os.WriteFile(diaryIn(dir), []byte(before+torn[:n]+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := readDiary(dir); err != nil || !slices.Equal(d.executions, []execution{{"a", 1}, {"c", 2}}) {
+			t.Errorf("cut to %q: %v %v", torn[:n], d.executions, err)
+		}
+	}
 }

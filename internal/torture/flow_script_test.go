@@ -314,7 +314,7 @@ func (s *script) work(ctx context.Context, class event.EffectClass) {
 }
 
 func (s *script) write(verb string, run flow.Running, class event.EffectClass) {
-	if _, err := fmt.Fprintf(s.diary, "%s %s %d %s\n", verb, run.Key, run.Attempt, class); err != nil {
+	if _, err := fmt.Fprintf(s.diary, "\n%s %s %d %s .\n", verb, run.Key, run.Attempt, class); err != nil {
 		panic(err)
 	}
 }
