@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,6 +64,27 @@ func onScreen(t *testing.T, width int, args ...string) (lines []string) {
 		t.Fatalf("logtool %s: exit %d\n%s", strings.Join(args, " "), code, strings.Join(lines, "\n"))
 	}
 	return lines
+}
+
+// A command asks the terminal nothing: a terminal that does not answer would delay it.
+func TestTheTerminalIsNotAsked(t *testing.T) {
+	t.Parallel()
+	screen, tty := openTerminal(t, 80)
+	cmd := exec.Command("logtool", "version")
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	first := bufio.NewScanner(screen)
+	if !first.Scan() || !strings.HasPrefix(first.Text(), "logtool ") {
+		t.Errorf("the terminal gets %q", first.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // tables are the commands that print tables: no row becomes two lines.

@@ -207,7 +207,7 @@ var table = map[string]room{
 
 	"cmd/logtool":                 {rooms: []string{"..."}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/mod", "golang.org/x/sys"}, given...)},
 	"cmd/logtool/internal/mcplog": {rooms: []string{"internal/httpapi", "secrets"}, modules: append([]string{"github.com/modelcontextprotocol/go-sdk"}, given...)},
-	"cmd/logtool/internal/pick":   {rooms: []string{"cmd/logtool/internal/term", "internal/terminal"}, modules: []string{"github.com/charmbracelet/bubbletea"}},
+	"cmd/logtool/internal/pick":   {rooms: []string{"cmd/logtool/internal/term", "internal/terminal"}, modules: []string{"charm.land/bubbletea/v2"}},
 	"cmd/logtool/internal/term":   {rooms: []string{"internal/terminal"}, modules: append([]string{"golang.org/x/sys"}, given...)},
 
 	"examples":     {tests: []string{"..."}},

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/internal/terminal"
@@ -27,7 +27,7 @@ var ErrNone = errors.New("no session was chosen")
 
 // One lets the user choose an item, and returns its index. preview is the text of an item.
 func One(ctx context.Context, in io.Reader, out io.Writer, items []Item, preview func(int) string) (int, error) {
-	m, err := tea.NewProgram(newModel(items, preview), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen()).Run()
+	m, err := tea.NewProgram(newModel(items, preview), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)).Run()
 	if err != nil {
 		return 0, err
 	}
@@ -59,37 +59,40 @@ func newModel(items []Item, preview func(int) string) *model {
 // Init needs no command.
 func (m *model) Init() tea.Cmd { return nil }
 
-// Update changes the list by a key, or by the size of the terminal.
+// Update changes the list by a key, by a pasted text, or by the size of the terminal.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		return m, m.key(msg)
+	case tea.PasteMsg:
+		m.typed += msg.Content
+		m.narrow()
 	}
 	return m, nil
 }
 
-func (m *model) key(k tea.KeyMsg) tea.Cmd {
-	switch k.Type {
-	case tea.KeyCtrlC, tea.KeyEsc:
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+	switch k.String() {
+	case "ctrl+c", "esc":
 		return tea.Quit
-	case tea.KeyEnter:
+	case "enter":
 		if len(m.shown) > 0 {
 			m.chosen = m.shown[m.at]
 			return tea.Quit
 		}
-	case tea.KeyUp, tea.KeyCtrlP:
+	case "up", "ctrl+p":
 		m.at = max(0, m.at-1)
-	case tea.KeyDown, tea.KeyCtrlN:
+	case "down", "ctrl+n":
 		m.at = max(0, min(m.at+1, len(m.shown)-1))
-	case tea.KeyBackspace:
+	case "backspace":
 		if r := []rune(m.typed); len(r) > 0 {
 			m.typed = string(r[:len(r)-1])
 			m.narrow()
 		}
-	case tea.KeyRunes, tea.KeySpace:
-		m.typed += string(k.Runes)
+	default:
+		m.typed += k.Text
 		m.narrow()
 	}
 	return nil
@@ -111,8 +114,11 @@ func (m *model) narrow() {
 	}
 }
 
-// View draws the list on the left and the preview on the right.
-func (m *model) View() string {
+// View is the whole screen.
+func (m *model) View() tea.View { return tea.View{Content: m.screen(), AltScreen: true} }
+
+// screen draws the list on the left and the preview on the right.
+func (m *model) screen() string {
 	rows, left := max(1, m.height-3), max(20, m.width*11/20)
 	right := m.width - left - 3
 	first := max(0, m.at-rows+1)

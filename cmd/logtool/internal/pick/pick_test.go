@@ -4,18 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/convlog/convlog/internal/terminal"
 )
 
-func typed(m *model, keys ...tea.KeyMsg) {
+func typed(m *model, keys ...tea.KeyPressMsg) {
 	for _, k := range keys {
 		m.Update(k)
 	}
 }
 
-func text(s string) tea.KeyMsg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(s)} }
+func text(s string) tea.KeyPressMsg { return tea.KeyPressMsg{Text: s} }
+
+func key(code rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: code} }
 
 func list() *model {
 	items := []Item{{Title: "Fix the login", About: "claude", Words: "/home/ada/site"}, {Title: "Count boats", About: "codex"}, {Title: "Fix the tide table", About: "pi"}}
@@ -33,17 +35,17 @@ func TestTheListNarrows(t *testing.T) {
 		}
 	}
 	m = list()
-	typed(m, text("nothing"), tea.KeyMsg{Type: tea.KeyEnter})
+	typed(m, text("nothing"), key(tea.KeyEnter))
 	if m.chosen != -1 {
 		t.Errorf("chose %d of none", m.chosen)
 	}
 	m = list()
-	typed(m, text("fix"), tea.KeyMsg{Type: tea.KeyDown}, tea.KeyMsg{Type: tea.KeyDown}, tea.KeyMsg{Type: tea.KeyEnter})
+	typed(m, text("fix"), key(tea.KeyDown), key(tea.KeyDown), key(tea.KeyEnter))
 	if m.chosen != 2 {
 		t.Errorf("chose %d", m.chosen)
 	}
 	m = list()
-	typed(m, text("fixx"), tea.KeyMsg{Type: tea.KeyBackspace})
+	typed(m, text("fixx"), key(tea.KeyBackspace))
 	if len(m.shown) != 2 {
 		t.Errorf("%d items after backspace", len(m.shown))
 	}
@@ -55,7 +57,7 @@ func TestTheListFits(t *testing.T) {
 		m := list()
 		m.items[0].Title = strings.Repeat("wide 界 ", 40)
 		m.Update(tea.WindowSizeMsg{Width: width, Height: 10})
-		lines := strings.Split(m.View(), "\n")
+		lines := strings.Split(m.screen(), "\n")
 		if len(lines) > 10 {
 			t.Errorf("%d lines at width %d", len(lines), width)
 		}
@@ -64,9 +66,9 @@ func TestTheListFits(t *testing.T) {
 				t.Errorf("a line of %d columns at width %d: %q", n, width, line)
 			}
 		}
-		typed(m, tea.KeyMsg{Type: tea.KeyDown})
-		if width >= 80 && !strings.Contains(m.View(), "last of Count boats") {
-			t.Errorf("no preview at width %d:\n%s", width, m.View())
+		typed(m, key(tea.KeyDown))
+		if width >= 80 && !strings.Contains(m.screen(), "last of Count boats") {
+			t.Errorf("no preview at width %d:\n%s", width, m.screen())
 		}
 	}
 }
