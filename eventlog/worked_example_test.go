@@ -60,10 +60,10 @@ func workedExample(t *testing.T, line string) string {
 	var b strings.Builder
 	for _, row := range [][2]string{
 		{"", line},
-		{"header", header}, {"salt", salt}, {"meta", meta}, {"data", data},
+		{"header", header}, {"meta", meta},
 		{"H(header)", hex.EncodeToString(sumOf(header))}, {"H(meta)", hex.EncodeToString(sumOf(meta))},
 		{"H(data)", hex.EncodeToString(sumOf(data))}, {"commit", hex.EncodeToString(commit[:])},
-		{"hash(0)", strings.Repeat("0", 64)}, {"hash(1)", hex.EncodeToString(hash[:])},
+		{"hash(1)", hex.EncodeToString(hash[:])},
 		{"crc", fmt.Sprintf("%s, of the %d bytes from \"v\" through the closing brace", crc, len(line)-18)},
 	} {
 		if row[0] == "" {

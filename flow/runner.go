@@ -19,7 +19,19 @@ import (
 	"github.com/convlog/convlog/runlog/sink"
 )
 
-// runner runs the turns of one claimed session.
+// runner runs the turns of one claimed session. It appends the events of each line at once:
+//
+//	an input is sent:  session_started and run_claimed if they are new, external_input
+//	its turn begins:   message_added …, turn_started
+//	model call:        effect_intended, step_started
+//	its answer:        message_added …, step_completed, op_logged …, effect_completed
+//	tool call:         effect_intended, tool_started
+//	its result:        tool_completed, message_added, events of the tool, effect_completed
+//	the turn failed:   turn_completed, head_moved to before the input
+//	retry:             head_moved to the event before the turn_completed, an effect_completed
+//	                   with retry_at for each failed effect of the last batch
+//
+// The events of a batch may share an append.
 type runner struct {
 	*settings
 	session string
