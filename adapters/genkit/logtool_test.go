@@ -52,7 +52,7 @@ func TestLogtool(t *testing.T) {
 	for _, wanted := range [][]string{
 		{"genkit/s", "search", "Since when"},
 		{"genkit/f", "tree", "genkit/s"},
-		{"genkit/s", "cost", "--by", "session"},
+		{"genkit/s", "cost", "--per", "session"},
 	} {
 		if out := run(wanted[1:]...); !strings.Contains(out, wanted[0]) {
 			t.Errorf("%s lacks %s:\n%s", wanted[1:], wanted[0], out)
