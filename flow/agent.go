@@ -89,7 +89,7 @@ type Options struct {
 // Observe holds the logger, the sinks and the telemetry of an agent.
 type Observe struct {
 	// Logger gets a line when a turn begins, hibernates or ends, and when Serve meets an
-	// error in a session; nil logs nothing.
+	// error in a session. nil is slog.Default() for warnings, and nothing for the rest.
 	Logger *slog.Logger
 	// Sinks get the op tree of the session after each child and at the end of each run, and
 	// its costs at the end. A sink that fails is a warning; see sink.Sinks. Children
@@ -261,7 +261,7 @@ func (o Options) withDefaults() Options {
 		o.Poll = time.Second
 	}
 	if o.Observe.Logger == nil {
-		o.Observe.Logger = slog.New(slog.DiscardHandler)
+		o.Observe.Logger = slog.New(warnings{slog.Default().Handler()})
 	}
 	if o.Runner == "" {
 		host, _ := os.Hostname() // an empty name is fine

@@ -38,7 +38,7 @@ var (
 	// ErrNeedsReconcile: an effect began and has no readable result, and its class does not
 	// allow to run it again. Record its outcome with Reconcile or logtool agent reconcile.
 	// If the result was erased, abort the turn.
-	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown")
+	ErrNeedsReconcile = errors.New("the outcome of an effect is unknown: record it with Reconcile or logtool agent reconcile")
 	// ErrAborted: the turn was aborted, and has ended. A turn function returns the error.
 	ErrAborted = errors.New("the turn was aborted")
 	// ErrLimit: the turn reached a limit, and ends with the stop reason limit. Return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -175,6 +176,8 @@ type abortRow struct {
 	Status  flow.Status `json:"status"`
 	// Runner is the process that was asked to end the turn.
 	Runner string `json:"runner,omitzero"`
+	// Unknown are the effects that began and have no result, unless a runner ends the turn.
+	Unknown []answers.Open `json:"unknown,omitzero"`
 }
 
 func (a *app) abortCommand() *cobra.Command {
@@ -184,7 +187,8 @@ func (a *app) abortCommand() *cobra.Command {
 		Short: "Abort the open turn of an agent",
 		Long: `Abort the open turn of a session. A running agent is asked to end the turn. If none
 runs, logtool ends it: reviews and waits close, and the session takes new inputs.
-What the turn did and said stays.`,
+What the turn did and said stays. An effect that began and has no result is listed:
+it may have run.`,
 		Example: "  logtool agent abort order-42 --reason 'wrong order'",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -217,12 +221,18 @@ func (a *app) abort(ctx context.Context, log *eventlog.Log, session string, x ev
 		return err
 	}
 	row := abortRow{Session: session, Before: before, Status: after.Status, Runner: found.Runner}
+	if row.Runner == "" {
+		row.Unknown = slices.DeleteFunc(answers.OpenOf(&found), func(o answers.Open) bool { return o.Kind != answers.OpenOutcome })
+	}
 	return a.answer(row, func(p *printer) {
 		if row.Runner != "" {
 			p.Printf("%s: asked runner %s to end the turn\n", clean(session), clean(row.Runner))
 			return
 		}
 		p.Printf("%s: %s, was %s\n", clean(session), row.Status, before)
+		for _, o := range row.Unknown {
+			p.Printf("%s: effect %s (event %d) began and has no result: it may have run\n", clean(session), clean(o.Name), o.Seq)
+		}
 	})
 }
 
