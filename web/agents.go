@@ -75,7 +75,8 @@ func (h *Handler) agents(r *http.Request) (view, error) {
 	if !all {
 		v.All = agentsPath + "?all="
 	}
-	for x, err := range flow.Runs(ctx, h.log) {
+	defer flush(ctx, h.rows.catalog)
+	for x, err := range answers.Runs(ctx, h.log, h.rows.catalog) {
 		if err != nil && x.Session == "" {
 			return view{}, err
 		}

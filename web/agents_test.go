@@ -3,12 +3,16 @@ package web_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,6 +20,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/web"
 )
@@ -170,4 +176,63 @@ func TestRefusedForms(t *testing.T) {
 	if body := reader.page("/runs"); strings.Contains(body, "<form method") || !strings.Contains(body, "logtool agent approve s ") {
 		t.Errorf("the page of a server to read:\n%s", body)
 	}
+}
+
+// readsOf counts the reads of each session.
+type readsOf struct {
+	eventlog.Store
+	mu *sync.Mutex
+	n  map[string]int
+}
+
+func (x readsOf) Unwrap() eventlog.Store { return x.Store }
+
+func (x readsOf) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.n[session]++
+	return x.Store.Read(ctx, session, r)
+}
+
+// The page of agents reads no session twice that no agent ran. A session that an agent claims, or
+// that gets an input, is on it.
+func TestAgentsReadTheSessionsOfAgents(t *testing.T) {
+	store := readsOf{jsonl.New(t.TempDir()), &sync.Mutex{}, map[string]int{}}
+	s := siteOver(t, eventlog.Open(store), web.Options{})
+	for i := range 20 {
+		s.add(fmt.Sprintf("plain-%02d", i), event.New(event.Session{Title: "t"}), event.UserMessage("words"))
+	}
+	var pause *flow.Hibernated
+	agent := cashier(s.log, new(int))
+	if _, err := agent.Run(t.Context(), "ran", flow.Text("17, please")); !errors.As(err, &pause) {
+		t.Fatal(err)
+	}
+	if _, err := fork.At(t.Context(), s.log, "ran", fork.Point{}, fork.Options{ID: "forked"}); err != nil {
+		t.Fatal(err)
+	}
+	want := func(sessions ...string) {
+		t.Helper()
+		body := s.page("/runs?all=")
+		for _, id := range []string{"plain-00", "plain-07", "ran", "forked"} {
+			if got := strings.Contains(body, `href="/s/`+id+`"`); got != slices.Contains(sessions, id) {
+				t.Errorf("%s is on the page: %v", id, got)
+			}
+		}
+	}
+	want("ran")
+	clear(store.n)
+	want("ran")
+	for id, n := range store.n {
+		if strings.HasPrefix(id, "plain") {
+			t.Errorf("%s is read %d times", id, n)
+		}
+	}
+	for id, post := range map[string]bool{"plain-00": true, "plain-07": false, "forked": false} {
+		in := flow.Text("18, please")
+		in.ID, in.PostOnly = event.NewID().String(), post
+		if _, err := agent.Send(t.Context(), id, in); err != nil && !errors.As(err, &pause) {
+			t.Fatal(id, err)
+		}
+	}
+	want("plain-00", "plain-07", "ran", "forked")
 }

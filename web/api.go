@@ -43,7 +43,7 @@ func routes() []route {
 	return []route{
 		{pattern: "GET /openapi", serve: (*Handler).apiDocument},
 		{pattern: "GET /sessions", query: append(slices.Clone(listed), "sort", "limit", "cursor"), serve: (*Handler).apiSessions},
-		{pattern: "GET /live", serve: (*Handler).apiLiveList, stream: true},
+		{pattern: "GET /live", query: []string{"after"}, serve: (*Handler).apiLiveList, stream: true},
 		{pattern: "GET /sessions/{session}", serve: (*Handler).apiSession},
 		{pattern: "GET /sessions/{session}/events", query: []string{"after", "limit", "path"}, serve: (*Handler).apiEvents},
 		{pattern: "GET /sessions/{session}/live", query: []string{"after"}, serve: (*Handler).apiLive, stream: true},

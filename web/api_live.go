@@ -44,6 +44,7 @@ type heads struct {
 	n       int64 // changes so far
 	all     map[string]*changedHead
 	changed chan struct{} // closed at the next change
+	listed  chan struct{} // closed after the first list
 	err     error         // of the newest list
 }
 
@@ -55,7 +56,7 @@ type changedHead struct {
 }
 
 func newHeads(log *eventlog.Log) *heads {
-	return &heads{log: log, name: event.NewID().String(), all: map[string]*changedHead{}, changed: make(chan struct{})}
+	return &heads{log: log, name: event.NewID().String(), all: map[string]*changedHead{}, changed: make(chan struct{}), listed: make(chan struct{})}
 }
 
 // listPause is the least time between two lists.
@@ -79,16 +80,48 @@ func (x *heads) join() (leave func()) {
 	}
 }
 
-// run lists the sessions again and again. A list that takes long is made less often.
+// run lists the sessions when one has changed. A list that takes long is made less often.
 func (x *heads) run(ctx context.Context) {
+	changes := x.changes(ctx)
 	for ctx.Err() == nil {
 		begin := time.Now()
 		x.list(ctx)
 		select {
 		case <-ctx.Done():
+			return
 		case <-time.After(max(listPause, 4*time.Since(begin))):
 		}
+		select {
+		case <-ctx.Done():
+		case <-changes:
+		}
 	}
+}
+
+// changes receives after a session may have changed. If the store is no eventlog.Notifier, it
+// receives always.
+func (x *heads) changes(ctx context.Context) <-chan struct{} {
+	changes := make(chan struct{}, 1)
+	notifier, ok := eventlog.As[eventlog.Notifier](x.log.Store())
+	if !ok {
+		close(changes)
+		return changes
+	}
+	go func() {
+		for ctx.Err() == nil {
+			for range notifier.Changes(ctx) { // after an error it begins again
+				select {
+				case changes <- struct{}{}:
+				default:
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(listPause):
+			}
+		}
+	}()
+	return changes
 }
 
 // list reads the heads of all sessions.
@@ -114,6 +147,11 @@ func (x *heads) put(ctx context.Context, found []liveHead, err error) {
 	defer x.mu.Unlock()
 	if ctx.Err() != nil {
 		return
+	}
+	select {
+	case <-x.listed:
+	default:
+		close(x.listed)
 	}
 	before := x.n
 	if x.err = err; err == nil {
@@ -162,12 +200,31 @@ func (x *heads) after(n int64) (found []changedHead, changed <-chan struct{}, er
 	return found, x.changed, x.err
 }
 
+// newest is the number of the newest change.
+func (x *heads) newest(ctx context.Context) (int64, error) {
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-x.listed:
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.n, nil
+}
+
+// now is the value of the parameter after of a stream without the heads that are known.
+const now = "now"
+
 // apiLiveList sends the heads of all sessions, and then each head that changes. A stream
 // with the id of a frame of this start continues after the frame.
 func (h *Handler) apiLiveList(w http.ResponseWriter, r *http.Request) error {
 	last, n := r.Header.Get("Last-Event-ID"), int64(0)
 	if _, err := fmt.Sscanf(last, h.heads.name+"-%d", &n); err != nil {
 		n = 0
+	}
+	after := r.URL.Query().Get("after")
+	if after != "" && after != now {
+		return badRequest{fmt.Sprintf("after is %s, not %q", now, after), "leave it out, and send Last-Event-ID to go on"}
 	}
 	leaveStreams, err := h.enterStream()
 	if err != nil {
@@ -176,6 +233,11 @@ func (h *Handler) apiLiveList(w http.ResponseWriter, r *http.Request) error {
 	defer leaveStreams()
 	leave := h.heads.join()
 	defer leave()
+	if after == now && n == 0 {
+		if n, err = h.heads.newest(r.Context()); err != nil {
+			return err
+		}
+	}
 	s, ctx := httpapi.NewStream(w, r)
 	defer s.End()
 	for {

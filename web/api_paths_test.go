@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -321,6 +322,15 @@ func apiLive(t *testing.T, s *site) {
 		t.Errorf("%s", data)
 	}
 	s.refuses(http.StatusBadRequest, "no parameter", "GET", "/live?x=1", "")
+	s.refuses(http.StatusBadRequest, "after is now", "GET", "/live?after=1", "")
+	go func() {
+		time.Sleep(50 * time.Millisecond) // most streams are open by now
+		s.add("grows", event.UserMessage("5"))
+	}()
+	_, data = s.live("/live?after=now", 1)
+	if h := decoded[head](t, jsontext.Value(data[0])); h.Session != "grows" || h.Seq != 5 {
+		t.Errorf("%s", data)
+	}
 }
 
 // apiProblems sends a wrong request to each path.

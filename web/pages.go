@@ -3,14 +3,17 @@ package web
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
 	"strings"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/httpapi"
+	"github.com/convlog/convlog/internal/listing"
 )
 
 // page is a kind of page.
@@ -79,12 +82,54 @@ func (h *Handler) serve(p *page) http.HandlerFunc {
 		}
 		defer leave()
 		v, err := p.load(h, r)
+		if errors.Is(err, eventlog.ErrNotFound) {
+			var to string
+			if to, err = h.resolved(r, err); err == nil {
+				http.Redirect(w, r, to, http.StatusFound)
+				return
+			}
+		}
 		if err != nil {
 			h.problem(w, r, problemOf(err))
 			return
 		}
 		h.show(w, r, http.StatusOK, p.template, v)
 	}
+}
+
+// resolved is the address of a request with whole ids for the beginnings of ids. If they name no
+// other sessions, the error is notFound.
+func (h *Handler) resolved(r *http.Request, notFound error) (string, error) {
+	path, query, changed := r.URL.EscapedPath(), r.URL.Query(), false
+	find := func(name string) string {
+		id, err := listing.Resolve(r.Context(), h.log, name)
+		if err != nil {
+			if several := (*eventlog.AmbiguousError)(nil); errors.As(err, &several) {
+				notFound = httpapi.NewProblem(http.StatusNotFound, several.Error(), "give more of the id")
+			}
+			return name
+		}
+		changed = changed || id != name
+		return id
+	}
+	if name := r.PathValue("session"); name != "" {
+		_, below, _ := strings.Cut(strings.TrimPrefix(path, "/s/"), "/")
+		if path = sessionPath(find(name)); below != "" {
+			path += "/" + below
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		if name := query.Get(key); name != "" {
+			query.Set(key, find(name))
+		}
+	}
+	if !changed {
+		return "", notFound
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path, nil
 }
 
 // show writes a page.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -203,5 +205,61 @@ func TestParts(t *testing.T) {
 		if n := shown[fmt.Sprintf("word-%d.", i)]; n != 1 {
 			t.Fatalf("event %d is shown %d times", i+1, n)
 		}
+	}
+}
+
+// The address of a page may have the beginning of an id.
+func TestBeginningsOfIDs(t *testing.T) {
+	s := newSite(t, web.Options{})
+	for _, id := range []string{"3f0c-one", "3f0c-one.agent-1", "77a b/c", "77ax"} {
+		s.add(id, event.UserMessage("words of "+id))
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]string{
+		"/s/3f0c":                   "/s/3f0c-one",
+		"/s/3f0c.agent":             "/s/3f0c-one.agent-1",
+		"/s/77a%20/e/1":             "/s/77a%20b%2Fc/e/1",
+		"/s/77ax/at?x=1":            "",
+		"/s/77a%20/files?path=%2Fa": "/s/77a%20b%2Fc/files?path=%2Fa",
+		"/diff?a=3f0c&b=77ax":       "/diff?a=3f0c-one&b=77ax",
+		"/s/3f0c/tree":              "/s/3f0c-one/tree",
+	} {
+		r := s.request("GET", path, "Authorization", "Bearer "+s.token, "Accept", "text/html")
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if got := answer.Header.Get("Location"); got != want || (answer.StatusCode == http.StatusFound) != (want != "") {
+			t.Errorf("%s leads to %q with %s, want %q", path, got, answer.Status, want)
+		}
+	}
+	for path, want := range map[string]string{"/s/77a": "give more of the id", "/s/99": "not found", "/s/3f0c-one/e/9": "", "/diff?a=99&b=77ax": "not found"} {
+		if status, body := s.send(s.request("GET", path, "Accept", "text/html")); status != http.StatusNotFound || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+// The costs of a week are the costs of its days, from Monday on.
+func TestWeeks(t *testing.T) {
+	s := newSite(t, web.Options{})
+	for _, day := range []string{"2026-03-01", "2026-03-02", "2026-03-08", "2026-03-09"} {
+		e := event.New(event.Message{Role: event.Assistant, Model: "m", Usage: event.Usage{OutputTokens: 1000}, Parts: []event.Part{event.Text("x")}})
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Timestamp = at
+		s.add("s-"+day, e)
+	}
+	_, body, _ := strings.Cut(s.page("/stats"), "By week")
+	body, _, _ = strings.Cut(body, "</section>")
+	var rows []string
+	for _, row := range regexp.MustCompile(`<tr><td>([^<]*)</td><td class="num">[^<]*</td><td class="num">[^<]*</td><td class="num">([^<]*)</td>`).FindAllStringSubmatch(body, -1) {
+		rows = append(rows, row[1]+" "+row[2])
+	}
+	if got := strings.Join(rows, ", "); got != "2026-03-09 1,000, 2026-03-02 2,000, 2026-02-23 1,000" {
+		t.Errorf("weeks: %s\n%s", got, body)
 	}
 }

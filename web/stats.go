@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/runlog/stats"
 )
 
-// statsPage shows costs and tokens by day, model, tool, source and folder.
+// statsPage shows costs and tokens by day, week, model, tool, source and folder.
 var statsPage = page{pattern: "/stats", template: "stats.html", nav: "Costs", load: (*Handler).stats}
 
 // statsView is the page of counts.
@@ -72,7 +72,7 @@ func (h *Handler) stats(r *http.Request) (view, error) {
 		models[cmp.Or(name, "no model named")] = stats.Tally{Spend: spend}
 	}
 	v.Tables = []statsTable{
-		newStatsTable("day", sum.ByDay, newestFirst), newStatsTable("model", models, mostFirst(models)),
+		newStatsTable("day", sum.ByDay, newestFirst), newStatsTable("week", weeks(sum.ByDay), newestFirst), newStatsTable("model", models, mostFirst(models)),
 		newStatsTable("source", sum.BySource, mostFirst(sum.BySource)), newStatsTable("folder", folders, mostFirst(folders)),
 	}
 	v.Tools = tools(sum.ByTool)
@@ -108,6 +108,18 @@ func (h *Handler) count(r *http.Request, query *listing.Query, all []*listing.Ro
 		}
 	}
 	return sum, folders, left, err
+}
+
+// weeks are the sums of weeks, each named by its Monday.
+func weeks(days map[string]stats.Tally) map[string]stats.Tally {
+	sums := map[string]stats.Tally{}
+	for name, tally := range days {
+		if day, err := time.Parse(time.DateOnly, name); err == nil {
+			name = day.AddDate(0, 0, -(int(day.Weekday())+6)%7).Format(time.DateOnly)
+		}
+		sums[name] = sums[name].Add(tally)
+	}
+	return sums
 }
 
 // newestFirst orders days. The day of events without a time is the last one.

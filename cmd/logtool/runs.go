@@ -90,7 +90,9 @@ func (a *app) runs(ctx context.Context, log *eventlog.Log, names []string, only 
 // runRows reads the named sessions, else all sessions that agents ran, or all.
 func (a *app) runRows(ctx context.Context, log *eventlog.Log, names []string, all bool) (rows []*answers.Run, err error) {
 	if len(names) == 0 && !all {
-		for x, err := range flow.Runs(ctx, log) {
+		catalog := a.catalog(log, anySummary())
+		defer catalog.Flush(ctx)
+		for x, err := range answers.Runs(ctx, log, catalog) {
 			if err != nil && x.Session == "" {
 				return nil, err
 			}

@@ -65,21 +65,12 @@ func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error
 	if strings.TrimSpace(name) == "" {
 		return "", usagef("no session named: give an id, or the beginning of one")
 	}
-	session, err := log.Resolve(ctx, name)
-	if errors.Is(err, eventlog.ErrNotFound) {
-		session, err = resolveSubAgent(ctx, log, name, err)
-	}
+	session, err := listing.Resolve(ctx, log, name)
 	var several *eventlog.AmbiguousError
 	if errors.As(err, &several) {
-		if main, ok := mainOf(several.Sessions); ok {
-			return main, nil
-		}
-		return "", &severalError{several, titlesOf(ctx, log, several.Sessions)}
+		err = &severalError{several, titlesOf(ctx, log, several.Sessions)}
 	}
-	if err != nil {
-		return "", err
-	}
-	return session, nil
+	return session, err
 }
 
 // severalError is an ambiguous id, with the titles of the sessions.
@@ -105,18 +96,6 @@ func titlesOf(ctx context.Context, log *eventlog.Log, ids []string) (titles []st
 		titles = append(titles, "… "+thousands(n)+" more")
 	}
 	return titles
-}
-
-// mainOf is the session with all others as sub-agents. Importers name sub-agents
-// "<id of the session>.<name>".
-func mainOf(sorted []string) (string, bool) {
-	main := sorted[0]
-	for _, id := range sorted[1:] {
-		if !strings.HasPrefix(id, main+".") {
-			return "", false
-		}
-	}
-	return main, true
 }
 
 // exactly finds a session by its full id. A prefix is a beginningError.

@@ -3,6 +3,8 @@ package answers
 import (
 	"cmp"
 	"context"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -11,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog/stats"
 )
 
 // Run is the state of an agent in a session, with the open work that it waits for.
@@ -48,6 +51,42 @@ type Open struct {
 	Until time.Time         `json:"until,omitzero"`
 	Class event.EffectClass `json:"class,omitzero"`
 	Steer bool              `json:"steer,omitzero"`
+}
+
+// Runs yields what flow.Runs yields. It reads no state of a session whose row in the catalog says
+// that no agent ran there.
+func Runs(ctx context.Context, log *eventlog.Log, catalog *stats.Catalog) iter.Seq2[flow.RunInfo, error] {
+	return func(yield func(flow.RunInfo, error) bool) {
+		var all []stats.Listed
+		for info, err := range catalog.Sessions(ctx) {
+			if err != nil {
+				yield(flow.RunInfo{}, err)
+				return
+			}
+			all = append(all, stats.Listed{Session: info.ID, Head: info.Head()})
+		}
+		var ids []string
+		err := catalog.Each(ctx, all, func(i int, s *stats.Summary) {
+			if s.HasRuns || s.Err != nil {
+				ids = append(ids, all[i].Session)
+			}
+		})
+		if err != nil {
+			yield(flow.RunInfo{}, err)
+			return
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			info, err := flow.Info(ctx, log, id)
+			info.Session = id
+			if err == nil && info.Epoch == 0 && len(info.Inbox) == 0 {
+				continue
+			}
+			if !yield(info, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
 }
 
 // NewRun describes the runs of a session, or the error of reading them.

@@ -183,6 +183,28 @@ func TestLivePage(t *testing.T) {
 	}
 }
 
+// The list shows the sessions and the events of other processes, without a change of focus.
+func TestLiveList(t *testing.T) {
+	l := newLogtool(t)
+	l.run("append", "first", "the first words")
+	url := l.serve()
+	tab := newBrowser(t)
+	run(t, tab, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS(`.logo`)))
+	until(t, tab, `document.querySelector('td.title a')?.textContent.includes('the first words')`)
+	run(t, tab, chromedp.Evaluate[chromedp.Void](`document.querySelector('td.title a').focus(); window.same = 1; 0`))
+	start := time.Now()
+	l.run("append", "second", "other words")
+	until(t, tab, `document.querySelectorAll('td.title a').length === 2`)
+	l.run("append", "first", "more")
+	until(t, tab, `[...document.querySelectorAll('tr')].some(r => r.textContent.includes('the first words') && r.querySelectorAll('td')[5]?.textContent === '2')`)
+	t.Logf("2 events of other processes in %v", time.Since(start))
+	if !value(t, tab, chromedp.Evaluate[bool](`window.same === 1 && document.activeElement.textContent === 'the first words' && document.querySelectorAll('.live').length === 2`)) {
+		t.Error("the page was loaded again, the focus is lost, or a growing session has no dot")
+	}
+	l.run("rm", "second")
+	until(t, tab, `document.querySelectorAll('td.title a').length === 1`)
+}
+
 // The conversation of a sub-agent opens in its place. It does not change where the page is.
 func TestSubAgentInPlace(t *testing.T) {
 	l := newLogtool(t)

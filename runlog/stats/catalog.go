@@ -50,7 +50,7 @@ type CatalogOptions struct {
 
 // catalogRules is the version of the summaries in rows. A change of a counted value, or
 // of a member, is a new version.
-const catalogRules = 6
+const catalogRules = 7
 
 // The bounds of rows, in bytes.
 const (

@@ -159,6 +159,7 @@ func (r *rowBytes) summary(x *Summary) {
 	}
 	r.int64(&x.Moves)
 	r.int64(&x.Orphaned)
+	r.bool(&x.HasRuns)
 	r.time(&x.First)
 	r.time(&x.Last)
 }

@@ -33,6 +33,8 @@ type Summary struct {
 	// First and Last are the earliest and the latest time of the events.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
+	// HasRuns says that an agent claimed the session, or that the session got an input for one.
+	HasRuns bool `json:"-"`
 	// Err is the error of reading the session.
 	Err error `json:"-"`
 }
@@ -77,6 +79,9 @@ func (x *summarizer) read(e *event.Event) error {
 	}
 	if e.Type.Scope() == event.PathScope {
 		x.addScoped(e.Seq)
+	}
+	if name := e.Type.Name(); !e.Copied() && (name == event.RunClaimed || name == event.ExternalInput) {
+		s.HasRuns = true
 	}
 	if err := x.tree.Add(e); err != nil {
 		return err

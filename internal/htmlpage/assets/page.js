@@ -1,4 +1,4 @@
-// The pages work without this script. It follows a session while it grows, reads on at the end
+// The pages work without this script. It follows a session and the list while they grow, reads on at the end
 // of a part, opens long texts in place, marks the turn in the outline, and adds keys.
 
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -65,6 +65,34 @@ function follow() {
   window.addEventListener("pagehide", () => stream.close());
 }
 if (entries?.hasAttribute("data-live")) follow();
+
+// The list shows new sessions and events. It is read again when one has changed, less often if that
+// takes long.
+function followList() {
+  let changed = false;
+  let waits = false;
+  async function refresh() {
+    if (!changed || waits || document.hidden) return;
+    changed = false;
+    waits = true;
+    const begin = Date.now();
+    try {
+      const fresh = all("[data-list]", await load(location.href));
+      const focus = document.activeElement?.closest("[data-list]") && document.activeElement.getAttribute("href");
+      all("[data-list]").forEach((old, i) => old.replaceWith(fresh[i]));
+      if (focus) all("[data-list] a").find((a) => a.getAttribute("href") === focus)?.focus({ preventScroll: true });
+    } catch { /* the next change tries again */ }
+    setTimeout(() => { waits = false; refresh(); }, Math.max(1000, 4 * (Date.now() - begin)));
+  }
+  const change = () => { changed = true; refresh(); };
+  const stream = new EventSource("/api/v1/live?after=now");
+  stream.onopen = change; // what came since the page was made
+  stream.onmessage = change;
+  document.addEventListener("visibilitychange", refresh);
+  setInterval(() => { if ($("[data-list] .live")) change(); }, 60000); // a dot goes out
+  window.addEventListener("pagehide", () => stream.close());
+}
+if ($("[data-list]")) followList();
 
 // The outline of a long session comes when it has been read.
 const reading = $("[data-reading]");
