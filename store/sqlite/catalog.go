@@ -14,7 +14,7 @@ import (
 
 const (
 	listCatalog = `SELECT s.id, s.hash, s.revision, c.row, s.bytes FROM sessions s LEFT JOIN catalog c ON c.session = s.key
-		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id` + limitRows
+		WHERE s.key > ? AND s.key <= ? ORDER BY s.key`
 	readCatalogRows  = `SELECT s.id, c.row FROM json_each(?) j JOIN sessions s ON s.id = j.value JOIN catalog c ON c.session = s.key`
 	putCatalogRow    = `INSERT OR REPLACE INTO catalog (session, row) SELECT key, ? FROM sessions WHERE id = ?`
 	deleteCatalogRow = `DELETE FROM catalog WHERE session IN (?, 0)`

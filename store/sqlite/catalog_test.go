@@ -121,3 +121,43 @@ func TestKnownListsOfDamagedFilesAreWhole(t *testing.T) {
 		t.Errorf("%d pages of the catalog", lists)
 	}
 }
+
+// A list of known sessions has each session once, in the order of the keys, also those without a
+// row, and none that was removed.
+func TestKnownListsHaveAllSessions(t *testing.T) {
+	s := open(t, tempPath(t))
+	rows := map[string]eventlog.SessionInfo{}
+	var ids []string
+	for i := range 2*knownKeys + 10 {
+		id := fmt.Sprintf("s%03d", 7*i%997)
+		last := add(t, s, id, event.Head{}, 1, "x")
+		if i%100 == 50 {
+			must(t, s.RemoveSession(t.Context(), id, last))
+			continue
+		}
+		ids = append(ids, id)
+		if i >= knownKeys && i%3 > 0 { // the first page has no rows
+			rows[id] = eventlog.SessionInfo{ID: id, Known: last}
+		}
+	}
+	for info, err := range s.Sessions(t.Context()) {
+		must(t, err)
+		if row, ok := rows[info.ID]; ok {
+			row.Bytes = info.Bytes
+			rows[info.ID] = row
+			putRow(t, s, info.ID, "row")
+		}
+	}
+	listed, err := collect(s.ListKnown(t.Context(), func(row eventlog.CatalogRow) (eventlog.SessionInfo, bool) {
+		return rows[row.Session], len(row.Data) > 0
+	}))
+	must(t, err)
+	if len(listed) != len(ids) {
+		t.Fatalf("%d sessions, want %d", len(listed), len(ids))
+	}
+	for i, info := range listed {
+		if _, known := rows[ids[i]]; info.ID != ids[i] || known == info.Known.IsZero() || !known && info.First.Seq != 1 {
+			t.Errorf("session %d is %s, want %s, known: %v", i, info.ID, ids[i], known)
+		}
+	}
+}

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	listSessions = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
+	listEnds = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
 		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
-		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
-		WHERE s.id >= ? AND s.id <> ? ORDER BY s.id` + limitRows
-	listIDs     = `SELECT id FROM sessions WHERE id >= ? AND id <> ? ORDER BY id` + limitRows
-	listSession = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash,
-		iif(length(a.line) <= 8519680, a.line, NULL), iif(length(b.line) <= 8519680, b.line, NULL) FROM sessions s
-		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
-		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
-		WHERE s.id = ?`
+		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head `
+	listSessions  = listEnds + `WHERE s.id >= ? AND s.id <> ? ORDER BY s.id` + limitRows
+	listIDs       = `SELECT id FROM sessions WHERE id >= ? AND id <> ? ORDER BY id` + limitRows
+	listSession   = listEnds + `WHERE s.id = ?`
+	listKeyEnds   = listEnds + `WHERE s.key > ? AND s.key <= ? ORDER BY s.key`
+	listKeys      = `SELECT id FROM sessions WHERE key > ? AND key <= ?`
+	newestSession = `SELECT max(key) FROM sessions`
 )
 
 // Sessions implements eventlog.Store.
