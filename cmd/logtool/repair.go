@@ -33,6 +33,9 @@ With --in-place the repaired session replaces the damaged one, after a copy of i
 With --into it goes to another store, under its own id. That also saves the sessions
 of a sqlite file whose first page is lost ("not a database").
 
+With --backup, events that cannot be read, and those after the last event, are taken from
+an older copy of the store. If the copy has all of them, the session is as it was.
+
 A second repair finishes an interrupted one; after a complete repair it changes
 nothing.`,
 		Example: "  logtool --store damaged.db store repair --into rescued.db",
@@ -41,6 +44,7 @@ nothing.`,
 	}, traits{verb: "repairing", args: []argument{sessionArg, more}, exits: "0 done, 1 failed, or a defect remains, 2 wrong usage."})
 	newIDFlag(cmd, &r.as)
 	intoFlag(cmd, &r.into)
+	cmd.Flags().StringVar(&r.backup, "backup", "", "take unreadable events from this copy of the store")
 	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "replace the damaged session, and keep a copy")
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "list the repairs, and change nothing")
 	return cmd
@@ -51,6 +55,7 @@ type repairRun struct {
 	*app
 	*printer
 	as, into     string
+	backup       string
 	inPlace, dry bool
 
 	opts repair.Options
@@ -88,6 +93,19 @@ func (r *repairRun) open(ctx context.Context, args []string) error {
 		return err
 	}
 	run := func(log *eventlog.Log) error { return r.run(ctx, log, args) }
+	if r.backup != "" {
+		backup, err := r.otherPlace(from, r.backup)
+		if err != nil {
+			return err
+		}
+		repairs := run
+		run = func(log *eventlog.Log) error {
+			return backup.with(forReading, func(copied *eventlog.Log) error {
+				r.opts.Backup = copied
+				return repairs(log)
+			})
+		}
+	}
 	switch {
 	case r.into != "":
 		return r.withFirstPage(ctx, from, func(from place) error { return r.openBoth(ctx, from, run) })
@@ -245,7 +263,11 @@ func (r *repairRun) cut(done *repair.Report) {
 }
 
 func (r *repairRun) salvaged(done *repair.Report) {
-	r.Printf("%s: %s kept, %s lost, %s\n", clean(done.Session), count(done.Kept, "event"), thousands(lostIn(done)), r.where(done))
+	copied := ""
+	if done.Copied > 0 {
+		copied = fmt.Sprintf("%s from the backup, ", thousands(done.Copied))
+	}
+	r.Printf("%s: %s kept, %s%s lost, %s\n", clean(done.Session), count(done.Kept, "event"), copied, thousands(lostIn(done)), r.where(done))
 	for _, l := range done.Lost {
 		r.Printf("  lost %s%s: %s\n", seqsText(l.From, l.To), byteRange(l.Offset, l.Bytes), clean(l.Reason))
 	}
@@ -275,7 +297,10 @@ func (r *repairRun) unmended(done *repair.Report) {
 func (r *repairRun) where(done *repair.Report) string {
 	text := "as " + clean(done.As)
 	if r.inPlace {
-		text = fmt.Sprintf("in place, from event %d on", done.Resealed)
+		text = "in place"
+		if done.Resealed > 0 {
+			text = fmt.Sprintf("in place, from event %d on", done.Resealed)
+		}
 	}
 	if r.into != "" {
 		text += " in " + clean(r.into)
@@ -342,6 +367,7 @@ type repairRow struct {
 	As       string            `json:"as,omitzero"`
 	Path     string            `json:"path,omitzero"`
 	Kept     int64             `json:"kept"`
+	Copied   int64             `json:"copied,omitzero"`
 	Stored   int64             `json:"stored"`
 	Lost     []lostEvents      `json:"lost,omitzero"`
 	Ignored  []ignoredLines    `json:"ignored,omitzero"`
@@ -374,7 +400,7 @@ type tornBytes struct {
 }
 
 func newRepairRow(session string, done *repair.Report, dry bool, err error) repairRow {
-	row := repairRow{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Stored: done.Stored,
+	row := repairRow{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Copied: done.Copied, Stored: done.Stored,
 		Resealed: done.Resealed, Copy: done.Copy, Unmended: done.Unmended, Seq: done.Head.Seq, Hash: done.Head.Hash.String()}
 	for _, l := range done.Lost {
 		row.Lost = append(row.Lost, lostEvents{l.From, l.To, l.Offset, l.Bytes, l.Reason})

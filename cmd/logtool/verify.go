@@ -354,7 +354,7 @@ func (all *verifySum) advice() string {
 	case all.history:
 		return "the sessions once had other or more events: restore them from a copy that has the heads"
 	}
-	return "restore the damaged sessions from a copy, or salvage the readable events with logtool store repair"
+	return "salvage the readable events with logtool store repair, and take the others from a copy of the store with --backup"
 }
 
 func (all *verifySum) found() string {

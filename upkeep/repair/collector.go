@@ -20,6 +20,7 @@ type collector struct {
 	place  int64                 // of the next fragment
 	buffer map[int64]event.Event // lines for later, by place
 	bytes  int                   // of the lines in buffer
+	backup backedUp
 }
 
 // maxBuffer is the largest buffer of a collector, in bytes. If the buffer is full, the
@@ -27,6 +28,7 @@ type collector struct {
 const maxBuffer = 64 << 20
 
 func (c *collector) close() {
+	c.backup.close()
 	if c.stop != nil {
 		c.stop()
 	}
@@ -34,6 +36,9 @@ func (c *collector) close() {
 
 // read reads a chosen line.
 func (c *collector) read(f *foundLine) (event.Event, error) {
+	if f.copied {
+		return c.backup.read(c.ctx, c.salvage, f)
+	}
 	if e, ok := c.buffer[f.place]; ok {
 		delete(c.buffer, f.place)
 		c.bytes -= len(e.Line())
@@ -61,10 +66,21 @@ func (c *collector) read(f *foundLine) (event.Event, error) {
 }
 
 func (c *collector) restart() {
-	c.close()
+	if c.stop != nil {
+		c.stop()
+	}
 	salvager, _ := eventlog.As[eventlog.Salvager](c.log.Store())
 	c.pull, c.stop = iter.Pull2(salvager.Fragments(c.ctx, c.session))
 	c.place = 0
+}
+
+// unread gives back the line that was read last.
+func (c *collector) unread(f *foundLine, e event.Event) {
+	if f.copied {
+		c.backup.next = &e
+		return
+	}
+	c.keep(f.place, e)
 }
 
 // keep buffers a line for later.

@@ -31,7 +31,7 @@ func (s *salvage) decide() error {
 
 // sound reports whether nothing needs repair.
 func (s *salvage) sound() bool {
-	return len(s.pieces)+len(s.ignored)+len(s.lost)+len(s.unchained)+len(s.late) == 0 && !s.loose && !s.noNewline && s.torn.Bytes == 0
+	return len(s.pieces)+len(s.ignored)+len(s.lost)+len(s.unchained)+len(s.late) == 0 && !s.loose && !s.noNewline && s.torn.Bytes == 0 && s.copied() == 0
 }
 
 // nothing is the error of a session without a readable line of its own.
@@ -344,6 +344,9 @@ func (s *salvage) findLate() {
 	furthest := int64(-1)
 	for i := range s.chosen {
 		place := s.chosen[i].place
+		if s.chosen[i].copied {
+			continue
+		}
 		if place < furthest {
 			s.late[place] = true
 		}

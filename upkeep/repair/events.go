@@ -67,7 +67,7 @@ func (r *resealer) begin(c *collector) error {
 	first, err := c.read(&r.chosen[0])
 	if err == nil {
 		r.near = first.Timestamp
-		c.keep(r.chosen[0].place, first)
+		c.unread(&r.chosen[0], first)
 	}
 	return err
 }

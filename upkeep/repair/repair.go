@@ -55,6 +55,9 @@ type Options struct {
 	Into *eventlog.Log
 	// InPlace replaces the damaged session. The store saves a copy of it first.
 	InPlace bool
+	// Backup is another log with an older copy of the session. The events that cannot be
+	// read are taken from it, and those after the last event, unless it is another history.
+	Backup *eventlog.Log
 	// DryRun reports the repair, and changes nothing.
 	DryRun bool
 }
@@ -85,9 +88,9 @@ type Report struct {
 	Saved string
 	// As is the session with the salvaged events.
 	As string
-	// Kept is the number of salvaged events. Stored is the number of events that were
-	// new in session As.
-	Kept, Stored int64
+	// Kept is the number of salvaged events, and Copied the number of events from the
+	// backup. Stored is the number of events that were new in session As.
+	Kept, Copied, Stored int64
 	// Lost are the events that could not be read. Ignored are readable lines that are not
 	// salvaged.
 	Lost, Ignored []Range

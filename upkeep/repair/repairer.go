@@ -149,7 +149,7 @@ func (r *repairer) examine(ctx context.Context, session string, torn eventlog.To
 			return err
 		}
 	}
-	if r.salvage, err = survey(ctx, r.log, session, torn.Offset); err != nil {
+	if r.salvage, err = survey(ctx, r.log, r.opts.Backup, session, torn.Offset); err != nil {
 		return err
 	}
 	r.report.Path = r.path
@@ -161,7 +161,8 @@ func (r *repairer) rescue(ctx context.Context, torn eventlog.TornTail) error {
 	if r.report.Action, r.report.Torn = Salvage, r.salvage.torn; torn.Bytes > 0 {
 		r.report.Torn = torn
 	}
-	r.report.Kept, r.report.Lost, r.report.Ignored = int64(len(r.chosen)), r.lost, r.ignored
+	r.report.Copied = r.copied()
+	r.report.Kept, r.report.Lost, r.report.Ignored = int64(len(r.chosen))-r.report.Copied, r.lost, r.ignored
 	return r.locked(ctx, r.into != r.log, r.write)
 }
 
@@ -172,6 +173,9 @@ func (r *repairer) write(ctx context.Context) error {
 		return err
 	}
 	r.report.As = as
+	if err := r.bringBlobs(ctx); err != nil {
+		return err
+	}
 	if err := r.preview(ctx, as); err != nil {
 		return err
 	}

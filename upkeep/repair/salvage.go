@@ -17,6 +17,7 @@ import (
 // event, and the missing seqs. It has no lines; a collector reads them again.
 type salvage struct {
 	log     *eventlog.Log
+	backup  *eventlog.Log // nil if there is none
 	session string
 	end     int64 // offset of a torn tail that is left out, if over 0
 
@@ -42,6 +43,7 @@ type salvage struct {
 	loose     bool              // an event of chosen has another more than its line
 	unchained []eventlog.Defect // chosen lines that do not follow from the event before
 	late      map[int64]bool    // places that come after later events of chosen
+	erased    map[int64]bool    // seqs that a redacted event names
 }
 
 // foundLine is a readable line.
@@ -50,8 +52,10 @@ type foundLine struct {
 	place         int64 // among the fragments
 	offset, bytes int64
 	hash          line.Hash
+	stored        int32 // how many events of its append follow it, as the line says
 	more          int32 // of the salvaged event, once that was decided
 	linked        bool  // it follows from the line before
+	copied        bool  // the line is in the backup
 }
 
 func (f *foundLine) head() event.Head { return event.Head{Seq: f.seq, Hash: event.Hash(f.hash)} }
@@ -73,13 +77,13 @@ const maxLost = 100_000
 const leastLine = 256
 
 // survey reads all fragments of a session before a torn tail at end (0 for none),
-// and decides which event each seq has.
-func survey(ctx context.Context, log *eventlog.Log, session string, end int64) (*salvage, error) {
+// and decides which event each seq has. backup may be nil.
+func survey(ctx context.Context, log, backup *eventlog.Log, session string, end int64) (*salvage, error) {
 	salvager, ok := eventlog.As[eventlog.Salvager](log.Store())
 	if !ok {
 		return nil, fmt.Errorf("read past damage: %w", eventlog.ErrUnsupported)
 	}
-	s := &salvage{log: log, session: session, end: end, links: map[int64]line.Link{}, forks: map[int64]*event.Fork{}}
+	s := &salvage{log: log, backup: backup, session: session, end: end, links: map[int64]line.Link{}, forks: map[int64]*event.Fork{}, erased: map[int64]bool{}}
 	var before event.Head
 	for f, err := range salvager.Fragments(ctx, session) {
 		if err != nil {
@@ -92,7 +96,14 @@ func survey(ctx context.Context, log *eventlog.Log, session string, end int64) (
 			return nil, err
 		}
 	}
-	return s, s.decide()
+	err := s.decide()
+	if backup == nil || err != nil && len(s.chosen) > 0 {
+		return s, err
+	}
+	if failed := s.complete(ctx); failed != nil || s.copied() > 0 {
+		return s, failed
+	}
+	return s, err
 }
 
 // add notes one fragment. before is the head at the line directly before it, if any;
@@ -138,7 +149,7 @@ var errUnendedLine = errors.New("the last line has no newline")
 func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before event.Head) {
 	e := &f.Event
 	s.noNewline = s.noNewline || f.Bytes == int64(len(e.Line()))
-	fresh := foundLine{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), more: l.More}
+	fresh := foundLine{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), stored: l.More, more: l.More}
 	fresh.linked = before.Seq > 0 && before.Seq == e.Seq-1 && l.Follows(line.Hash(before.Hash))
 	if !fresh.linked {
 		s.links[place] = l.Link()
@@ -147,6 +158,11 @@ func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, befor
 		}
 	}
 	s.lines = append(s.lines, fresh)
+	if note, ok, err := event.Decode[event.RedactionNote](e); s.backup != nil && ok && err == nil {
+		for _, seq := range note.Seqs {
+			s.erased[seq] = true
+		}
+	}
 	s.loose = s.loose || f.Bytes <= int64(len(e.Line()))
 	if f.Seq > 0 && f.Seq != e.Seq {
 		s.pieces = append(s.pieces, piece{place: place, offset: f.Offset, seq: f.Seq, foreign: true,
