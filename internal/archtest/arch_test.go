@@ -81,7 +81,7 @@ var table = map[string]room{
 	},
 	"upkeep/repair": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/internal/adopt", "upkeep/transfer"}, modules: given,
-		tests: []string{"internal/testkit"},
+		tests: []string{"fork", "internal/testkit"},
 	},
 	"upkeep/retire": {
 		rooms: []string{"event", "eventlog", "fork", "internal/folder", "internal/storenotes", "upkeep/erase", "upkeep/transfer", "upkeep/verify"}, modules: given,
