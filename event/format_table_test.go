@@ -3,7 +3,6 @@ package event
 import (
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -53,7 +52,7 @@ func formatTables(t *testing.T) (types map[Type]formatRow, parts map[PartType]fo
 		case !strings.HasPrefix(line, "| `"):
 		case len(cells) == 4:
 			for _, name := range names {
-				types[Type(name)] = parseRow(cells, shared)
+				types[Type(name)] = parseRow(cells)
 			}
 		case len(cells) == 2:
 			for _, name := range names {
@@ -71,28 +70,21 @@ func quotedNames(cell string) (names []string) {
 	return names
 }
 
-func parseRow(cells []string, shared map[string][]formatMember) formatRow {
+func parseRow(cells []string) formatRow {
 	scope, control, _ := strings.Cut(strings.TrimSpace(cells[1]), ", ")
 	row := formatRow{scope: scope, control: control == "control"}
-	if members := strings.TrimSpace(cells[2]); members == "a message" {
-		row.members = shared["message"]
-	} else {
-		row.members = parseMembers(members)
+	kept, added, _ := strings.Cut(strings.TrimSpace(cells[2]), "; added: ")
+	row.members = parseMembers(kept)
+	row.kept = row.names()
+	if added != "" {
+		row.kept = append(row.kept, formatRow{members: parseMembers(added)}.names()...)
 	}
-	kept := strings.TrimSpace(cells[3])
-	all := slices.DeleteFunc(row.names(), func(name string) bool { return name == "extra" })
-	switch but, some := strings.CutPrefix(kept, "all but "); {
-	case kept == "not redactable":
-		row.fixed = true
-	case kept == "all":
-		row.kept = all
-	case some:
-		left := regexp.MustCompile(`[a-z_]+`).FindAllString(strings.ReplaceAll(but, " and ", ", "), -1)
-		row.kept = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(left, name) })
+	switch erased := strings.TrimSpace(cells[3]); erased {
+	case "not redactable":
+		row.fixed, row.kept = true, nil
+	case "none":
 	default:
-		for _, m := range parseMembers(kept) {
-			row.kept = append(row.kept, m.name)
-		}
+		row.members = append(row.members, parseMembers(erased)...)
 	}
 	return row
 }

@@ -22,14 +22,14 @@ func TestReferencesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (?:path|session|tree)[^|]*\\| ([^|]*)\\|")
+	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (?:path|session|tree)[^|]*\\| ([^|]*)\\| ([^|]*)\\|")
 	rows := 0
 	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
 		for _, quoted := range strings.Split(match[1], ", ") {
 			name := event.Type(strings.Trim(quoted, "`"))
 			rows++
 			// Nested members are objects' own: {…}.
-			members := regexp.MustCompile(`\{[^}]*\}|\([^)]*\)`).ReplaceAllString(match[2], "")
+			members := regexp.MustCompile(`\{[^}]*\}|\([^)]*\)`).ReplaceAllString(match[2]+","+match[3], "")
 			for _, member := range []string{"turn_id", "parent_event_id", "event_id", "event_ids"} {
 				has := slices.Contains(strings.Split(strings.ReplaceAll(members, " ", ""), ","), member)
 				if got := slices.Contains(references[name], member) || inert[name] == member; got != has {
