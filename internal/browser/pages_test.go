@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,13 +27,37 @@ type logtool struct {
 	path, store string
 }
 
-func newLogtool(t *testing.T) *logtool {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "logtool")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/logtool")
+// built is the folder of the command, once it is built.
+var built = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "logtool-") })
+
+// logtoolPath is the path of the command.
+var logtoolPath = sync.OnceValues(func() (string, error) {
+	dir, err := built()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "logtool")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/logtool")
 	cmd.Dir = "../.."
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func newLogtool(t *testing.T) *logtool {
+	t.Helper()
+	path, err := logtoolPath()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return &logtool{t, path, t.TempDir()}
 }
@@ -73,7 +98,7 @@ func (l *logtool) fill() {
 	l.run("import", "../../testdata/transcripts/samples")
 	for _, text := range []string{
 		`<script>window.hacked = 1</script><img src=x onerror="window.hacked=1">`, "[a](javascript:window.hacked=1) ![b](http://192.0.2.1/x.png)",
-		"```html\n<svg/onload=window.hacked=1>\n```", "\u202egnp.exe", strings.Repeat("long", 2000), "| a | b |\n|---|---|\n| " + strings.Repeat("wide ", 100) + " | x |",
+		"```html\n<svg/onload=window.hacked=1>\n```", "\u202egnp.exe", strings.Repeat("long", 2000), "```\n" + strings.Repeat("wide ", 400) + "\n```", "| a | b |\n|---|---|\n| " + strings.Repeat("wide ", 100) + " | x |",
 	} {
 		l.run("append", "hostile", text)
 	}
@@ -138,16 +163,21 @@ func TestPages(t *testing.T) {
 		}
 	}()
 	const claude = "/s/3f0c6a52-91d4-4b8e-a7c3-5e2d10b94f67"
-	for name, path := range map[string]string{"list": "/", "search": "/search?q=parse", "session": claude, "event": claude + "/e/7", "costs": "/stats", "agents": "/runs", "hostile": "/s/hostile", "missing": "/s/none"} {
+	pages := map[string]string{
+		"list": "/", "search": "/search?q=parse", "costs": "/stats", "agents": "/runs", "missing": "/s/none", "compare": "/diff?a=3f0c6a52-91d4-4b8e-a7c3-5e2d10b94f67&b=hostile",
+		"event": claude + "/e/7", "timeline": claude + "/timeline", "tree": claude + "/tree", "replay": claude + "/at/7", "files": claude + "/files", "check": claude + "/verify",
+		"session": claude, "hostile": "/s/hostile",
+	}
+	for name, path := range pages {
+		run(t, tab, chromedp.Navigate(base+path))
 		for _, scheme := range []string{"light", "dark"} {
 			for _, width := range []int64{360, 768, 1280} {
 				look(t, tab, width, scheme)
-				run(t, tab, chromedp.Navigate(base+path))
 				at := fmt.Sprintf("%s-%d-%s", name, width, scheme)
 				if over := value(t, tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth - innerWidth`)); over > 0 {
 					t.Errorf("%s scrolls sideways by %d", at, over)
 				}
-				if width != 768 {
+				if width == 360 && scheme == "light" || width == 1280 && scheme == "dark" {
 					run(t, tab, chromedp.Evaluate[chromedp.Void](script+"; 0"))
 					faults := value(t, tab, chromedp.Evaluate[[]string](`axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join("; ")))`, chromedp.EvalAwaitPromise))
 					for _, fault := range faults {
