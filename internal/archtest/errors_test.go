@@ -66,7 +66,7 @@ func tablesOf(t *testing.T, errors map[string]string) string {
 	var b strings.Builder
 	rest := slices.Sorted(maps.Keys(errors))
 	for _, section := range sections {
-		fmt.Fprintf(&b, "\n## %s\n\n| error | meaning, and what to do |\n|---|---|\n", section.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| error | meaning, and remedy |\n|---|---|\n", section.title)
 		rest = slices.DeleteFunc(rest, func(name string) bool {
 			p, _, _ := strings.Cut(name, ".")
 			if section.packages != nil && !slices.Contains(section.packages, p) {
