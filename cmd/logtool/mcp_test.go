@@ -499,8 +499,8 @@ func TestMCPUsage(t *testing.T) {
 		token string
 		want  string
 	}{
-		{[]string{"mcp", "--addr", "0.0.0.0:0"}, "", "not of this machine alone"},
-		{[]string{"mcp", "--addr", "example.org:80"}, "", "not of this machine alone"},
+		{[]string{"mcp", "--addr", "0.0.0.0:0"}, "", "can be reached by other machines"},
+		{[]string{"mcp", "--addr", "example.org:80"}, "", "can be reached by other machines"},
 		{[]string{"mcp", "--addr", "8787"}, "", "is an address"},
 		{[]string{"mcp", "--addr", "127.0.0.1:0"}, "short", "shorter than 32"},
 		{[]string{"mcp", "--json"}, "", "goes with --addr"},
