@@ -115,7 +115,7 @@ func killAfter(t *testing.T, servers *natstest.Cluster, healthy *eventlog.Log, w
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer victim.Close()
+	defer func() { go victim.Close() }() // it waits for answers of the dead connection
 	if _, err := victim.Version(ctx, session); err != nil {
 		t.Fatal(err)
 	}
