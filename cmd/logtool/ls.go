@@ -97,6 +97,9 @@ func (l *lsOptions) check(now time.Time) (err error) {
 }
 
 func (a *app) ls(ctx context.Context, log *eventlog.Log, l *lsOptions) error {
+	if done, err := a.lsNewest(ctx, log, l); done || err != nil {
+		return err
+	}
 	all, err := a.sessionRows(ctx, log)
 	if err != nil {
 		return err
@@ -124,6 +127,24 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *lsOptions) error {
 	return l.print(ctx, a, x, rows, ids)
 }
 
+// lsNewest lists the newest sessions, if the store finds them without the others.
+func (a *app) lsNewest(ctx context.Context, log *eventlog.Log, l *lsOptions) (done bool, err error) {
+	rows, ids, ok, err := listing.Newest(ctx, log, l.query(), l.all)
+	if err != nil || !ok || len(rows) == 0 { // without a session, the message needs the whole listing
+		return false, err
+	}
+	x := a.reader(log, a.catalog(log, summaries(l.table)))
+	defer x.Catalog.Flush(ctx)
+	if !a.printer().Terminal {
+		return true, l.print(ctx, a, x, rows, nil)
+	}
+	all, err := ids()
+	if err != nil {
+		return false, err
+	}
+	return true, l.print(ctx, a, x, rows, all)
+}
+
 // howToBegin says how a store without sessions gets some. A folder with other files may hold
 // transcripts.
 func (a *app) howToBegin() string {
@@ -140,8 +161,11 @@ func (a *app) howToBegin() string {
 
 // choose filters and orders the sessions.
 func (l *lsOptions) choose(ctx context.Context, x *listing.Reader, all []*sessionRow) ([]*sessionRow, error) {
-	q := listing.Query{Filter: l.Filter, Text: l.text, Sort: l.sort, Limit: l.limit, Long: l.long}
-	return q.Choose(ctx, x, all)
+	return l.query().Choose(ctx, x, all)
+}
+
+func (l *lsOptions) query() *listing.Query {
+	return &listing.Query{Filter: l.Filter, Text: l.text, Sort: l.sort, Limit: l.limit, Long: l.long}
 }
 
 // print reads the columns of the sessions, and prints them. ids are all ids of the store,

@@ -232,7 +232,7 @@ var table = map[string]room{
 	},
 	"internal/htmlpage/htmltest": {},
 	"internal/listing": {
-		rooms: []string{"event", "eventlog", "fork", "internal/transcript", "projection", "runlog/stats"}, modules: given, tests: []string{"upkeep/..."},
+		rooms: []string{"event", "eventlog", "fork", "internal/transcript", "projection", "runlog/stats"}, modules: given, tests: []string{"internal/testkit", "upkeep/..."},
 	},
 	"internal/linediff": {},
 	"internal/step":     {rooms: []string{"event", "eventlog", "internal/transcript", "projection"}, modules: given},

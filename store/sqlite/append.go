@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	insertSession = `INSERT INTO sessions (id, first, head, hash, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	moveHead      = `UPDATE sessions SET head = ?, hash = ?, bytes = bytes + ? WHERE key = ? AND head = ? AND hash = ?`
+	insertSession = `INSERT INTO sessions (id, first, head, hash, bytes, active) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	moveHead      = `UPDATE sessions SET head = ?, hash = ?, active = ?, bytes = bytes + ? WHERE key = ? AND head = ? AND hash = ?`
 	findSession   = `SELECT key, head, hash FROM sessions WHERE id = ?`
 	insertEvent   = `INSERT INTO events (session, seq, id, type, timestamp, line) VALUES (?, ?, ?, ?, ?, ?)`
 )
@@ -58,9 +58,10 @@ func (a *appendOp) apply(w *writer) error {
 // move sets the session's head from expect to the last of events. One statement
 // compares and writes, so a conflict changes nothing. It returns the session's key.
 func (w *writer) move(session string, expect event.Head, events []event.Event) (key int64, err error) {
-	head, size := events[len(events)-1].Head(), lineBytes(events)
+	last := &events[len(events)-1]
+	head, active, size := last.Head(), last.Timestamp.UnixMicro(), lineBytes(events)
 	if expect.IsZero() {
-		return w.create(session, events[0].Seq, head, size)
+		return w.create(session, events[0].Seq, last, size)
 	}
 	key, cached := w.keys[session]
 	if !cached {
@@ -69,7 +70,7 @@ func (w *writer) move(session string, expect event.Head, events []event.Event) (
 		}
 		w.remember(session, key)
 	}
-	result, err := w.conn.exec(moveHead, head.Seq, head.Hash[:], size, key, expect.Seq, expect.Hash[:])
+	result, err := w.conn.exec(moveHead, head.Seq, head.Hash[:], active, size, key, expect.Seq, expect.Hash[:])
 	if err != nil {
 		return 0, fmt.Errorf("move head: %w", err)
 	}
@@ -83,8 +84,9 @@ func (w *writer) move(session string, expect event.Head, events []event.Event) (
 	return w.move(session, expect, events) // the cached key was stale, or compare finds the conflict
 }
 
-func (w *writer) create(session string, first int64, head event.Head, size int64) (int64, error) {
-	result, err := w.conn.exec(insertSession, session, first, head.Seq, head.Hash[:], size)
+func (w *writer) create(session string, first int64, last *event.Event, size int64) (int64, error) {
+	head := last.Head()
+	result, err := w.conn.exec(insertSession, session, first, head.Seq, head.Hash[:], size, last.Timestamp.UnixMicro())
 	if err != nil {
 		return 0, fmt.Errorf("create session: %w", err)
 	}

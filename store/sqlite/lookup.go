@@ -20,6 +20,10 @@ const (
 	listRelated     = `SELECT DISTINCT s.id FROM related r JOIN sessions s ON s.key = r.session WHERE r.name IN (?, '',
 		(SELECT char(1) || e.id FROM sessions t JOIN events e ON e.session = t.key AND e.seq = t.first WHERE t.id = ?)) ORDER BY s.id`
 
+	newestSessions = `SELECT id, active FROM sessions INDEXED BY sessions_active ORDER BY active DESC, id` + limitRows
+	olderSessions  = `SELECT id, active FROM sessions INDEXED BY sessions_active
+		WHERE active <= ? AND (active < ? OR id > ?) ORDER BY active DESC, id` + limitRows
+
 	insertUser  = `INSERT OR IGNORE INTO blob_users (digest, session, seq) VALUES (?, ?, ?)`
 	deleteUser  = `DELETE FROM blob_users WHERE session = ? AND seq = ?`
 	deleteUsers = `DELETE FROM blob_users WHERE session = ?`
@@ -56,6 +60,39 @@ func listPages(ctx context.Context, part eventlog.Part, list func(context.Contex
 				return
 			}
 			from.rows = min(4*from.rows, pages.MaxRows)
+		}
+	}
+}
+
+// Recent yields the ids of the sessions, the newest activity first, equal times by id. The time of a
+// session is the timestamp of its newest event.
+func (s *Store) Recent(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		query, args := newestSessions, []driver.Value{int64(pages.FirstRows)}
+		for {
+			var ids []string
+			var last int64
+			err := s.read(ctx, func(c *conn) error {
+				ids = ids[:0]
+				return c.each(func(row []driver.Value) {
+					id, _ := row[0].(string)
+					ids = append(ids, id)
+					last, _ = row[1].(int64)
+				}, 2, query, args...)
+			})
+			if err != nil {
+				yield("", s.locate("", "sessions", 0, err))
+				return
+			}
+			for _, id := range ids {
+				if !yield(id, nil) {
+					return
+				}
+			}
+			if len(ids) < pages.FirstRows {
+				return
+			}
+			query, args = olderSessions, []driver.Value{last, last, ids[len(ids)-1], int64(pages.FirstRows)}
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/convlog/convlog/internal/folder"
 )
 
-const resetSession = `UPDATE sessions SET first = ?, head = ?, hash = ?, bytes = ?, revision = revision + 1 WHERE key = ?`
+const resetSession = `UPDATE sessions SET first = ?, head = ?, hash = ?, bytes = ?, active = ?, revision = revision + 1 WHERE key = ?`
 
 // Replace implements eventlog.Salvager. It writes the session's lines to a backup copy
 // beside the database and then replaces the rows in one transaction. If pages of the
@@ -77,7 +77,7 @@ func (r *replaceOp) apply(w *writer) error {
 	if err := w.forgetLookup(key); err != nil {
 		return err
 	}
-	first, size := int64(0), int64(0)
+	first, size, active := int64(0), int64(0), int64(0)
 	for e, err := range r.events {
 		if err != nil {
 			return err
@@ -92,12 +92,12 @@ func (r *replaceOp) apply(w *writer) error {
 				return err
 			}
 		}
-		head, size = e.Head(), size+lineBytes(one)
+		head, size, active = e.Head(), size+lineBytes(one), e.Timestamp.UnixMicro()
 	}
 	if first == 0 {
 		return errors.New("the replacement has no events")
 	}
-	_, err = w.conn.exec(resetSession, first, head.Seq, head.Hash[:], size, key)
+	_, err = w.conn.exec(resetSession, first, head.Seq, head.Hash[:], size, active, key)
 	return wrap("reset session", err)
 }
 

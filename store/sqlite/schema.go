@@ -12,8 +12,8 @@ import (
 const applicationID = 0x63766c67
 
 // schemaVersion is the version that this program writes, and the only one it reads. The
-// file has it as PRAGMA user_version. Programs before the first release wrote versions 1 to 4.
-const schemaVersion = 5
+// file has it as PRAGMA user_version. Programs before the first release wrote versions 1 to 5.
+const schemaVersion = 6
 
 // schema creates the tables.
 //
@@ -37,8 +37,10 @@ CREATE TABLE sessions (
 	head     INTEGER NOT NULL, -- seq of its newest event
 	hash     BLOB    NOT NULL, -- hash of its newest event, 32 bytes
 	bytes    INTEGER NOT NULL, -- size of its lines, a newline each counted
+	active   INTEGER NOT NULL, -- timestamp of its newest event
 	revision INTEGER NOT NULL DEFAULT 0 -- how often lines were rewritten
 );
+CREATE INDEX sessions_active ON sessions (active DESC, id);
 CREATE TABLE events (
 	key       INTEGER PRIMARY KEY AUTOINCREMENT,
 	session   INTEGER NOT NULL, -- sessions.key

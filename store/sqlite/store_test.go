@@ -117,7 +117,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{garbage, "open sqlite store " + garbage + ": not a database", eventlog.ErrCorrupt},
 		{foreign, "a database of another program", eventlog.ErrCorrupt},
-		{newer, "sqlite schema version 7 is newer than 5", event.ErrVersion},
+		{newer, "sqlite schema version 7 is newer than 6", event.ErrVersion},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			before, err := os.ReadFile(c.path)
