@@ -15,7 +15,7 @@ import (
 // Errors of Send and Resume, and of a runner that stops. The turn stays open after each of them.
 var (
 	// ErrStart: the arguments or the agent contradict each other or the session. Nothing
-	// ran; the error says what to correct.
+	// ran; the error says how to correct it.
 	ErrStart = errors.New("cannot start")
 	// ErrAlreadyRunning: another runner has the session, and is alive. Post the input to
 	// it, wait, or call TakeOver.
