@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"iter"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/convlog/convlog/eventlog"
@@ -32,17 +35,54 @@ func (a *app) bound(sessions int) {
 	}
 }
 
-// boundRecords bounds the memory of an import, if a file may be one large record: an import needs
-// 64 MiB and four times its longest record.
+// recordMemory is what an import keeps of each record of a file until the end of the file: its ids
+// and its digest.
+const recordMemory = 300
+
+// boundRecords bounds the memory of an import with large files: an import needs 64 MiB, four times
+// its longest record, and recordMemory for each record of a file.
 func (a *app) boundRecords(files []interop.Candidate) {
 	const large = 32 << 20
-	longest := int64(0)
+	longest, records, parallel := int64(0), int64(0), int64(0)
 	for _, f := range files {
-		longest = max(longest, min(f.Bytes, interop.MaxRecord))
+		if a.setMemory == nil || f.Bytes < large {
+			continue
+		}
+		lines, most, err := countLines(f.Path)
+		if err != nil {
+			most = f.Bytes // the import reports the error
+		}
+		longest, records, parallel = max(longest, min(most, interop.MaxRecord)), max(records, lines), parallel+1
 	}
-	if a.setMemory != nil && longest > large {
-		a.setMemory(64<<20 + 3*longest)
+	if parallel > 0 {
+		a.setMemory(48<<20 + 3*longest + min(parallel, int64(runtime.GOMAXPROCS(0)))*records*recordMemory)
 	}
+}
+
+// countLines counts the lines of a file, and the bytes of the longest one.
+func countLines(path string) (lines, longest int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	length := int64(0)
+	for buffer := make([]byte, 64<<10); err == nil; {
+		var n int
+		n, err = f.Read(buffer)
+		for rest := buffer[:n]; len(rest) > 0; {
+			line, after, ends := bytes.Cut(rest, []byte("\n"))
+			length += int64(len(line))
+			if longest = max(longest, length); ends {
+				lines, length = lines+1, 0
+			}
+			rest = after
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return lines, longest, err
 }
 
 // bounded bounds the memory of a command while it lists sessions.

@@ -34,7 +34,7 @@ func (im *importer) titleFromBeside(path string) error {
 		leaf, newest := "", max(s.titles.leaf, s.forkedAt)
 		summaries := importrun.Shared(im.ctx, folderKey(filepath.Dir(path)), summariesIn)
 		for uuid := range summaries {
-			if n := s.tree.nodes[uuid]; n != nil && n.seq > newest {
+			if n := s.tree.node(uuid); n != nil && n.seq > newest {
 				leaf, newest = uuid, n.seq
 			}
 		}

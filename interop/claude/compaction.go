@@ -23,7 +23,7 @@ func (s *session) expectSummary(f *facts) {
 	}
 	s.pending = &pendingCompaction{facts: f.compaction()}
 	head := s.pending.facts.Preserved.Head
-	if n := s.tree.nodes[head]; head != "" && n != nil && n != root {
+	if n := s.tree.node(head); head != "" && n != nil && n != root {
 		s.pending.kept = s.tree.messagesSince(n.seq)
 	}
 }

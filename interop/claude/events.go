@@ -274,7 +274,7 @@ func (s *session) payload(f *facts, record jsontext.Value) event.Payload {
 // hasLine reports whether a line is in the session, and not only in the session that it was
 // forked from.
 func (s *session) hasLine(uuid string) bool {
-	return s.tree.known(uuid) && s.tree.nodes[uuid].seq > s.forkedAt
+	return s.tree.known(uuid) && s.tree.node(uuid).seq > s.forkedAt
 }
 
 func (f *facts) title() string {

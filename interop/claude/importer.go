@@ -29,9 +29,11 @@ type importer struct {
 	held []heldRecord
 	// at is the newest timestamp in the file so far.
 	at time.Time
-	// sides maps the uuid of each line to the session of the line. It lacks lines whose
-	// sub-agent has an id.
+	// sides maps the uuid of each line of a sub-agent without an id to the session of the line.
+	// mains has the lines of main sessions: eight bytes of the ID of session and uuid. A wrong
+	// match would only begin a sub-agent anew.
 	sides map[string]string
+	mains map[[8]byte]bool
 	// lastSide is the newest sub-agent without an id, by session.
 	lastSide map[string]string
 	// claimedCalls are the calls whose sub-agent is known.
@@ -58,7 +60,7 @@ func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 func newImporter(ctx context.Context, log *eventlog.Log, src interop.Source) *importer {
 	return &importer{
 		ctx: importrun.WithShared(ctx), log: log, src: src,
-		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{}, agentFiles: map[string]bool{},
+		sessions: map[string]*session{}, sides: map[string]string{}, mains: map[[8]byte]bool{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{}, agentFiles: map[string]bool{},
 	}
 }
 
@@ -225,10 +227,20 @@ func (im *importer) sessionOf(f *facts) string {
 	case f.IsSidechain:
 		id = im.sidechainOf(f)
 	}
-	if f.UUID != "" {
+	switch {
+	case f.UUID == "":
+	case id == f.SessionID:
+		im.mains[mainLine(id, f.UUID)] = true
+	default:
 		im.sides[f.UUID] = id
 	}
 	return id
+}
+
+// mainLine identifies a line of a main session in mains.
+func mainLine(session, uuid string) [8]byte {
+	id := records.IDOf(session + "\x00" + uuid)
+	return [8]byte(id[:])
 }
 
 // sidechainOf finds the sub-agent of a line without an agent id, by the parent of the
@@ -241,7 +253,7 @@ func (im *importer) sidechainOf(f *facts) string {
 		im.lastSide[main] = side
 		return side
 	}
-	if f.UUID != "" && (f.ParentUUID == "" || side == main || im.lastSide[main] == "") {
+	if f.UUID != "" && (f.ParentUUID == "" || im.mains[mainLine(main, f.ParentUUID)] || im.lastSide[main] == "") {
 		im.lastSide[main] = prefix + f.UUID
 	}
 	if im.lastSide[main] == "" {

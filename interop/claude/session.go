@@ -147,7 +147,7 @@ func (s *session) index(f *facts, l line, m *event.Message, e *event.Event, seq 
 		s.pending = nil
 	}
 	l.nonMessage = e.Type != event.MessageAdded
-	s.titles.index(f, s.tree.nodes[f.LeafUUID], seq)
+	s.titles.index(f, s.tree.node(f.LeafUUID), seq)
 	s.indexRoot(f, m, e)
 	s.tree.add(l, seq)
 	if m != nil {

@@ -3,6 +3,8 @@ package claude
 import (
 	"slices"
 	"sort"
+
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // tree places the lines of a session on the paths of its log.
@@ -19,13 +21,13 @@ import (
 type tree struct {
 	// nodes are the messages and compactions by the uuid of the line. An annotation maps
 	// to the node that it is attached to.
-	nodes map[string]*node
+	nodes map[records.ID]*node
 	// replacements map a retracted line to its replacement as a parent.
 	replacements map[*node]*node
 	// awaited are the nodes whose parent has not come yet, by the uuid of the parent.
 	awaited map[string][]*node
 	// groups are the ids of assistant messages so far.
-	groups map[string]bool
+	groups map[records.ID]bool
 	// last is the newest node; nil before the first.
 	last     *node
 	segments []segment
@@ -53,7 +55,7 @@ type segment struct {
 
 func newTree() *tree {
 	return &tree{
-		nodes: map[string]*node{}, replacements: map[*node]*node{}, awaited: map[string][]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}},
+		nodes: map[records.ID]*node{}, replacements: map[*node]*node{}, awaited: map[string][]*node{}, groups: map[records.ID]bool{}, segments: []segment{{from: 1}},
 	}
 }
 
@@ -110,7 +112,7 @@ func (t *tree) move(l line) (to int64, ok bool) {
 // last-prompt names; ok is false if the head stays: the line is missing, or no prompt and no
 // answer follows it on the active path.
 func (t *tree) leaf(uuid string) (to int64, ok bool) {
-	n := t.nodes[uuid]
+	n := t.node(uuid)
 	if uuid == "" || n == nil {
 		return 0, false
 	}
@@ -130,25 +132,25 @@ func (t *tree) add(l line, seq int64) {
 	t.skipRetracted(l.retracts)
 	if l.kind == annotation {
 		if l.uuid != "" {
-			t.nodes[l.uuid] = t.resolve(l.parent)
+			t.nodes[records.IDOf(l.uuid)] = t.resolve(l.parent)
 		}
 		return
 	}
 	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.isMark(l), nonMessage: l.nonMessage}
 	n.unordered = l.kind == toolLine || len(t.awaited[l.uuid]) > 0
 	if l.group != "" {
-		t.groups[l.group] = true
+		t.groups[records.IDOf(l.group)] = true
 	}
-	if l.parent != "" && t.nodes[l.parent] == nil {
+	if l.parent != "" && t.node(l.parent) == nil {
 		t.awaited[l.parent], n.awaits = append(t.awaited[l.parent], n), true
 	}
 	if l.uuid != "" {
-		t.nodes[l.uuid] = n
+		t.nodes[records.IDOf(l.uuid)] = n
 		n.adopt(t.awaited[l.uuid])
 		delete(t.awaited, l.uuid)
 	}
 	if l.tail != "" {
-		t.nodes[l.tail] = n
+		t.nodes[records.IDOf(l.tail)] = n
 	}
 	t.last = n
 	s := &t.segments[len(t.segments)-1]
@@ -203,8 +205,8 @@ func (n *node) descends(from *node) bool {
 
 // withhold indexes a withheld line, whose event at seq is redacted: its children follow it.
 func (t *tree) withhold(uuid, parent string, seq int64) {
-	if uuid != "" && t.nodes[uuid] == nil {
-		t.nodes[uuid] = &node{seq: seq, parent: t.resolve(parent)}
+	if uuid != "" && t.node(uuid) == nil {
+		t.nodes[records.IDOf(uuid)] = &node{seq: seq, parent: t.resolve(parent)}
 	}
 }
 
@@ -220,13 +222,16 @@ func (t *tree) extend(seq int64) {
 	s.to = max(s.to, seq)
 }
 
+// node is the node of a line; nil if the tree does not have the line.
+func (t *tree) node(uuid string) *node { return t.nodes[records.IDOf(uuid)] }
+
 // known reports whether the tree has a line with this uuid.
-func (t *tree) known(uuid string) bool { return uuid != "" && t.nodes[uuid] != nil }
+func (t *tree) known(uuid string) bool { return uuid != "" && t.node(uuid) != nil }
 
 // resolve returns the node that a child of the line follows. If the line is missing, the
 // child follows the newest node.
 func (t *tree) resolve(uuid string) *node {
-	n := t.nodes[uuid]
+	n := t.node(uuid)
 	if n == nil || uuid == "" {
 		n = t.last
 	}
@@ -250,7 +255,7 @@ func (t *tree) isMark(l line) bool {
 	case promptLine:
 		return !t.known(l.uuid) && len(t.awaited[l.uuid]) == 0
 	case assistantLine:
-		return !t.known(l.uuid) && len(t.awaited[l.uuid]) == 0 && (l.group == "" || !t.groups[l.group])
+		return !t.known(l.uuid) && len(t.awaited[l.uuid]) == 0 && (l.group == "" || !t.groups[records.IDOf(l.group)])
 	default:
 		return l.kind == boundaryLine
 	}
@@ -394,7 +399,7 @@ func (t *tree) skipRetracted(uuids []string) {
 
 func (t *tree) nodesOf(uuids []string) (nodes []*node) {
 	for _, uuid := range uuids {
-		if n := t.nodes[uuid]; n != nil && n != root {
+		if n := t.node(uuid); n != nil && n != root {
 			nodes = append(nodes, n)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // addWritten indexes the lines of the file that the log wrote, by their uuids: each follows the
@@ -18,7 +20,7 @@ func (t *tree) addWritten(seqs map[string]int64) {
 			n = &node{seq: seqs[uuid], parent: parent, mark: true}
 			t.insert(n)
 		}
-		t.nodes[uuid], parent = n, n
+		t.nodes[records.IDOf(uuid)], parent = n, n
 	}
 	if t.last == nil && parent != root {
 		t.last = parent

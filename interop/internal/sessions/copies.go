@@ -220,7 +220,7 @@ func (x *index) variants(own string) (seqs []int64) {
 			if !ok {
 				break
 			}
-			seqs = append(seqs, seq)
+			seqs = append(seqs, int64(seq))
 		}
 	}
 	return seqs

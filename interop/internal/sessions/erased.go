@@ -67,12 +67,12 @@ func (x *erasures) copyOf(session string, s *surroundings, e *event.Event) {
 // diverges notes that the record after an erased one is new, although the session has
 // later records that the file has not had: then the erased record may be another one.
 func (x *index) diverges(k *Key) {
-	if k.Part != 0 || Drawn(k.Own) || !x.isErased[x.last] || !x.matched[x.last] {
+	if k.Part != 0 || Drawn(k.Own) || !x.isErased[x.last] || !x.matched.has(x.last) {
 		return
 	}
-	for _, s := range x.said {
-		if s.seq > x.last && !x.matched[s.seq] {
-			delete(x.matched, x.last)
+	for seq := x.last + 1; seq < x.digested.end(); seq++ {
+		if x.digested.has(seq) && !x.matched.has(seq) {
+			x.matched.remove(x.last)
 			return
 		}
 	}
@@ -83,7 +83,7 @@ func (x *index) diverges(k *Key) {
 func (x *index) lost(added map[event.Type]records.Origin) (seq int64, o records.Origin) {
 	for i := range x.redacted {
 		e := &x.redacted[i]
-		if !e.counted || e.seq < x.first || x.matched[e.seq] {
+		if !e.counted || e.seq < x.first || x.matched.has(e.seq) {
 			continue
 		}
 		for t, origin := range added {

@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"iter"
 	"slices"
 
 	"github.com/convlog/convlog/event"
@@ -12,14 +14,15 @@ import (
 // event once.
 type index struct {
 	sessions []string // the session and the ancestors whose events it shares
-	places   map[place]int64
-	said     []said                   // of the events that are not redacted, by seq
-	digests  map[event.Digest][]int64 // the seqs in said, by digest; nil until Find needs it
-	redacted []redactedEvent          // by seq
-	isErased map[int64]bool           // seqs of all redacted events
-	matched  map[int64]bool
-	// undigested are the seqs of events without a digest of their record.
-	undigested map[int64]bool
+	places   map[place]seq32
+	// digests has the newest event with a Key.Digest that is not redacted, and earlier the event
+	// with the same digest before it.
+	digests  map[shortened]seq32
+	earlier  map[int64]int64
+	digested seqs            // the events of digests and earlier
+	redacted []redactedEvent // by seq
+	isErased map[int64]bool  // seqs of all redacted events
+	matched  seqs
 	// borrowed maps redacted events to an equal later event, which the record could have
 	// found instead.
 	borrowed map[int64]int64
@@ -27,10 +30,36 @@ type index struct {
 	first, last int64
 }
 
-// said is the Key.Digest of an event.
-type said struct {
-	digest event.Digest
-	seq    int64
+// seq32 is the seq of an event. A session with 2^32 events does not fit into memory.
+type seq32 uint32
+
+// shortened stands for a Key.Digest: a part of its SHA-256.
+type shortened [12]byte
+
+func shorten(d event.Digest) shortened {
+	sum := sha256.Sum256([]byte(d))
+	return shortened(sum[:])
+}
+
+// seqs is a set of seqs, with a bit for each.
+type seqs []uint64
+
+func (s seqs) has(seq int64) bool { return seq/64 < int64(len(s)) && s[seq/64]&(1<<(seq%64)) != 0 }
+
+func (s *seqs) add(seq int64) {
+	for seq/64 >= int64(len(*s)) {
+		*s = append(*s, 0)
+	}
+	(*s)[seq/64] |= 1 << (seq % 64)
+}
+
+// end is greater than every seq of the set.
+func (s seqs) end() int64 { return int64(len(s)) * 64 }
+
+func (s seqs) remove(seq int64) {
+	if s.has(seq) {
+		s[seq/64] &^= 1 << (seq % 64)
+	}
 }
 
 // redactedEvent is a redacted event. If it is counted, only its place identifies it.
@@ -42,8 +71,7 @@ type redactedEvent struct {
 
 func newIndex() index {
 	return index{
-		places: map[place]int64{}, isErased: map[int64]bool{}, matched: map[int64]bool{},
-		borrowed: map[int64]int64{}, undigested: map[int64]bool{},
+		places: map[place]seq32{}, digests: map[shortened]seq32{}, earlier: map[int64]int64{}, isErased: map[int64]bool{}, borrowed: map[int64]int64{},
 	}
 }
 
@@ -51,13 +79,9 @@ func newIndex() index {
 func (x *index) add(e *event.Event) error {
 	x.addSession(e)
 	at := placeOf(e.ID)
-	x.places[at] = e.Seq
+	x.places[at] = seq32(e.Seq)
 	if !e.Redacted() {
-		if d := records.DigestOf(e); d != "" {
-			x.said = append(x.said, said{d, e.Seq})
-		} else {
-			x.undigested[e.Seq] = true
-		}
+		x.say(records.DigestOf(e), e.Seq)
 		return nil
 	}
 	x.isErased[e.Seq] = true
@@ -73,27 +97,53 @@ func (x *index) addSession(e *event.Event) {
 	}
 }
 
-// withDigest are the seqs of the events with a digest, ascending.
-func (x *index) withDigest(d event.Digest) []int64 {
-	if x.digests == nil {
-		x.digests = make(map[event.Digest][]int64, len(x.said))
-		for _, s := range x.said {
-			x.digests[s.digest] = append(x.digests[s.digest], s.seq)
+// withDigest yields the seqs of the events with a digest, from the newest.
+func (x *index) withDigest(d event.Digest) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for seq := int64(x.digests[shorten(d)]); seq > 0 && yield(seq); {
+			seq = x.earlier[seq]
 		}
 	}
-	return x.digests[d]
 }
 
-// say notes the digest of an event that the import adds.
+func (x *index) hasDigest(d event.Digest, seq int64) bool {
+	for at := range x.withDigest(d) {
+		if at <= seq {
+			return at == seq
+		}
+	}
+	return false
+}
+
+// say notes the digest of an event, which is newer than the events before. An event without a
+// digest is none of digested.
 func (x *index) say(d event.Digest, seq int64) {
 	if d == "" {
-		x.undigested[seq] = true
 		return
 	}
-	x.said = append(x.said, said{d, seq})
-	if x.digests != nil {
-		x.digests[d] = append(x.digests[d], seq)
+	short := shorten(d)
+	if before := int64(x.digests[short]); before > 0 {
+		x.earlier[seq] = before
 	}
+	x.digests[short] = seq32(seq)
+	x.digested.add(seq)
+}
+
+// forget removes the newest event, which was added and is not appended.
+func (x *index) forget(e *event.Event) {
+	at := placeOf(e.ID)
+	seq := int64(x.places[at])
+	delete(x.places, at)
+	x.matched.remove(seq)
+	if !x.digested.has(seq) {
+		return
+	}
+	x.digested.remove(seq)
+	short := shorten(records.DigestOf(e))
+	if x.digests[short] = seq32(x.earlier[seq]); x.digests[short] == 0 {
+		delete(x.digests, short)
+	}
+	delete(x.earlier, seq)
 }
 
 // own finds an event by the record's own id. Without a digest it is the first variant. The
@@ -103,14 +153,15 @@ func (x *index) own(k Key) (m Match) {
 	for i, session := range slices.Backward(x.sessions) {
 		isAncestor := i < len(x.sessions)-1
 		for v := 0; ; v++ {
-			seq, ok := x.places[ownPlace(session, k.Own, v, k.Part)]
+			at, ok := x.places[ownPlace(session, k.Own, v, k.Part)]
+			seq := int64(at)
 			switch {
 			case !ok:
 			case seq < x.first:
-			case x.isErased[seq] && (m.Seq == 0 || x.matched[m.Seq]):
+			case x.isErased[seq] && (m.Seq == 0 || x.matched.has(m.Seq)):
 				m = Match{Seq: seq, Withheld: true}
 			case x.isErased[seq]:
-			case k.Digest == "" || !x.matched[seq] && (isAncestor || x.undigested[seq] || slices.Contains(x.withDigest(k.Digest), seq)):
+			case k.Digest == "" || !x.matched.has(seq) && (isAncestor || !x.digested.has(seq) || x.hasDigest(k.Digest, seq)):
 				return Match{Seq: seq}
 			}
 			if !ok || k.Digest == "" {
@@ -127,14 +178,18 @@ func (x *index) equal(d event.Digest) (seq int64) {
 	if d == "" {
 		return 0
 	}
-	for _, at := range x.withDigest(d) {
+	next := int64(0)
+	for at := range x.withDigest(d) {
 		switch {
-		case at < x.first || x.matched[at]:
+		case at < x.first || x.matched.has(at):
 		case at > x.last:
-			return at
-		case seq == 0:
+			next = at
+		default:
 			seq = at
 		}
+	}
+	if next > 0 {
+		return next
 	}
 	return seq
 }
@@ -171,7 +226,7 @@ func (x *index) erased(all []redactedEvent, k *Key, s *Shape, equal int64) int64
 		if 0 < equal && equal < e.seq {
 			break
 		}
-		if e.seq >= x.first && !x.matched[e.seq] && (e.counted || k.Unsteady) && s.Fits(&e.shape) {
+		if e.seq >= x.first && !x.matched.has(e.seq) && (e.counted || k.Unsteady) && s.Fits(&e.shape) {
 			return e.seq
 		}
 	}
@@ -183,9 +238,9 @@ func (x *index) take(s *Shape) (m Match) {
 	for i := range x.redacted {
 		e := &x.redacted[i]
 		other, ok := x.borrowed[e.seq]
-		if ok && !x.matched[other] && s.Fits(&e.shape) {
+		if ok && !x.matched.has(other) && s.Fits(&e.shape) {
 			delete(x.borrowed, e.seq)
-			x.matched[other] = true
+			x.matched.add(other)
 			return Match{Seq: e.seq, Withheld: true}
 		}
 	}
@@ -201,7 +256,7 @@ func (x *index) find(k Key, shape func() Shape) (m Match) {
 		m = x.place(&k, shape, x.equal(k.Digest))
 	}
 	if m.Seq > 0 {
-		x.matched[m.Seq] = true
+		x.matched.add(m.Seq)
 		x.last = m.Seq
 	}
 	return m

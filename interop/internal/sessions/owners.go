@@ -39,8 +39,9 @@ type owners struct {
 	copies []int32
 	// copiesOf are the sessions whose CopiesFrom has an id.
 	copiesOf map[string][]string
-	places   map[uint64]int32 // the owner of the event with an id
-	erased   map[uint64]bool  // the redacted events of places
+	// places are the beginnings of the ids of events, which depend on the session. The value says
+	// that the event is redacted.
+	places map[shortPlace]bool
 	// contents are the owners of records without a lasting id, by the digest and the time of the
 	// record; of a redacted event, by its whole id.
 	contents map[uint64]int32
@@ -65,13 +66,16 @@ type ownersKey struct{ log *eventlog.Log }
 // ownersOf returns the owners that the files of an import share.
 func ownersOf(ctx context.Context, log *eventlog.Log) *owners {
 	return importrun.Shared(ctx, ownersKey{log}, func(context.Context, ownersKey) *owners {
-		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[uint64]int32{}, erased: map[uint64]bool{}, contents: map[uint64]int32{}, copiesOf: map[string][]string{}}
+		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[shortPlace]bool{}, contents: map[uint64]int32{}, copiesOf: map[string][]string{}}
 	})
 }
 
 func dayOf(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
 
-func (p place) short() uint64 { return binary.BigEndian.Uint64(p[:]) }
+// shortPlace is the beginning of a place.
+type shortPlace [8]byte
+
+func (p place) short() shortPlace { return shortPlace(p[:]) }
 
 // find finds the session of a format that owns a record, if there is one. Events that are
 // marked as inherited have no owner. Without anywhere, find looks at the sessions of this
@@ -108,8 +112,8 @@ func (x *owners) find(ctx context.Context, format string, k Key, at time.Time, a
 			continue
 		}
 		at := ownPlace(o.id, k.Own, 0, 0).short()
-		if owner, ok := x.places[at]; ok && owner == i {
-			return Copy{Session: o.id, Withheld: o.removed || x.erased[at], Removed: o.removed}, nil
+		if erased, ok := x.places[at]; ok {
+			return Copy{Session: o.id, Withheld: o.removed || erased, Removed: o.removed}, nil
 		}
 	}
 	return c, nil
@@ -196,7 +200,7 @@ func (x *owners) load(ctx context.Context, i int32, byContent bool) error {
 }
 
 // shortID is the beginning of the random part of an id, changed by its time.
-func shortID(id ulid.ULID) uint64 { return placeOf(id).short() ^ id.Time()<<16 }
+func shortID(id ulid.ULID) uint64 { return binary.BigEndian.Uint64(id[6:]) ^ id.Time()<<16 }
 
 // shortDigest is the beginning of a digest of a record's digest, changed by its time.
 func shortDigest(d event.Digest, at time.Time) uint64 {
@@ -215,11 +219,7 @@ func (x *owners) add(i int32, e *event.Event) {
 			x.contents[shortDigest(d, e.Timestamp)] = i
 		}
 	}
-	at := placeOf(e.ID).short()
-	x.places[at] = i
-	if e.Redacted() {
-		x.erased[at] = true
-	}
+	x.places[placeOf(e.ID).short()] = e.Redacted()
 }
 
 // open notes a session that an import opens. from and to are the times of its first and its

@@ -22,7 +22,7 @@ type reading struct {
 	// calls are the calls without a result, by id.
 	calls map[string]*callReading
 	// done are the ids of calls with a result.
-	done map[string]bool
+	done map[records.ID]bool
 	// stored says that the log has the session.
 	stored bool
 	raw    *unreadRecord // the first record that should have become a message
@@ -85,7 +85,7 @@ func isKnown(kind string) bool {
 }
 
 func newReading() reading {
-	return reading{roles: map[event.Role]*roleReading{}, calls: map[string]*callReading{}, done: map[string]bool{}}
+	return reading{roles: map[event.Role]*roleReading{}, calls: map[string]*callReading{}, done: map[records.ID]bool{}}
 }
 
 // note notes an event of the session. stored says that the log has it already: then only
@@ -124,7 +124,7 @@ func (r *reading) message(e *event.Event, m *outline, stored bool) {
 		p := &m.Parts[i]
 		switch p.Type {
 		case event.ToolCallPart:
-			if !r.done[p.CallID] {
+			if !r.done[records.IDOf(p.CallID)] {
 				r.calls[p.CallID] = &callReading{}
 			}
 			if !stored && names(p.Extra, p.CallID) {
@@ -160,11 +160,11 @@ func (r *reading) message(e *event.Event, m *outline, stored bool) {
 func (r *reading) answer(id string, e *event.Event) {
 	_, known := r.calls[id]
 	delete(r.calls, id)
-	if known || r.done[id] || e == nil || r.failed != nil {
-		r.done[id] = true
+	short := records.IDOf(id)
+	done := r.done[short]
+	if r.done[short] = true; known || done || e == nil || r.failed != nil {
 		return
 	}
-	r.done[id] = true
 	for i := range r.unread {
 		if u := &r.unread[i]; names(u.data, id) {
 			r.failed = &unreadRecord{origin: u.origin, reason: fmt.Sprintf("the call %q has a result, and is not understood", id)}

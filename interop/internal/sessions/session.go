@@ -248,7 +248,7 @@ func (s *Session) FindAfter(seq int64, k Key, shape func() Shape) Match {
 
 // Skip notes that a record of the file has found the event at seq.
 func (s *Session) Skip(seq int64) {
-	s.index.matched[seq] = true
+	s.index.matched.add(seq)
 	s.index.last = seq
 }
 
@@ -315,9 +315,9 @@ func (s *Session) added(k Key, id ulid.ULID) int64 {
 	if s.line {
 		return seq
 	}
-	s.index.places[placeOf(id)] = seq
+	s.index.places[placeOf(id)] = seq32(seq)
 	s.index.say(k.Digest, seq)
-	s.index.matched[seq] = true
+	s.index.matched.add(seq)
 	if k.Part == 0 {
 		s.index.last = seq
 	}
@@ -428,9 +428,9 @@ func (s *Session) wait() error {
 }
 
 func (s *Session) forget(appends [][]event.Event) {
-	for _, events := range appends {
-		for i := range events {
-			delete(s.index.places, placeOf(events[i].ID))
+	for _, events := range slices.Backward(appends) {
+		for i := range slices.Backward(events) {
+			s.index.forget(&events[i])
 			if s.Program != "" {
 				s.owners.forget(&events[i])
 			}
