@@ -208,6 +208,33 @@ func TestMemoryOfManyLists(t *testing.T) {
 	g.want(t, 100*kibi*lists, 0, "--store s.db import many.jsonl")
 }
 
+// An import keeps recordMemory of each record of a file.
+func TestMemoryOfManyRecords(t *testing.T) {
+	t.Parallel()
+	records := testsize.Pick(80_000, 100_000, 200_000)
+	g := newGrowing(t, 1000, records, func(t *testing.T, dir string, records int) {
+		var text bytes.Buffer
+		uuid := func(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", n, n) }
+		for n := 1; n <= records; n++ {
+			role, message := "user", fmt.Sprintf(`{"role":"user","content":"%d"}`, n)
+			if n%2 == 0 {
+				role = "assistant"
+				message = fmt.Sprintf(`{"id":"msg_%d","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"%d"}]}`, n, n)
+			}
+			parent := "null"
+			if n > 1 {
+				parent = `"` + uuid(n-1) + `"`
+			}
+			fmt.Fprintf(&text, `{"parentUuid":%s,"isSidechain":false,"cwd":"/p","sessionId":"%s","type":%q,"message":%s,"uuid":%q,"timestamp":"2026-05-01T%02d:%02d:%02d.000Z"}`+"\n",
+				parent, uuid(0), role, message, uuid(n), n/3600%24, n/60%60, n%60)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "many.jsonl"), text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	g.want(t, recordMemory*records, 0, "--store store import many.jsonl")
+}
+
 // writeMessages writes a list of short messages.
 func writeMessages(t *testing.T, path string, messages int, before, between, after string) {
 	t.Helper()
