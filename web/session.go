@@ -263,7 +263,7 @@ func (h *Handler) children(ctx context.Context, v *htmlpage.View, session string
 }
 
 func (h *Handler) child(ctx context.Context, c *event.Child) htmlpage.Child {
-	x := htmlpage.Child{Title: transcript.Visible(htmlpage.Brief(c.Agent+" "+c.Task, 100)), State: string(c.State)}
+	x := htmlpage.NewChild(c)
 	if c.ChildSessionID == "" {
 		return x
 	}
@@ -280,7 +280,7 @@ func (h *Handler) child(ctx context.Context, c *event.Child) htmlpage.Child {
 	if spend := htmlpage.Spend(row.Spend()); spend != "" {
 		x.Facts = append(x.Facts, spend)
 	}
-	if strings.TrimSpace(x.Title) == "" {
+	if c.Agent+c.Task == "" {
 		x.Title = htmlpage.SessionName(row)
 	}
 	return x

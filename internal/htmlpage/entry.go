@@ -109,6 +109,11 @@ type View struct {
 	anchored int64             // the newest Anchor
 }
 
+// NewChild describes a sub-agent by the newest event about it.
+func NewChild(c *event.Child) Child {
+	return Child{Title: transcript.Visible(cmp.Or(Brief(c.Agent+" "+c.Task, 100), Brief(c.ChildSessionID, 40), Brief(c.ChildID, 40))), State: string(c.State)}
+}
+
 // AddChildren adds the sub-agents of events, each with its newest state.
 func (v *View) AddChildren(events iter.Seq2[event.Event, error], child func(*event.Child) Child) error {
 	found := map[string]event.Child{}

@@ -40,7 +40,7 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 	p := newPage(ctx, bufio.NewWriterSize(w, 64<<10), log)
 	if link != nil {
 		err := p.view.AddChildren(log.Read(ctx, session, events), func(c *event.Child) htmlpage.Child {
-			x := htmlpage.Child{Title: transcript.Visible(htmlpage.Brief(c.Agent+" "+c.Task, 100)), State: string(c.State)}
+			x := htmlpage.NewChild(c)
 			if c.ChildSessionID != "" {
 				x.Link = link(c.ChildSessionID)
 			}
