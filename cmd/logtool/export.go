@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,9 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Write sessions with their bodies in one of these formats:
 
   jsonl      the lines of the sessions, the parents of forks first; import reads
-             them and keeps ids, seqs and hashes. With --below the sessions below
-             are in it too: sub-agent runs, forks and copies, at all depths
+             them and keeps ids, seqs and hashes. --below adds the sessions below:
+             sub-agent runs, forks and copies, at all depths
+  bundle     the same with --below, in one compressed file
   openai, responses, anthropic
              the messages that the model sees, in the form of a request to OpenAI's
              Chat Completions or Responses or to Anthropic's Messages; one line
@@ -86,12 +88,15 @@ pages, ~ marks list prices of answers without a cost.`,
 				return err
 			}
 			if a.mask && exportFormats[x.format].write == nil && x.path != activePath {
-				return usagef("--format jsonl has the stored lines, and their hashes cover the secrets: leave out --mask-secrets, or give --path active or another format")
+				return usagef("--format %s has the stored lines, and their hashes cover the secrets: leave out --mask-secrets, or give --path active or another format", x.format)
 			}
 			if (x.paths || len(x.texts) > 0) && exportFormats[x.format].write == nil && x.path != activePath {
-				return usagef("--format jsonl has the stored lines, and their hashes cover the paths: leave out --mask-paths and --mask, or give --path active or another format")
+				return usagef("--format %s has the stored lines, and their hashes cover the paths: leave out --mask-paths and --mask, or give --path active or another format", x.format)
 			}
-			if f := exportFormats[x.format]; a.json && f.write != nil && !f.isList {
+			if x.format == bundleFormat && (x.file == "" || x.file == "-") && a.onTerminal() {
+				return usagef("a bundle is compressed: name a file for it with -o")
+			}
+			if f := exportFormats[x.format]; a.json && (f.write != nil && !f.isList || x.format == bundleFormat) {
 				return usagef("--format %s is no JSON: leave out --json", x.format)
 			}
 			return a.reading(func(log *eventlog.Log) error {
@@ -102,7 +107,7 @@ pages, ~ marks list prices of answers without a cost.`,
 			})
 		},
 	}, traits{section: secMove, verb: "exporting", content: true, args: []argument{sessionArg, more}})
-	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, openai, responses, anthropic, markdown or html")
+	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, bundle, openai, responses, anthropic, markdown or html")
 	completeFlag(cmd, "format", slices.Sorted(maps.Keys(exportFormats))...)
 	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write to this file, or into this folder, instead of standard output")
 	cmd.Flags().BoolVar(&x.all, "all", false, "export all sessions but convlog:store; jsonl alone has the states of programs")
@@ -123,8 +128,10 @@ func (x *exportOptions) check() error {
 	}
 	switch f, known := exportFormats[x.format]; {
 	case !known:
-		return usagef("--format is jsonl, openai, responses, anthropic, markdown or html, not %q", x.format)
+		return usagef("--format is jsonl, bundle, openai, responses, anthropic, markdown or html, not %q", x.format)
 	case x.path == "":
+	case x.format == bundleFormat:
+		return usagef("--format bundle has all events: leave out --path")
 	case f.isList && x.path == allPaths:
 		return usagef("--format %s has the messages that the model sees, without orphaned events", x.format)
 	default:
@@ -134,6 +141,9 @@ func (x *exportOptions) check() error {
 	}
 	if x.below && (x.format != "jsonl" || x.path == activePath) {
 		return usagef("--below is for --format jsonl with all events, which import reads: leave out --below, or the other flags")
+	}
+	if x.turns.text != "" && x.format == bundleFormat {
+		return usagef("--format bundle has whole sessions: leave out --turn")
 	}
 	if x.turns.text != "" && x.format == "jsonl" && x.path != activePath {
 		return usagef("--turn with --format jsonl needs --path active: import reads whole sessions only")
@@ -158,13 +168,17 @@ type exportFormat struct {
 	write func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error
 }
 
+// bundleFormat is jsonl with the sessions below, compressed.
+const bundleFormat = "bundle"
+
 var exportFormats = map[string]exportFormat{
-	"jsonl":     {},
-	"openai":    {suffix: ".json", isList: true, write: exportList},
-	"responses": {suffix: ".json", isList: true, write: exportList},
-	"anthropic": {suffix: ".json", isList: true, write: exportList},
-	"markdown":  {suffix: ".md", write: exportMarkdown},
-	"html":      {suffix: pageSuffix, write: exportHTML},
+	"jsonl":      {},
+	bundleFormat: {},
+	"openai":     {suffix: ".json", isList: true, write: exportList},
+	"responses":  {suffix: ".json", isList: true, write: exportList},
+	"anthropic":  {suffix: ".json", isList: true, write: exportList},
+	"markdown":   {suffix: ".md", write: exportMarkdown},
+	"html":       {suffix: pageSuffix, write: exportHTML},
 }
 
 // pageFormats are the formats with estimates of costs.
@@ -252,6 +266,11 @@ func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x ex
 	switch {
 	case f.write == nil && folder:
 		return usagef("--format %s goes to one file: %s is a folder", x.format, x.file)
+	case x.format == bundleFormat:
+		return a.output(x.file, func(w io.Writer) error {
+			packed := gzip.NewWriter(w)
+			return errors.Join(a.exportTree(ctx, log, packed, sessions), packed.Close())
+		})
 	case x.below:
 		return a.output(x.file, func(w io.Writer) error { return a.exportTree(ctx, log, w, sessions) })
 	case f.write == nil:

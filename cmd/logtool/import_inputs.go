@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -137,9 +136,12 @@ func isOwn(path, format string) (bool, error) {
 // stream adds a stream. A transcript is copied to a file, because formats read their
 // files more than once.
 func (in *inputs) stream(name string, r io.Reader, format string) error {
-	b := bufio.NewReaderSize(r, 1<<20)
-	head, err := b.Peek(headBytes)
+	b, packed, err := unpack(r)
 	file := exportFile{name: name, in: b}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	head, err := b.Peek(headBytes)
 	switch {
 	case len(head) == 0 && errors.Is(err, io.EOF):
 		return fmt.Errorf("nothing on %s", file)
@@ -150,6 +152,8 @@ func (in *inputs) stream(name string, r io.Reader, format string) error {
 		return nil
 	case format == anyFormat && bytes.HasPrefix(head, []byte(activePathMark)):
 		return pathOnly(file.String())
+	case packed:
+		return fmt.Errorf("%s is compressed, and no bundle of logtool: decompress it", file)
 	}
 	src, err := in.spool(b)
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +67,33 @@ func beginning(path string) ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
+	if bytes.HasPrefix(head, gzipMark) {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		if packed, err := gzip.NewReader(f); err == nil { // else another file
+			unpacked := make([]byte, headBytes)
+			n, _ := io.ReadFull(packed, unpacked) // import reports the error again
+			return unpacked[:n], nil
+		}
+	}
 	return head[:n], nil
+}
+
+// gzipMark begins a compressed file.
+var gzipMark = []byte{0x1f, 0x8b}
+
+// unpack reads the lines of a bundle, which is compressed, and other bytes as they are.
+func unpack(r io.Reader) (in *bufio.Reader, packed bool, err error) {
+	b := bufio.NewReaderSize(r, 1<<20)
+	if head, _ := b.Peek(len(gzipMark)); !bytes.Equal(head, gzipMark) {
+		return b, false, nil
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, true, err
+	}
+	return bufio.NewReaderSize(z, 1<<20), true, nil
 }
 
 // adopt imports the export up to the first bad line.
@@ -79,7 +107,9 @@ func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log, opts transfer
 			return row
 		}
 		defer file.Close()
-		in = file
+		if in, _, row.Err = unpack(file); row.Err != nil {
+			return row
+		}
 	}
 	adopted, err := transfer.Import(ctx, log, in, opts)
 	row.Err = redactionHint(err, copiesHint)
