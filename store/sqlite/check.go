@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"sync"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -24,17 +25,29 @@ const (
 // Check implements eventlog.Checker. It reports special files that have the name of a lock file
 // of the store, runs SQLite's integrity check, finds events
 // without a session, checks up to 500 events against the text index, and names triggers and
-// tables of other programs.
+// tables of other programs. The checks run in parallel.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
-		found := s.checkFileNames()
-		for _, check := range []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays, s.checkIndex, s.checkForeign} {
-			var some []eventlog.Defect
-			err := s.read(ctx, func(c *conn) (err error) {
-				some, err = check(ctx, c)
+		checks := []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays, s.checkIndex, s.checkForeign}
+		defects, errs := make([][]eventlog.Defect, len(checks)), make([]error, len(checks))
+		run := func(i int) {
+			errs[i] = s.read(ctx, func(c *conn) (err error) {
+				defects[i], err = checks[i](ctx, c)
 				return err
 			})
-			if found = append(found, some...); isDamage(err) {
+		}
+		var running sync.WaitGroup
+		for i := range checks {
+			running.Go(func() { run(i) })
+		}
+		running.Wait()
+		found := s.checkFileNames()
+		for i := range checks {
+			if errors.Is(errs[i], eventlog.ErrLocked) {
+				run(i) // on a full disk, a connection locks the others out
+			}
+			err := errs[i]
+			if found = append(found, defects[i]...); isDamage(err) {
 				found = append(found, s.fileDefect("sqlite", err.Error()))
 			} else if err != nil {
 				yield(eventlog.Defect{}, fmt.Errorf("check %s: %w", s.path, err))
