@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -44,11 +45,10 @@ longer words. A "phrase in double quotes" is one word with spaces. No other
 character is special: C++, store.go, *.txt and 检索 are words.
 
 search reads messages, reasoning, tool calls, results, titles and summaries. Newest
-sessions and hits come first, and texts that programs wrote in the user's name come last.
-Without TEXT, or with an empty one, the flags alone select. Of a fork, only its own events are searched, unless
-SESSION names the fork. Orphaned (rewound) events are marked; --path active leaves them out.
-
-Texts that programs wrote in the user's name have the --role context.
+sessions and hits come first; what people and models wrote comes before results of tools,
+attachments and texts that programs wrote in the user's name (--role context).
+Without TEXT, or with an empty one, the flags alone select. Of a fork, only its own events
+are searched, unless SESSION names it. --path active leaves out orphaned events.
 
 ` + whenHelp + `
 
@@ -141,22 +141,23 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		}
 	}
 	query := s.query()
-	out := &hitPrinter{printer: a.printer(), searchOptions: s, log: log, json: a.json, most: query.PerSession}
-	var contexts atomic.Bool // some hits are texts of programs
+	out := &hitPrinter{printer: a.printer(), searchOptions: s, log: log, json: a.json, most: query.PerSession, printed: map[string]int{}, noted: map[string]bool{}, texts: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	var others atomic.Bool // there are hits that come last
 	query.Where = func(e *event.Event) bool {
-		if s.role == contextRole || !e.IsContext() {
-			return where(e)
+		last := s.comesLast(e)
+		if !last || others.Load() {
+			return !last && where(e)
 		}
-		if !contexts.Load() && where(e) {
-			contexts.Store(true)
+		if where(e) {
+			others.Store(true)
 		}
 		return false
 	}
 	failed, more := out.hits(ctx, query)
-	if more && contexts.Load() {
+	if more && others.Load() {
 		out.end()
 		out.current = ""
-		query.Where = func(e *event.Event) bool { return e.IsContext() && where(e) }
+		query.Where = func(e *event.Event) bool { return s.comesLast(e) && where(e) }
 		if again, _ := out.hits(ctx, query); len(failed) == 0 {
 			failed = again // else they are the same
 		}
@@ -169,6 +170,19 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) er
 		return &foundNothingError{text: s.text, types: s.types, narrowed: s.narrows(), shown: true}
 	}
 	return nil
+}
+
+// comesLast reports whether no person and no model wrote a text. With a role, or with flags about
+// calls, only texts in the user's name come last.
+func (s *searchOptions) comesLast(e *event.Event) bool {
+	if s.role == contextRole {
+		return false
+	}
+	if e.IsContext() || s.role != "" || s.hitFilter.isSet() {
+		return e.IsContext()
+	}
+	role := answers.RoleOf(e)
+	return isForeign(e) || role != "" && role != event.User && role != event.Assistant
 }
 
 // hits prints the hits of a query; more is false once the limit is reached.
@@ -232,10 +246,16 @@ type hitPrinter struct {
 	current string // the session of the newest hit
 	title   string
 	marker  *answers.PathMarker
-	texts   map[string]bool // snippets of its messages
-	found   int             // its hits
-	here    int             // its hits that were printed
-	more    bool            // it has more hits
+	headed  bool // its heading is printed
+	found   int  // its hits
+	here    int  // its hits that were printed, also by the query before
+	more    bool // it has more hits
+
+	printed map[string]int  // hits of each session
+	noted   map[string]bool // sessions with more hits than are printed
+	// texts are hashes of sessions and of snippets of their messages.
+	texts map[uint64]bool
+	seed  maphash.Seed
 }
 
 // hit prints a hit; more is false once the limit is reached.
@@ -260,10 +280,12 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 	if err != nil {
 		return false, err
 	}
-	if p.here == 0 {
+	if !p.headed {
 		p.heading(hit)
+		p.headed = true
 	}
 	p.here, p.shown = p.here+1, p.shown+1
+	p.printed[hit.Session] = p.here
 	if p.json {
 		return true, p.Value(answers.NewHit(hit, p.title, orphaned))
 	}
@@ -274,16 +296,17 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 // repeats reports whether a raw record repeats the text of a printed message:
 // programs record the results of tools twice. --json prints all hits.
 func (p *hitPrinter) repeats(hit search.Hit) bool {
+	text := maphash.String(p.seed, hit.Session+"\x00"+hit.Snippet)
 	if hit.Type == event.MessageAdded {
-		p.texts[hit.Snippet] = true
+		p.texts[text] = true
 	}
-	return !p.json && p.texts[hit.Snippet] && strings.Contains(string(hit.Type), ":")
+	return !p.json && p.texts[text] && strings.Contains(string(hit.Type), ":")
 }
 
 // begin prepares for the hits of the next session.
 func (p *hitPrinter) begin(ctx context.Context, hit search.Hit) {
 	p.current, p.title = hit.Session, listing.Name(ctx, p.log, hit.Session)
-	p.texts, p.found, p.here = map[string]bool{}, 0, 0
+	p.headed, p.found, p.here = false, 0, p.printed[hit.Session]
 	if p.marker = nil; p.path == allPaths {
 		p.marker = &answers.PathMarker{Log: p.log, Session: cmp.Or(p.session, hit.Session)}
 	}
@@ -345,10 +368,11 @@ func (p *hitPrinter) marked(hit search.Hit) string {
 func (p *hitPrinter) end() {
 	if p.more && !p.json && p.limit > 0 && p.shown == p.limit {
 		p.Printf("\n%s\n", p.Paint(term.Dim, "there is more: --limit 0 shows all"))
-	} else if p.more && !p.json && p.narrows() {
+	} else if p.more && !p.json && !p.noted[p.current] && p.narrows() && p.headed {
 		p.Printf("  %s\n", p.Paint(term.Dim, "more in this session: name it after the text, or --per-session 0"))
-	} else if p.more && !p.json {
+	} else if p.more && !p.json && !p.noted[p.current] && !p.narrows() {
 		p.Printf("  %s\n", p.Paint(term.Dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
 	}
+	p.noted[p.current] = p.noted[p.current] || p.more
 	p.more = false
 }
