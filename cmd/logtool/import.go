@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/runlog/stats"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
@@ -205,10 +206,42 @@ func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 			x.app.note("%s", note)
 		}
 	}
+	x.app.keepSums(ctx, log, &table)
 	if err := importError(&table, errors.Join(failed...)); err != nil || x.format == anyFormat {
 		return err
 	}
 	return skippedError(&table)
+}
+
+// keepSums puts the sums of the sessions that an import has changed into the catalog, so that the next
+// list need not read them. It returns no error: a list reads the sessions without sums.
+func (a *app) keepSums(ctx context.Context, log *eventlog.Log, table *interop.Table) {
+	if _, ok := eventlog.As[eventlog.Cataloger](log.Store()); !ok {
+		return
+	}
+	var sessions []stats.Listed
+	seen := map[string]bool{}
+	for _, row := range table.Rows {
+		if row.Events == 0 {
+			continue
+		}
+		for _, id := range row.Sessions {
+			head, err := log.Head(ctx, id)
+			if err == nil && !seen[id] {
+				sessions = append(sessions, stats.Listed{Session: id, Head: head})
+			}
+			seen[id] = true
+		}
+	}
+	if len(sessions) == 0 {
+		return
+	}
+	defer a.progress.Say(nil)
+	step := a.steps(len(sessions))
+	catalog := stats.NewCatalog(log, anySummary())
+	if catalog.Each(ctx, sessions, func(int, *stats.Summary) { step() }) == nil {
+		catalog.Flush(ctx)
+	}
 }
 
 // errNoFiles reports folders without files.
