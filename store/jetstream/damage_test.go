@@ -362,8 +362,8 @@ func TestDamageOfCluster(t *testing.T) {
 		damage
 		nodes int
 	}{
-		{edited("truncate", "0", cut), 3}, {edited("flip", "0", flip), 1}, {damage{name: "none"}, 0}, {edited("flip", "control", flip), 3},
-		{edited("truncate", "0", cut), 1}, {edited("flip", "0", flip), 3}, {edited("flip", "control", flip), 1},
+		{edited("truncate", "0", cut), 1}, {edited("flip", "0", flip), 1}, {damage{name: "none"}, 0}, {edited("flip", "control", flip), 3},
+		{edited("truncate", "0", cut), 3}, {edited("flip", "0", flip), 3}, {edited("flip", "control", flip), 1},
 		{removed("0", "msgs/*.blk"), 1}, {removed("0", "msgs/*.blk"), 3},
 		{withoutJournals(edited("truncate", "0", cut)), 3}, {withoutJournals(edited("flip", "0", flip)), 3}, {withoutJournals(edited("flip", "control", flip)), 3},
 		{withoutJournals(removed("0", "msgs/*.blk")), 3}, {withoutJournals(removed("0", "")), 3}, {withoutJournals(removed("control", "")), 3},
