@@ -123,7 +123,7 @@ func (h *Handler) diffSide(ctx context.Context, tip fork.Tip) (*diffSide, error)
 	if err != nil {
 		return nil, err
 	}
-	x := &diffSide{Name: htmlpage.SessionName(row), Link: sessionPath(row.ID), Tip: tip.Seq, Failed: h.rows.columns(row).failed, Spend: row.Spend()}
+	x := &diffSide{Name: htmlpage.SessionName(row), Link: sessionPath(row.ID), Tip: tip.Seq, Failed: row.Failed, Spend: row.Spend()}
 	if row.IsRead() {
 		x.Turns, x.Calls, x.Usage = row.Turns, row.Calls, row.Usage
 	}

@@ -31,7 +31,6 @@ type columns struct {
 	head    event.Hash
 	content *listing.Content
 	program *listing.Program
-	failed  int64
 	recent  []daySpend
 }
 
@@ -40,6 +39,10 @@ type daySpend struct {
 	day   string
 	spend projection.Spend
 }
+
+// mostColumns is the most sessions whose columns are kept, besides those of the last days. The catalog
+// of the store has the others.
+const mostColumns = 20_000
 
 // recentDays is the number of days whose spend rows keep.
 const recentDays = 7
@@ -109,9 +112,6 @@ func (x *rows) reader() *listing.Reader {
 // keep keeps the columns of a row that was filled.
 func (x *rows) keep(row *listing.Row, s *stats.Summary) {
 	c := &columns{head: row.Head.Hash, content: row.Content, program: row.Program}
-	for _, t := range s.ByTool {
-		c.failed += t.Failed
-	}
 	first := time.Now().In(x.zone).AddDate(0, 0, -recentDays-1).Format(time.DateOnly)
 	for day, t := range s.ByDay {
 		if day >= first && day != stats.Undated && !t.Spend.IsZero() {
@@ -120,7 +120,9 @@ func (x *rows) keep(row *listing.Row, s *stats.Summary) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.kept[row.ID] = c
+	if len(x.kept) < mostColumns || x.kept[row.ID] != nil || len(c.recent) > 0 {
+		x.kept[row.ID] = c
+	}
 }
 
 // columns returns the columns of a row that was filled.

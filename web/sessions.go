@@ -71,7 +71,7 @@ func (h *Handler) sessions(r *http.Request) (view, error) {
 }
 
 func (h *Handler) sessionRow(row *listing.Row) htmlpage.Session {
-	x := htmlpage.NewSession(row, sessionPath(row.ID), h.rows.columns(row).failed)
+	x := htmlpage.NewSession(row, sessionPath(row.ID))
 	x.Growing = time.Since(row.Last()) < growing
 	return x
 }

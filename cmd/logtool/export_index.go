@@ -13,7 +13,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/htmlpage"
 	"github.com/convlog/convlog/internal/listing"
-	"github.com/convlog/convlog/runlog/stats"
 )
 
 // The name of the index of exported pages, and the ending of all of them.
@@ -46,20 +45,14 @@ func (a *app) exportIndex(ctx context.Context, log *eventlog.Log, x *exportOptio
 	}
 	rows = slices.DeleteFunc(rows, func(row *listing.Row) bool { return !x.pages[row.ID] })
 	listing.Sort(rows, listing.ByActivity)
-	failed := map[string]int64{}
 	reader := a.reader(log, a.catalog(log, summaries(x.table)))
-	reader.Keep = func(row *listing.Row, s *stats.Summary) {
-		for _, t := range s.ByTool {
-			failed[row.ID] += t.Failed
-		}
-	}
 	defer reader.Catalog.Flush(ctx)
 	if err := reader.Summaries(ctx, rows); err != nil {
 		return err
 	}
 	var page indexPage
 	for _, row := range rows {
-		page.Rows = append(page.Rows, htmlpage.NewSession(row, x.link(row.ID), failed[row.ID]))
+		page.Rows = append(page.Rows, htmlpage.NewSession(row, x.link(row.ID)))
 	}
 	t, err := htmlpage.Templates(time.UTC, indexTemplate, "export_index.html")
 	if err != nil {

@@ -14,13 +14,12 @@ type Session struct {
 	Link, Name string
 	About      []string
 	Growing    bool
-	Failed     int64 // calls
 	Problem    string
 }
 
 // NewSession describes a row for a list.
-func NewSession(row *listing.Row, link string, failed int64) Session {
-	x := Session{Row: row, Link: link, Name: SessionName(row), Failed: failed}
+func NewSession(row *listing.Row, link string) Session {
+	x := Session{Row: row, Link: link, Name: SessionName(row)}
 	if err := row.Damage(); err != nil {
 		x.Problem = transcript.Visible(err.Error())
 	}

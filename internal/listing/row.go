@@ -123,6 +123,7 @@ type Tally struct {
 	Cost     event.Cost  `json:"cost"`
 	Turns    int64       `json:"turns"`
 	Calls    int64       `json:"calls"`
+	Failed   int64       `json:"-"` // calls
 	Usage    event.Usage `json:"usage"`
 	Unpriced int         `json:"unpriced,omitzero"` // answers without a cost
 	// Estimate is the list price of Estimated of the unpriced answers.

@@ -62,6 +62,9 @@ func (row *Row) Fill(s *stats.Summary) {
 		Estimate: t.Estimate, Estimated: t.Estimated,
 		Models: slices.Sorted(maps.Keys(s.ByModel)),
 	}}
+	for _, t := range s.ByTool {
+		row.Failed += t.Failed
+	}
 	row.Locate(s)
 }
 
