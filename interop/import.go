@@ -186,6 +186,7 @@ func (f *found) importInto(ctx context.Context, log *eventlog.Log, o Options) Ro
 	}
 	row.Result, row.Err = f.format.Import(importrun.WithFile(ctx, file), log, src)
 	row.correct(file.Present())
+	row.lose(file.Lost())
 	row.leaveOut(file.LeftOut())
 	return row
 }

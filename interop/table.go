@@ -19,7 +19,7 @@ type Result struct {
 	// stored.
 	Withheld int
 	// Skipped counts records that belong to no session, to a session whose first message
-	// is not in the source yet, or to a session of LeftOut.
+	// is not in the source yet, to a session of LeftOut, or to a session whose import stopped.
 	Skipped  int
 	Rejected []Rejection
 	Events   int // events written
@@ -40,6 +40,9 @@ type Rejection struct {
 
 // correct moves records to Present that the importer counted as new.
 func (r *Result) correct(c importrun.Counts) { r.Present += r.take(c) }
+
+// lose moves records to Skipped that were read and not stored, because the import stopped.
+func (r *Result) lose(c importrun.Counts) { r.Skipped += r.take(c) }
 
 // leaveOut moves records to Skipped, and sessions to LeftOut. If the source has no other
 // sessions, records without an event of their own are moved too.

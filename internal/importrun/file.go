@@ -19,6 +19,7 @@ type File struct {
 
 	mu      sync.Mutex
 	present Counts
+	lost    Counts
 	leftOut Counts
 	removed map[string]bool
 }
@@ -58,6 +59,16 @@ func (f *File) AddPresent(c Counts) {
 	f.present.add(c)
 }
 
+// AddLost adds records that the import discarded, because their session cannot be imported.
+func (f *File) AddLost(c Counts) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost.add(c)
+}
+
 // AddLeftOut adds records of a session that was removed from the log.
 func (f *File) AddLeftOut(session string, c Counts) {
 	if f == nil {
@@ -74,6 +85,9 @@ func (f *File) AddLeftOut(session string, c Counts) {
 
 // Present returns the sums of AddPresent. The import has ended.
 func (f *File) Present() Counts { return f.present }
+
+// Lost returns the sums of AddLost. The import has ended.
+func (f *File) Lost() Counts { return f.lost }
 
 // LeftOut returns the sessions of AddLeftOut, in order, and its sums. The import has ended.
 func (f *File) LeftOut() ([]string, Counts) {

@@ -166,9 +166,12 @@ func TestHalfReadFilesAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := importtest.NewLog(t)
-			_, err := interop.Import(t.Context(), log, formats.All(), []string{path})
+			table, err := interop.Import(t.Context(), log, formats.All(), []string{path})
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("import: %v, want %s", err, test.want)
+			}
+			if r := table.Total(); r.Imported+r.Raw+r.Present+r.Events > 0 || r.Skipped+len(r.Rejected) != r.Records {
+				t.Errorf("nothing is stored, and the counts are %+v", r)
 			}
 			if ids := importtest.Sessions(t, log); len(ids) > 0 {
 				t.Errorf("sessions %q", ids)

@@ -377,6 +377,7 @@ func (s *Session) FlushAsync(ctx context.Context) error {
 	s.failed = nil
 	if err == nil && len(s.pending) > 0 {
 		if err = errors.Join(s.reading.check(s.ID), s.checkErased()); err != nil {
+			s.file.AddLost(recordsOf(s.pending))
 			s.Drop()
 		}
 	}
@@ -412,6 +413,8 @@ func (s *Session) wait() error {
 	<-w.done
 	s.running = nil
 	if w.err != nil {
+		s.file.AddLost(recordsOf(w.appends))
+		s.file.AddLost(recordsOf(s.pending))
 		s.forget(w.appends)
 		s.Drop()
 		return fmt.Errorf("import into session %q: %w", s.ID, w.err)
