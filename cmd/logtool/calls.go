@@ -199,6 +199,9 @@ type callResult struct {
 
 func (r *callReader) event(e *event.Event) error {
 	m, ok, err := event.Decode[event.Message](e)
+	if errors.Is(err, event.ErrRedacted) {
+		return nil // its calls and results were erased
+	}
 	if !ok || err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package attempts
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -134,6 +135,9 @@ func rewardOf(ctx context.Context, log *eventlog.Log, session string) (*float64,
 		return nil, err
 	}
 	s, _, err := event.Decode[event.Session](&e)
+	if errors.Is(err, event.ErrRedacted) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +182,9 @@ func calls(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[*Ca
 			var m event.Message
 			if err == nil {
 				m, _, err = event.Decode[event.Message](e.Effective())
+			}
+			if errors.Is(err, event.ErrRedacted) {
+				continue
 			}
 			if err != nil {
 				yield(nil, err)

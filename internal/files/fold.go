@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -77,7 +78,15 @@ type file struct {
 	seq int64 // of the event that tells it
 }
 
+// read reads an event. An erased event tells nothing.
 func (f *fold) read(e *event.Event) error {
+	if err := f.readWhole(e); !errors.Is(err, event.ErrRedacted) {
+		return err
+	}
+	return nil
+}
+
+func (f *fold) readWhole(e *event.Event) error {
 	switch e.Type.Name() {
 	case event.SessionStarted, event.SessionUpdated, event.SessionForked:
 		s, ok, err := event.Decode[event.Session](e)
