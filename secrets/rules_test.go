@@ -279,6 +279,11 @@ func TestRulesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	masked := good
+	masked.Mask = "other"
+	if _, err := New(good, masked); !errors.Is(err, errInvalidRule) {
+		t.Errorf("two masks of one name: %v", err)
+	}
 	if s, err := New(good); err != nil || len(s.Find([]byte("k1 K2"))) != 1 {
 		t.Errorf("the rule itself: %v", err)
 	}

@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,9 @@ func New(rules ...Rule) (*Scanner, error) {
 		c, err := rules[i].compile()
 		if err != nil {
 			return nil, err
+		}
+		if mask, twice := s.masks[c.name]; twice && mask != c.mask {
+			return nil, fmt.Errorf("%w %q: another rule has the name with another mask", errInvalidRule, c.name)
 		}
 		s.rules = append(s.rules, c)
 		s.masks[c.name] = c.mask

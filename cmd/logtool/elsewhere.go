@@ -66,20 +66,23 @@ func withForks(ctx context.Context, log *eventlog.Log, sessions []string) (ids m
 }
 
 // fileOf is the file that a session was imported from, or that resume wrote for it, by its whole
-// path; empty if there is none.
+// path; empty if there is none. Each event of an import names its file: the first ones may be
+// erased.
 func fileOf(ctx context.Context, log *eventlog.Log, session string) string {
+	const most = 1000
+	n := 0
 	for e, err := range log.Read(ctx, session, eventlog.All().Own().Bare()) {
-		if err != nil {
+		if n++; err != nil || n > most {
 			return ""
 		}
-		name := ""
+		name := originOf(&e)
 		if f, ok := written.Of(&e); ok {
 			name = f.Path
-		} else if s, ok, err := event.Decode[event.Session](&e); ok && err == nil {
+		} else if s, ok, err := event.Decode[event.Session](&e); ok && err == nil && name == "" {
 			name = s.Source.Path
 		}
 		if name == "" {
-			return ""
+			continue
 		}
 		path, err := filepath.Abs(name)
 		if info, missing := os.Lstat(path); err != nil || missing != nil || info.IsDir() {

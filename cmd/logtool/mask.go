@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -92,32 +93,38 @@ func (m *placeMask) add(folder string) {
 	}
 }
 
-// addSource adds the folder of the file that an event was imported from.
-func (m *placeMask) addSource(e *event.Event) {
+// originOf is the file that an event was imported from; empty if there is none.
+func originOf(e *event.Event) string {
 	var metadata struct {
 		Origin struct {
 			Source string `json:"source"`
 		} `json:"origin"`
 	}
 	if len(e.Metadata) == 0 || json.Unmarshal(e.Metadata, &metadata) != nil {
-		return
+		return ""
 	}
-	file := strings.ReplaceAll(metadata.Origin.Source, `\`, "/")
+	return metadata.Origin.Source
+}
+
+// addSource adds the folder of the file that an event was imported from.
+func (m *placeMask) addSource(e *event.Event) {
+	source := originOf(e)
+	file := strings.ReplaceAll(source, `\`, "/")
 	folder := path.Dir(file)
 	switch absolute := strings.HasPrefix(file, "/") || strings.Contains(file, ":/"); {
 	case file == "" || folder == "." || belowHome(folder):
 	case absolute:
-		m.add(metadata.Origin.Source[:len(folder)])
+		m.add(source[:len(folder)])
 	default:
-		m.files[metadata.Origin.Source] = true
+		m.files[source] = true
 	}
 }
 
 // fileRules find the files that were imported by paths below or beside the folder of that import.
 func (m *placeMask) fileRules() (rules []secrets.Rule) {
-	for _, file := range slices.Sorted(maps.Keys(m.files)) {
+	for i, file := range slices.Sorted(maps.Keys(m.files)) {
 		mask := "…/" + path.Base(strings.ReplaceAll(file, `\`, "/"))
-		rules = append(rules, wordRule("file", mask, file, func(text []byte, start, end int) bool { return beginsPath(text, start) && endsPath(text, end) }))
+		rules = append(rules, wordRule(fmt.Sprint("file-", i+1), mask, file, func(text []byte, start, end int) bool { return beginsPath(text, start) && endsPath(text, end) }))
 	}
 	return rules
 }
