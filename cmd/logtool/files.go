@@ -117,6 +117,7 @@ func (a *app) files(ctx context.Context, log *eventlog.Log, session string, x *f
 	if x.print {
 		return a.printFile(&list, x.file)
 	}
+	list.separate(ctx, log)
 	err = printRows(a, list.Files, func(p *printer) { p.files(&list) })
 	if err == nil && len(list.Files) == 0 && x.file != "" {
 		return fmt.Errorf("the session did nothing with a file named %s; logtool files %s lists its files", clean(x.file), shellWord(clean(session)))

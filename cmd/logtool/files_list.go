@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/files"
 	"github.com/convlog/convlog/internal/linediff"
 )
@@ -16,7 +19,20 @@ import (
 // fileList lists the files of a session.
 type fileList struct {
 	session, folder string
+	missing         []string // sub-agents that the store does not have
 	files.List
+}
+
+// separate moves the sub-agents that the store does not have from Children to missing.
+func (l *fileList) separate(ctx context.Context, log *eventlog.Log) {
+	l.Children = slices.DeleteFunc(l.Children, func(child string) bool {
+		_, err := log.Head(ctx, child)
+		isMissing := errors.Is(err, eventlog.ErrNotFound)
+		if isMissing {
+			l.missing = append(l.missing, child)
+		}
+		return isMissing
+	})
 }
 
 // files prints the list, its gaps, and what the log cannot tell.
@@ -56,6 +72,9 @@ func (l *fileList) footer() (text string) {
 	}
 	for _, child := range l.Children {
 		text += "; sub-agent: logtool files " + shellWord(clean(child))
+	}
+	if n := len(l.missing); n > 0 {
+		text += "; " + count(n, "sub-agent") + " without a session in the store"
 	}
 	if l.Open > 0 {
 		text += "; " + count(l.Open, "call") + " without a result"
