@@ -149,7 +149,8 @@ func (a *Agent[S]) Send(ctx context.Context, session string, in Input) (*Handle[
 	return a.open(ctx, s, &start{session: cmp.Or(session, s.options.NewID()), in: &in})
 }
 
-// Run is Send and Handle.Wait. It returns after its runner has ended.
+// Run is Send and Handle.Wait. It returns after its runner has ended. Without Input.ID each call
+// is a new input, which does its work again: give inputs that a program repeats an ID.
 func (a *Agent[S]) Run(ctx context.Context, session string, in Input) (Output[S], error) {
 	h, err := a.Send(ctx, session, in)
 	if err != nil {

@@ -3,7 +3,9 @@
 // continues where it was.
 //
 //	agent := &flow.Agent[State]{Name: "shop", Log: log, Turn: flow.Chat[State](model, flow.Request{System: "Be kind."}, tools...)}
-//	out, err := agent.Run(ctx, "order-42", flow.Text("Where is my parcel?"))
+//	in := flow.Text("Where is my parcel?")
+//	in.ID = "question-1" // after a restart the same input again, and not a new one
+//	out, err := agent.Run(ctx, "order-42", in)
 //
 // A turn function keeps these rules:
 //   - Between effects it depends on the turn and on results of effects only. Clocks, random

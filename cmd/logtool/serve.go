@@ -107,7 +107,7 @@ func (s *serveOptions) check(a *app) error {
 func (s *serveOptions) checkExposed() error {
 	for _, origin := range s.expose {
 		if !strings.HasPrefix(strings.ToLower(origin), "https://") {
-			return usagef("--expose is the origin that browsers see, as https://log.example.org, not %q", origin)
+			return usagef("--expose is the origin that browsers see, with https: https://log.example.org, not %q", origin)
 		}
 	}
 	if s.cert == "" && s.key == "" {
@@ -138,7 +138,7 @@ func checkAddress(address string) error {
 		return usagef("--addr is an address as 127.0.0.1:8080, not %q", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("--addr %s can be reached by other machines: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
+		return usagef("--addr %s can be reached by other machines: use 127.0.0.1 and a tunnel (ssh -L) from elsewhere, or --expose with a certificate", address)
 	}
 	return nil
 }

@@ -354,7 +354,7 @@ func (all *verifySum) advice() string {
 	case all.history:
 		return "the sessions once had other or more events: restore them from a copy that has the heads"
 	}
-	return "salvage the readable events with logtool store repair, and take the others from a copy of the store with --backup"
+	return "with a backup: logtool store repair SESSION --in-place --backup BACKUP; without one, salvage the readable events: logtool store repair"
 }
 
 func (all *verifySum) found() string {
