@@ -26,6 +26,7 @@ func TestToolsThatAreRefused(t *testing.T) {
 		"no name":              {named64("")},
 		"too long":             {named64(strings.Repeat("x", 65))},
 		"two of one name":      {named64("pay"), named64("look"), named64("pay")},
+		"once, and no review":  {flow.Tool("pay", "Pays.", func(context.Context, struct{}) (string, error) { return "", nil }, flow.Once)},
 		"an agent of no name":  {flow.AgentTool("ask", "Asks.", nobody, flow.ChildOptions{})},
 	} {
 		for place, turn := range map[string]func(tools []flow.ToolSpec, m flow.Model) func(context.Context, *flow.Turn[notes]) error{

@@ -131,7 +131,7 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, know
 			return err
 		}
 	}
-	if err := v.printer.verdict(v.all, a.json); err != nil {
+	if err := v.printer.verdict(v.all, since != nil, a.json); err != nil {
 		return err
 	}
 	if v.all.Defects > 0 {

@@ -94,12 +94,15 @@ func tornNote(notes []eventlog.Defect) string {
 	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
 }
 
-func (p *printer) verdict(all verifySum, asJSON bool) error {
+func (p *printer) verdict(all verifySum, compared, asJSON bool) error {
 	if asJSON {
 		_ = p.Value(all) // flush returns the error
 		return p.Flush()
 	}
 	found := p.Paint(term.Green, "no damage")
+	if compared {
+		found += ", and all heads of the checkpoint are there"
+	}
 	if all.Defects > 0 {
 		found = p.Paint(term.Red, all.found())
 	}

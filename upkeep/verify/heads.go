@@ -20,6 +20,29 @@ func (v *Verifier) checkHeads(ctx context.Context, r *Report) {
 	}
 }
 
+// noteErasures notes the erasures since the oldest known head: they change no hash.
+func (v *Verifier) noteErasures(ctx context.Context, r *Report) {
+	heads := v.heads[r.Session]
+	if len(heads) == 0 {
+		return
+	}
+	since := slices.MinFunc(heads, func(a, b event.Head) int { return cmp.Compare(a.Seq, b.Seq) }).Seq
+	if since >= r.Head.Seq {
+		return
+	}
+	for e, err := range v.log.Read(ctx, r.Session, eventlog.From(since+1).Own().Bare()) {
+		if err != nil {
+			return // a defect of the session already
+		}
+		note, ok, err := event.Decode[event.RedactionNote](&e)
+		if !ok || err != nil || e.Copied() {
+			continue
+		}
+		r.addNote(eventlog.Defect{Session: r.Session, Offset: -1, Rule: RuleHistory,
+			Detail: fmt.Sprintf("event %d erased the content of %d events since the known head, by %q: %q", e.Seq, len(note.Seqs), note.By, note.Reason)})
+	}
+}
+
 // missingHead says why a known head is not in the session; it is empty if the head is.
 func (v *Verifier) missingHead(ctx context.Context, r *Report, known event.Head) string {
 	if known.Seq > r.Head.Seq {

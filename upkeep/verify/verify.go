@@ -150,6 +150,7 @@ func (v *Verifier) Session(ctx context.Context, session string) (Report, error) 
 	v.checkLineage(ctx, &report)
 	v.checkSnapshots(ctx, &report)
 	v.checkHeads(ctx, &report)
+	v.noteErasures(ctx, &report)
 	return report, ctx.Err()
 }
 
