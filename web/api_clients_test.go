@@ -141,15 +141,6 @@ func (x *restarting) follows(next func() string) {
 	}
 }
 
-// written writes a program to a file.
-func written(t *testing.T, name, text string) string {
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // The program of the page runs with Python.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -157,7 +148,7 @@ func TestPython(t *testing.T) {
 		return // there is no Python
 	}
 	x := newRestarting(t)
-	x.follows(x.program(python, written(t, "example.py", example(t, "python", 1))))
+	x.follows(x.program(python, filepath.Join("..", "examples", "api", "parcel.py")))
 }
 
 // The commands of the page run with curl.
