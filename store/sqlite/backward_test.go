@@ -40,7 +40,10 @@ func TestBackwardReadsAscend(t *testing.T) {
 			if !slices.EqualFunc(forward, backward, func(a, b event.Event) bool { return a.Hash() == b.Hash() }) || int64(len(forward)) != head.Seq {
 				t.Errorf("%d events forward, %d backward of %d, or other ones", len(forward), len(backward), head.Seq)
 			}
-			if descends := slices.ContainsFunc(s.readers.idle, func(c *conn) bool { return c.stmts[readBackward] != nil }); descends != tt.descends {
+			s.readers.mu.Lock() // the indexer uses them too
+			descends := slices.ContainsFunc(s.readers.idle, func(c *conn) bool { return c.stmts[readBackward] != nil })
+			s.readers.mu.Unlock()
+			if descends != tt.descends {
 				t.Errorf("descending reads: %v", descends)
 			}
 		})
