@@ -103,6 +103,9 @@ func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, e
 		if row.id == "" || !s.isTornOnly(row) {
 			continue
 		}
+		if t, err := s.tailReader(row).lockedTail(ctx); err == nil && (t.Bytes == 0 || t.Offset > 0) {
+			continue // it was written or removed meanwhile
+		}
 		d := eventlog.Defect{Session: row.id, Path: s.path(row.name), Rule: "unlisted", Detail: "the session has only a torn tail"}
 		if !yield(d, nil) {
 			return errStop
