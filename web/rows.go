@@ -40,8 +40,8 @@ type daySpend struct {
 	spend projection.Spend
 }
 
-// mostColumns is the most sessions whose columns are kept, besides those of the last days. The catalog
-// of the store has the others.
+// mostColumns bounds the sessions whose columns are in memory. Sessions of the last days are not counted;
+// the columns of the others are read from the catalog of the store.
 const mostColumns = 20_000
 
 // recentDays is the number of days whose spend rows keep.

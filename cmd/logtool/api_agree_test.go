@@ -53,8 +53,8 @@ type agreement struct {
 	url, token string
 }
 
-// agree compares all sessions of a store, and returns their number.
-func agree(t *testing.T, store string) (sessions int) {
+// onServer calls do with the address and the token of a server of a store.
+func onServer(t *testing.T, store string, do func(url, token string) error) {
 	t.Helper()
 	a := quiet()
 	a.store, a.wait = store, time.Minute
@@ -69,7 +69,18 @@ func agree(t *testing.T, store string) (sessions int) {
 		if err != nil {
 			return err
 		}
-		x := &agreement{t, store, server.URL, at.Query().Get("token")}
+		return do(server.URL, at.Query().Get("token"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agree compares all sessions of a store, and returns their number.
+func agree(t *testing.T, store string) (sessions int) {
+	t.Helper()
+	onServer(t, store, func(url, token string) error {
+		x := &agreement{t, store, url, token}
 		x.same("/sessions?all=1", "sessions", "cursor", "ls", "--long", "--all")
 		x.same("/stats?all=1", "", "", "stats", "--all")
 		for _, row := range x.answered("/sessions?all=1&sort=id", "sessions", "cursor") {
@@ -78,9 +89,6 @@ func agree(t *testing.T, store string) (sessions int) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return sessions
 }
 

@@ -4,18 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/testsize"
-	"github.com/convlog/convlog/prices"
-	"github.com/convlog/convlog/web"
 )
 
 // Whatever event of a session is erased, each command, page and path of the API shows the rest.
@@ -64,19 +58,7 @@ func TestAnErasedEventHidesNothingElse(t *testing.T) {
 // erasedPages checks that pages and paths of the API have their status.
 func erasedPages(t *testing.T, store string, n int, one, other string) {
 	t.Helper()
-	a := quiet()
-	a.store, a.wait = store, time.Minute
-	err := a.reading(func(log *eventlog.Log) error {
-		h, err := web.New(log, web.Options{Prices: prices.Builtin(), Zone: time.Local})
-		if err != nil {
-			return err
-		}
-		server := httptest.NewServer(h)
-		defer server.Close()
-		at, err := url.Parse(h.PlainURL(strings.TrimPrefix(server.URL, "http://")))
-		if err != nil {
-			return err
-		}
+	onServer(t, store, func(address, token string) error {
 		paths := []string{"/", "/search?q=parse", "/stats", "/diff?a=" + one + "&b=" + other, "/api/v1/sessions", "/api/v1/stats", "/api/v1/search?q=parse"}
 		for _, part := range []string{"", "/tree", "/timeline", "/at/5", "/at/27", "/files", "/verify"} {
 			paths = append(paths, "/s/"+one+part)
@@ -85,11 +67,11 @@ func erasedPages(t *testing.T, store string, n int, one, other string) {
 			paths = append(paths, "/api/v1/sessions/"+one+part)
 		}
 		for _, path := range paths {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, nil)
 			if err != nil {
 				return err
 			}
-			r.Header.Set("Authorization", "Bearer "+at.Query().Get("token"))
+			r.Header.Set("Authorization", "Bearer "+token)
 			answer, err := http.DefaultClient.Do(r)
 			if err != nil {
 				return err
@@ -103,7 +85,4 @@ func erasedPages(t *testing.T, store string, n int, one, other string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

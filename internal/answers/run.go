@@ -53,8 +53,8 @@ type Open struct {
 	Steer bool              `json:"steer,omitzero"`
 }
 
-// Runs yields what flow.Runs yields. It reads no state of a session whose row in the catalog says
-// that no agent ran there.
+// Runs is flow.Runs with a catalog: it does not read a session without an agent. The catalog tells
+// which these are.
 func Runs(ctx context.Context, log *eventlog.Log, catalog *stats.Catalog) iter.Seq2[flow.RunInfo, error] {
 	return func(yield func(flow.RunInfo, error) bool) {
 		var all []stats.Listed
