@@ -20,7 +20,8 @@ type forgetful struct {
 	away int // how often the store cannot be reached after a loss
 
 	mu    sync.Mutex
-	lost  chan struct{} // of the newest lease
+	held  eventlog.Lease // the newest lease
+	lost  chan struct{}  // of the newest lease
 	taken []string
 	fails int
 }
@@ -45,12 +46,8 @@ func (s *forgetful) Lease(ctx context.Context, name string) (eventlog.Lease, err
 	if err != nil {
 		return nil, err
 	}
-	s.lost = make(chan struct{})
+	s.held, s.lost = l, make(chan struct{})
 	s.taken = append(s.taken, name)
-	go func(lost chan struct{}) { // it is free for others when it is lost
-		<-lost
-		_ = l.Release()
-	}(s.lost)
 	return lossy{l, s.lost}, nil
 }
 
@@ -58,6 +55,7 @@ func (s *forgetful) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = s.away
+	_ = s.held.Release() // it is free for others before its holder hears of the loss
 	close(s.lost)
 }
 
