@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, know
 	var opts verify.Options
 	var err error
 	if len(args) == 0 {
-		err = v.everything(ctx, log)
+		err = v.list(ctx)
 	} else {
 		v.chosen, err = verifiableNamed(ctx, log, args)
 	}
@@ -123,7 +124,12 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string, know
 		c = nil // the heads of many sessions
 	}
 	v.verifier = verify.New(log, opts)
-	if err := v.run(ctx); err != nil {
+	if len(args) == 0 {
+		err = v.runAll(ctx, since)
+	} else {
+		err = v.run(ctx, v.chosen)
+	}
+	if err != nil {
 		return err
 	}
 	if since != nil {
@@ -147,31 +153,22 @@ type verifyRun struct {
 	printer  *printer
 	verifier *verify.Verifier
 
-	store   []eventlog.Defect // defects outside sessions
-	notes   []eventlog.Defect // notes outside sessions
-	chosen  []string          // sessions, sorted
-	listing map[string]error  // errors of listing the sessions, nil for readable ones
-	bytes   int64             // the size of the listed sessions
+	store    []eventlog.Defect // defects outside sessions
+	notes    []eventlog.Defect // notes outside sessions
+	unlisted []string          // sessions that only the check of the store found
+	checked  chan struct{}     // closed after the check of the store; nil if there is none
+
+	chosen  []string         // sessions, sorted
+	listing map[string]error // errors of listing the sessions, nil for readable ones
+	bytes   int64            // the size of the listed sessions
 	all     verifySum
 	done    atomic.Int64 // sessions
 }
 
-// everything chooses all sessions, and checks the store.
-func (v *verifyRun) everything(ctx context.Context, log *eventlog.Log) error {
-	for d, err := range verify.Store(ctx, log) {
-		switch {
-		case err != nil:
-			return err
-		case d.Rule == verify.RuleUnlisted:
-			v.chosen = append(v.chosen, d.Session)
-		case d.Rule == verify.RuleWatermark:
-			v.notes = append(v.notes, d)
-		default:
-			v.store = append(v.store, d)
-		}
-	}
+// list chooses all listed sessions.
+func (v *verifyRun) list(ctx context.Context) error {
 	v.listing = map[string]error{}
-	for info, err := range log.Sessions(ctx) {
+	for info, err := range v.log.Sessions(ctx) {
 		if err != nil {
 			return err
 		}
@@ -181,6 +178,59 @@ func (v *verifyRun) everything(ctx context.Context, log *eventlog.Log) error {
 	slices.Sort(v.chosen)
 	v.chosen = slices.Compact(v.chosen)
 	return ctx.Err()
+}
+
+// runAll verifies the chosen sessions and checks the store at the same time. Then it verifies the
+// sessions that the check found, and prints the defects of the store.
+func (v *verifyRun) runAll(ctx context.Context, since *sinceRow) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var failed error
+	v.checked = make(chan struct{})
+	go func() {
+		defer close(v.checked)
+		failed = v.check(ctx)
+	}()
+	defer cancel()
+	err := v.run(ctx, v.chosen)
+	if err != nil {
+		cancel()
+	}
+	<-v.checked
+	if err := cmp.Or(err, failed); err != nil {
+		return err
+	}
+	if err := v.run(ctx, v.unlisted); err != nil {
+		return err
+	}
+	if since != nil {
+		since.New = append(since.New, v.unlisted...)
+		slices.Sort(since.New)
+	}
+	if len(v.store)+len(v.notes) > 0 {
+		return v.print(answers.Check{Defects: v.store, Notes: v.notes})
+	}
+	return nil
+}
+
+// check checks the store.
+func (v *verifyRun) check(ctx context.Context) error {
+	for d, err := range verify.Store(ctx, v.log) {
+		switch {
+		case err != nil:
+			return err
+		case d.Rule == verify.RuleUnlisted:
+			if _, chosen := slices.BinarySearch(v.chosen, d.Session); !chosen {
+				v.unlisted = append(v.unlisted, d.Session)
+			}
+		case d.Rule == verify.RuleWatermark:
+			v.notes = append(v.notes, d)
+		default:
+			v.store = append(v.store, d)
+		}
+	}
+	slices.Sort(v.unlisted)
+	v.unlisted = slices.Compact(v.unlisted)
+	return nil
 }
 
 // expect chooses the sessions of a checkpoint too, and returns their heads and the sessions that
@@ -214,19 +264,14 @@ func (v *verifyRun) listed(info eventlog.SessionInfo) {
 	}
 }
 
-// run verifies the sessions in parallel, and prints the results in order.
-func (v *verifyRun) run(ctx context.Context) error {
+// run verifies sessions in parallel, and prints the results in order.
+func (v *verifyRun) run(ctx context.Context, sessions []string) error {
 	ctx, cancel := context.WithCancel(ctx)
-	results, next, wait := v.begin(ctx)
+	results, next, wait := v.begin(ctx, sessions)
 	defer wait()
 	defer cancel()
-	if len(v.store)+len(v.notes) > 0 {
-		if err := v.print(answers.Check{Defects: v.store, Notes: v.notes}); err != nil {
-			return err
-		}
-	}
 	v.app.progress.Say(v.line)
-	for i := range v.chosen {
+	for i := range sessions {
 		one := <-results[i%len(results)]
 		next <- struct{}{}
 		v.done.Add(1)
@@ -234,7 +279,7 @@ func (v *verifyRun) run(ctx context.Context) error {
 			return err
 		}
 		if one.failed != nil {
-			return fmt.Errorf("verify session %q: %w", v.chosen[i], one.failed)
+			return fmt.Errorf("verify session %q: %w", sessions[i], one.failed)
 		}
 		if one.removed {
 			continue
@@ -261,8 +306,8 @@ const maxAhead = 1024
 // begin starts a worker for each processor. Result i goes to results[i % len(results)] in the
 // order of the sessions, and the receiver sends to next after each. wait returns when all workers
 // have ended.
-func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, next chan struct{}, wait func()) {
-	results = make([]chan verifyRow, min(len(v.chosen), maxAhead))
+func (v *verifyRun) begin(ctx context.Context, sessions []string) (results []chan verifyRow, next chan struct{}, wait func()) {
+	results = make([]chan verifyRow, min(len(sessions), maxAhead))
 	next = make(chan struct{}, 2*len(results))
 	for i := range results {
 		results[i] = make(chan verifyRow, 1)
@@ -279,10 +324,10 @@ func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, next c
 					return
 				}
 				i := int(taken.Add(1) - 1)
-				if i >= len(v.chosen) {
+				if i >= len(sessions) {
 					return
 				}
-				results[i%len(results)] <- v.one(ctx, v.chosen[i])
+				results[i%len(results)] <- v.one(ctx, sessions[i])
 			}
 		})
 	}
@@ -293,6 +338,13 @@ func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, next c
 // example a second file, is a defect too.
 func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	report, err := v.verifier.Session(ctx, session) // a session with a known head is never missing
+	if errors.Is(err, eventlog.ErrLocked) && v.checked != nil {
+		select { // on a full disk, the check of the store locks other readers out
+		case <-v.checked:
+		case <-ctx.Done():
+		}
+		report, err = v.verifier.Session(ctx, session)
+	}
 	if unlisted, listed := v.listing[session]; listed && unlisted == nil && errors.Is(err, eventlog.ErrNotFound) {
 		return verifyRow{removed: true}
 	}
