@@ -6,7 +6,8 @@ messages, assistant messages (by message id), tool calls, tool results and token
 (the last usage of each message) on the active path, its turns and model calls, the
 title and the states of sub-agents; costs are not told. It reads a session as a whole:
 lines are folded to marks (prompts, and assistant messages), and the path is the chain of
-marks from the last line back.
+marks from the last line back. A session that begins with copied lines of an older one is a
+fork: it has the lines of the other up to the last copy, also those that it did not copy.
 """
 import json, os, re, sys
 from collections import defaultdict
@@ -152,7 +153,32 @@ def sessions(paths):
             elif r.get("isSidechain"):
                 sid = side_of.setdefault(uuid, side_of.get(r.get("parentUuid"), sid + ".side-" + uuid))
             lines[sid].append(r)
+    reported = defaultdict(list) # the lines of sub-agents that have no file: their parent's progress has them
+    for sid, r in [(sid, r) for sid, mine in lines.items() for r in mine if r.get("type") == "progress"]:
+        agent = r.get("data") or {}
+        if agent.get("agentId") and message(agent) and sid + ".agent-" + agent["agentId"] not in lines:
+            reported[sid + ".agent-" + agent["agentId"]].append({**agent["message"], "sessionId": r["sessionId"], "isSidechain": True})
+    lines = {sid: based(sid, mine, lines) for sid, mine in (lines | reported).items()}
     return {sid: (mine, others[sid] + [r for r in mine if r.get("type") == "progress"], notes) for sid, mine in lines.items()}
+
+def based(sid, mine, lines):
+    """The lines of a session, and before them those of the session that it is a fork of."""
+    bases = [theirs for other, theirs in lines.items() if other != sid and not mine[0].get("isSidechain") and is_base(theirs, mine)]
+    if not bases:
+        return mine
+    own = {r["uuid"] for r in mine}
+    last = max(i for i, r in enumerate(bases[0]) if r["uuid"] in own)
+    copies = [{**r, "copied": True} for r in bases[0][:last + 1]]
+    return copies + [r for r in mine if r["uuid"] not in {c["uuid"] for c in copies}]
+
+def is_base(theirs, mine):
+    """Whether they have the first line of mine and lines before it, or go on earlier after equal beginnings."""
+    if mine[0]["uuid"] not in {r["uuid"] for r in theirs}:
+        return False
+    def goes_on(lines, others):
+        known = {r["uuid"] for r in others}
+        return next((moment(r.get("timestamp")) for r in lines if r["uuid"] not in known), None) or 10**30
+    return theirs[0]["uuid"] != mine[0]["uuid"] or goes_on(theirs, mine) < goes_on(mine, theirs)
 
 def count(lines, others, notes):
     anchor, last, nodes, mark, first = {}, None, [], {}, {}  # nodes: (record, parent mark, own mark)
@@ -204,13 +230,14 @@ def count(lines, others, notes):
     for ours, theirs in TOKENS.items():
         c[ours] = sum(u.get(theirs) or 0 for u in used.values())
     follow(c, items)
-    c["title"] = title([r for r, _, _ in nodes], notes)
-    c["children"] = states(children(path, others))
+    own = [r for r, _, _ in nodes if not r.get("copied")]
+    c["title"] = title(own, notes) or title([r for r, _, _ in nodes], notes)
+    c["children"] = states(children([r for r in path if not r.get("copied")], others))
     return c
 
 def item(r, summary):
     """The line as an item of its path."""
-    at, results = moment(r.get("timestamp")), [b.get("tool_use_id") for b in blocks(r, "tool_result")]
+    at, results = None if r.get("copied") else moment(r.get("timestamp")), [b.get("tool_use_id") for b in blocks(r, "tool_result")]
     if r["type"] == "assistant":
         return "answer", at, message(r).get("id") or r["uuid"], [b["id"] for b in blocks(r, "tool_use")]
     if results or summary:

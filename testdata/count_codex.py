@@ -3,7 +3,7 @@
 
 Prints a line of JSON for each session in the files and folders named: user
 messages, responses of the model, tool calls, tool results and tokens on the active
-path, copies that a fork begins with included. A response is a run of items of the
+path, included what a fork has from its parent: copies, or the lines of its base. A response is a run of items of the
 model that no result, message or count of tokens parts. Tokens are the last usage
 of each count whose total is a new one. A rollback drops prompts, and what follows.
 A turn is a task, or a prompt outside of tasks. The durations and sub-agents of copies do
@@ -45,7 +45,15 @@ def own_or_copied(path):
     for r in records(path):
         kind, p = unwrapped(r)
         if kind == "session_meta":
+            base = p.get("history_base") if not header else None
             header = header or {**p, "at": moment(r.get("timestamp"))}
+            if base and base["thread_id"] in found:
+                yield r, False
+                for b, _ in own_or_copied(found[base["thread_id"]]):
+                    if b["type"] != "session_meta" and b["ordinal"] < base["end_ordinal_exclusive"]:
+                        yield b, True
+                header["forked_from_id"] = None
+                continue
             copied = copied or bool(header.get("forked_from_id")) or p["id"] != header["id"]
         elif copied and (kind == "turn_context" or p.get("type") in ("task_started", "turn_started")):
             turn, own = p.get("turn_id") or "", header["id"]

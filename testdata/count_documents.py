@@ -244,8 +244,8 @@ def count_events(events, metrics, problem):
         if action == "message" and e["source"] == "user":
             items.append(("ask", at, None, ()))
             asked.append(first_text(e["args"]["content"]))
-        elif action == "system":
-            items.append(("other", at, None, ()))
+        elif action == "system" or e.get("observation") == "error" and not call:
+            items.append(("other", at, None, ())) # a call that the model must write anew has no result
         c["user"] += action == "message" and e["source"] == "user"
         c["said"] += action == "message" and e["source"] == "user" and letters(e["args"]["content"])
         if not metrics:
@@ -342,7 +342,7 @@ def inspect(path, document):
         for m, at in zip(sample["messages"], times):
             kind = {"user": "ask", "assistant": "answer", "tool": "result"}.get(m["role"], "other")
             ids = [call["id"] for call in m.get("tool_calls") or []] if kind == "answer" else [m.get("tool_call_id")]
-            items.append((kind, None, len(items), ids))
+            items.append((kind, at, len(items), ids))
             c["title"] = c["title"] or (first_text(m["content"]) if kind == "ask" else "")
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"

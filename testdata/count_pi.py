@@ -29,8 +29,14 @@ def path_of(entries):
         at = parents[at]
     return path[::-1]
 
-def title(entries):
-    """The newest name of the session, else the first thing that the user asks for."""
+def copied(header, e):
+    """Whether the entry is a copy from the parent of a fork. If the parent has no file here, nothing else has the entry."""
+    at, parent = moment(e.get("timestamp")), header.get("parentSession") or header.get("branchedFrom") or ""
+    return any(id in parent for id in sessions) and at is not None and at < moment(header["timestamp"])
+
+def title(header, entries):
+    """The newest name of the session, else the first thing that the user asks for, and of a fork asks anew."""
+    entries = sorted(entries, key=lambda e: bool(copied(header, e)))
     names = [heading(e.get("name") or "") for e in entries if e.get("type") == "session_info"]
     asked = [said(e["message"].get("content")) for e in entries if e.get("type") == "message" and e["message"].get("role") == "user"]
     return ([n for n in names if n] or [heading(a) for a in asked if heading(a)][:1] or [""])[-1]
@@ -38,31 +44,34 @@ def title(entries):
 def said(content):
     return content if isinstance(content, str) else next((b["text"] for b in content or [] if heading(b.get("text") or "")), "")
 
+def spend(c, usage):
+    for ours, theirs in (("input", "input"), ("output", "output"), ("cache_read", "cacheRead"), ("cache_write", "cacheWrite")):
+        c[ours] += usage.get(theirs, 0)
+    c["cost"] += round(usage.get("cost", {}).get("total", 0) * 1e9)
+
 def count(header, entries):
     c, items = zero(), []
     for e in path_of(entries):
+        if e.get("type") == "compaction":
+            spend(c, e.get("usage") or {}) # the answer that is the summary
         m = e.get("message") if e.get("type") == "message" else None
         if not isinstance(m, dict):
             continue
         calls = [b.get("id") for b in m["content"] if b.get("type") == "toolCall"] if isinstance(m.get("content"), list) else []
         kind = {"user": "ask", "assistant": "answer", "toolResult": "result"}.get(m.get("role"), "other")
         at = moment(e.get("timestamp"))
-        copied = (header.get("parentSession") or header.get("branchedFrom")) and at is not None and at < moment(header["timestamp"])
-        items.append((kind, None if copied else at, len(items), [m.get("toolCallId")] if kind == "result" else calls))
+        items.append((kind, None if copied(header, e) else at, len(items), [m.get("toolCallId")] if kind == "result" else calls))
         content = m.get("content") if isinstance(m.get("content"), list) else []
         c["user"] += m.get("role") == "user"
         c["said"] += m.get("role") == "user" and letters(m.get("content"))
         c["answered"] += m.get("role") == "assistant" and letters(m.get("content"))
         c["results"] += m.get("role") == "toolResult"
         if m.get("role") == "assistant":
-            usage = m.get("usage") or {}
             c["assistant"] += 1
             c["calls"] += sum(b.get("type") == "toolCall" for b in content)
-            for ours, theirs in (("input", "input"), ("output", "output"), ("cache_read", "cacheRead"), ("cache_write", "cacheWrite")):
-                c[ours] += usage.get(theirs, 0)
-            c["cost"] += round(usage.get("cost", {}).get("total", 0) * 1e9)
+            spend(c, m.get("usage") or {})
     follow(c, items)
-    c["title"] = title(entries)
+    c["title"] = title(header, entries)
     return c
 
 sessions = {}

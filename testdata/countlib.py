@@ -98,13 +98,12 @@ def letters(content, kinds=("text",)):
     return sum(map(len, texts))
 
 def files(paths, ending=""):
-    """The files named, and those in folders that have the ending, but for LEFT_OUT."""
-    out = os.environ.get("LEFT_OUT", "").split("\n")
+    """The files named, and those in folders that have the ending."""
     for path in paths:
         found = [path]
         if os.path.isdir(path):
             found = [os.path.join(folder, n) for folder, _, names in os.walk(path) for n in sorted(names) if n.endswith(ending)]
-        yield from (f for f in found if f not in out)
+        yield from found
 
 def records(path):
     """The JSON objects of a file of lines, of which one may hold several."""

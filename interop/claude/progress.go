@@ -44,8 +44,12 @@ func (im *importer) lineFromProgress(rec *records.Record, f *facts) error {
 	if err != nil || s.FindOwn(of.UUID, ownPart).Seq > 0 || s.New() && !of.beginsSession() {
 		return err
 	}
-	counted := im.result.Result
+	counted, at := im.result.Result, im.at
+	if own := of.time(); !own.IsZero() {
+		im.at = own // the session of the caller has the line later
+	}
 	err = im.applyTo(s, line, &of, of.beginsSession())
+	im.at = at
 	sessions := im.result.Sessions
 	im.result.Result = counted
 	im.result.Sessions = sessions

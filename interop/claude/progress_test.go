@@ -52,6 +52,11 @@ func TestProgressOfASubAgentCounts(t *testing.T) {
 	if start := importtest.Start(t, h.log, "orig.agent-x1"); start.Parent.SessionID != "orig" || start.Parent.CallID != "t1" {
 		t.Errorf("the parent is %+v", start.Parent)
 	}
+	var times []string // of the lines of the sub-agent, not of the records around them
+	for _, e := range importtest.Events(t, h.log, "orig.agent-x1") {
+		times = append(times, e.Timestamp.Sub(morning).String())
+	}
+	importtest.Same(t, "times", []string{"5m0s", "5m0s", "5m1s"}, times)
 
 	h.write("copy", append(task(), exchangeAfter(3, `"p2"`)...)) // a copy has the progress, too
 	h.load()

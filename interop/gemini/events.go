@@ -35,8 +35,8 @@ type recordWriter struct {
 	newest int64
 	added  int
 	isRaw  bool
-	// isContext marks the next event as a message that the program wrote in the user's name.
-	isContext bool
+	// piece is the piece of the record that the next event has; nil if the event has another part.
+	piece *piece
 	// isAgain is true if the record is another version of the message before.
 	isAgain bool
 	// isDeferred is true if a later record decides what the record means.
@@ -190,9 +190,9 @@ func (w *recordWriter) addPiece(p *piece, key sessions.Key, part int, isWhole bo
 	if key.Digest != "" {
 		from.Key = key.Digest
 	}
-	w.isContext = p.isContext
+	w.piece = p
 	err := w.addPayload(key, from, p.m)
-	w.isContext = false
+	w.piece = nil
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (w *recordWriter) addPayload(key sessions.Key, from records.Origin, p event
 	if errors.Is(err, event.ErrInvalid) {
 		return w.addRaw()
 	}
-	if err == nil && w.isContext {
+	if err == nil && w.piece != nil && w.piece.isContext {
 		err = e.SetMetadata(mark.Context, true)
 	}
 	if err != nil {
@@ -329,7 +329,11 @@ func (w *recordWriter) addEvent(key sessions.Key, e event.Event) error {
 		}
 		w.s.trail.Moved(w.s.Add(sessions.Key{Part: movePart}, w.r.at, move), w.parent)
 	}
-	w.newest = w.s.Add(key, w.r.at, e)
+	at := w.r.at
+	if w.piece != nil && w.piece.at.After(at) {
+		at = w.piece.at
+	}
+	w.newest = w.s.Add(key, at, e)
 	w.s.trail.Grow(w.newest, e.Type)
 	w.added++
 	return nil

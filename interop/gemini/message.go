@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -46,6 +47,8 @@ type piece struct {
 	isContext bool
 	// repeats says that the piece can be a copy of a stored piece without its other members.
 	repeats bool
+	// at is the time of a result that came after its message; else zero.
+	at time.Time
 }
 
 // pieces converts a message of the user or the model.

@@ -134,3 +134,19 @@ func TestTheFirstVersionComesAgain(t *testing.T) {
 		importtest.Lines{Format: gemini.Format{}}.Grows(t, lines, []int{cut})
 	}
 }
+
+// A call has the time of its result in the list of calls; the message with the list is older.
+func TestResultsHaveTheTimeOfTheirCall(t *testing.T) {
+	log := importtest.NewLog(t)
+	call := func(id, members string) string {
+		return fmt.Sprintf(`{"id":%q,"name":"read","args":{},"result":[{"functionResponse":{"id":%q,"name":"read","response":{"output":"4"}}}]%s}`, id, id, members)
+	}
+	calls := call("c", `,"timestamp":"2026-01-01T00:00:09Z"`) + "," + call("d", "") + "," + call("e", `,"timestamp":"2025-01-01T00:00:00Z"`)
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+calls+`]`))
+	want := []string{"00:00", "00:01", "00:02", "00:02", "00:09", "00:02", "00:02", "00:02", "00:02"}
+	var got []string
+	for _, e := range importtest.Events(t, log, "s") {
+		got = append(got, e.Timestamp.Format("04:05"))
+	}
+	importtest.Same(t, "times", want, got)
+}

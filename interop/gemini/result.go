@@ -9,6 +9,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/internal/records"
 )
 
 // calls converts tool calls: each call is a piece, and so is its result. whole is false
@@ -32,6 +33,7 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 			return nil, false, nil
 		}
 		callMessage := event.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []event.Part{call}}
+		at := records.Time(o.PeekText("timestamp"))
 		result, answered, err := c.result(&call, &o)
 		if err != nil {
 			return nil, false, err
@@ -44,7 +46,7 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // the id was parsed from JSON
 			all = append(all, piece{name: "result " + id + " " + call.CallID, m: event.Message{
 				Role: event.Tool, Parts: []event.Part{result}, Extra: append(extra, '}'),
-			}})
+			}, at: at})
 		}
 	}
 	return all, true, nil

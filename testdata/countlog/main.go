@@ -53,11 +53,11 @@ func main() {
 	store := flag.String("store", "", "a folder (jsonl), or a file ending in .db (sqlite)")
 	format := flag.String("format", "auto", "the format of the transcripts")
 	which := flag.Bool("which", false, "only print the format and the path of each transcript")
-	others := flag.String("others", "", "a file for the paths of transcripts that were left out, as another has their session")
+	leftOut := flag.String("left-out", "", "a file for the paths of transcripts that are refused, or whose session another one has")
 	flag.Parse()
-	do := func(ctx context.Context) error { return run(ctx, *store, *format, *others, flag.Args()) }
+	do := func(ctx context.Context) error { return run(ctx, *store, *format, *leftOut, flag.Args()) }
 	if *which {
-		do = func(ctx context.Context) error { return list(ctx, flag.Args()) }
+		do = func(ctx context.Context) error { return list(ctx, *format, flag.Args()) }
 	}
 	if err := do(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "countlog:", err)
@@ -66,8 +66,12 @@ func main() {
 }
 
 // list tells of each transcript what format it is of.
-func list(ctx context.Context, sources []string) error {
-	found, err := interop.Find(ctx, formats.All(), sources)
+func list(ctx context.Context, name string, sources []string) error {
+	these, err := formatsOf(name)
+	if err != nil {
+		return err
+	}
+	found, err := interop.Find(ctx, these, sources)
 	if err != nil {
 		return err
 	}
@@ -77,19 +81,28 @@ func list(ctx context.Context, sources []string) error {
 	return nil
 }
 
-func run(ctx context.Context, path, name, others string, sources []string) error {
+// formatsOf is the format of a name, or all formats.
+func formatsOf(name string) ([]interop.Format, error) {
 	these := formats.All()
 	if name != "auto" {
 		these = slices.DeleteFunc(these, func(f interop.Format) bool { return f.Name() != name })
-		if len(these) == 0 {
-			return errors.New("no such format")
-		}
+	}
+	if len(these) == 0 {
+		return nil, errors.New("no such format")
+	}
+	return these, nil
+}
+
+func run(ctx context.Context, path, name, leftOut string, sources []string) error {
+	these, err := formatsOf(name)
+	if err != nil {
+		return err
 	}
 	log := open(path)
 	defer log.Close()
 	table, err := interop.Import(ctx, log, these, sources)
-	if others != "" && errors.Is(err, interop.ErrHistory) {
-		err = leftOut(&table, others)
+	if leftOut != "" && err != nil {
+		err = listLeftOut(&table, leftOut)
 	}
 	if err != nil {
 		return err
@@ -117,14 +130,15 @@ func run(ctx context.Context, path, name, others string, sources []string) error
 	return nil
 }
 
-// leftOut notes the files of which nothing was imported, as another file has their
-// session. Any other error is one.
-func leftOut(table *interop.Table, path string) error {
+// listLeftOut writes the paths of the files that are refused, and of those of which nothing
+// was imported because another file has their session. It returns any other error.
+func listLeftOut(table *interop.Table, path string) error {
 	var paths []byte
 	for _, row := range table.Rows {
 		switch {
 		case row.Err == nil:
-		case errors.Is(row.Err, interop.ErrHistory) && row.Imported+row.Present+row.Raw == 0:
+		case errors.Is(row.Err, interop.ErrUnread), errors.Is(row.Err, interop.ErrHistory) && row.Imported+row.Present+row.Raw == 0:
+			fmt.Fprintln(os.Stderr, "left out:", row.Err)
 			paths = append(append(paths, row.Path...), '\n')
 		default:
 			return row.Err
