@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ type owners struct {
 	listed bool
 	all    []*owner
 	byID   map[string]int32
-	byDay  map[int64][]int32 // the sessions that were active on a day
+	byDay  map[int64]*activeOn
 	// copies are the sessions that began as copies without their originals: records can be
 	// older than the session.
 	copies []int32
@@ -42,10 +43,20 @@ type owners struct {
 	// places are the beginnings of the ids of events, which depend on the session. The value says
 	// that the event is redacted.
 	places map[shortPlace]bool
+	// added are the sessions that are new in this import, by a short digest of the own ids of their
+	// records. others are further sessions with the same digest. So a record is compared with few
+	// of them.
+	added  map[uint32]int32
+	others map[uint32][]int32
+	seed   maphash.Seed
 	// contents are the owners of records without a lasting id, by the digest and the time of the
 	// record; of a redacted event, by its whole id.
 	contents map[uint64]int32
 }
+
+// activeOn are the sessions that were active on a day: those of the log, and those that are new in
+// this import.
+type activeOn struct{ stored, fresh []int32 }
 
 // owner is a session of the log, or one that was removed and that the import leaves out.
 type owner struct {
@@ -54,6 +65,7 @@ type owner struct {
 	from, to time.Time
 	day      int64 // the newest day in byDay
 	read     bool  // its events are in places
+	fresh    bool  // new in this import: its own ids are in added
 	digested bool  // its events are in contents
 	removed  bool
 }
@@ -66,7 +78,7 @@ type ownersKey struct{ log *eventlog.Log }
 // ownersOf returns the owners that the files of an import share.
 func ownersOf(ctx context.Context, log *eventlog.Log) *owners {
 	return importrun.Shared(ctx, ownersKey{log}, func(context.Context, ownersKey) *owners {
-		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64][]int32{}, places: map[shortPlace]bool{}, contents: map[uint64]int32{}, copiesOf: map[string][]string{}}
+		return &owners{log: log, byID: map[string]int32{}, byDay: map[int64]*activeOn{}, places: map[shortPlace]bool{}, added: map[uint32]int32{}, others: map[uint32][]int32{}, seed: maphash.MakeSeed(), contents: map[uint64]int32{}, copiesOf: map[string][]string{}}
 	})
 }
 
@@ -93,9 +105,10 @@ func (x *owners) find(ctx context.Context, format string, k Key, at time.Time, a
 			return c, err
 		}
 	}
-	for n, i := range slices.Concat(x.copies, x.byDay[dayOf(at)]) {
+	copies := len(x.copies)
+	for n, i := range x.candidates(k, at, byContent) {
 		o := x.all[i]
-		isThen := n < len(x.copies) || !at.Before(o.from.Add(-late)) && !at.After(o.to.Add(late))
+		isThen := n < copies || !at.Before(o.from.Add(-late)) && !at.After(o.to.Add(late))
 		if o.format != "" && o.format != format || !isThen {
 			continue
 		}
@@ -118,6 +131,30 @@ func (x *owners) find(ctx context.Context, format string, k Key, at time.Time, a
 	}
 	return c, nil
 }
+
+// candidates are the sessions that can own a record. The first ones are copies.
+func (x *owners) candidates(k Key, at time.Time, byContent bool) []int32 {
+	day := x.byDay[dayOf(at)]
+	if day == nil {
+		day = &activeOn{}
+	}
+	fresh := day.fresh
+	if !byContent {
+		fresh = x.withOwn(k.Own)
+	}
+	return slices.Concat(x.copies, day.stored, fresh)
+}
+
+// withOwn are the new sessions that may have a record with an own id.
+func (x *owners) withOwn(own string) []int32 {
+	short := x.short(own)
+	if i, ok := x.added[short]; ok {
+		return append([]int32{i}, x.others[short]...)
+	}
+	return nil
+}
+
+func (x *owners) short(own string) uint32 { return uint32(maphash.String(x.seed, own)) }
 
 // list lists the sessions of the log, unless it has.
 func (x *owners) list(ctx context.Context) error {
@@ -172,10 +209,26 @@ func (x *owners) active(i int32, from, to time.Time) {
 		o.to = to
 	}
 	for day := dayOf(from); day <= dayOf(to); day++ {
-		if day != o.day && !slices.Contains(x.byDay[day], i) {
-			x.byDay[day] = append(x.byDay[day], i)
+		if day != o.day {
+			x.noteDay(day, i)
 		}
 		o.day = day
+	}
+}
+
+// noteDay notes that a session was active on a day.
+func (x *owners) noteDay(day int64, i int32) {
+	on := x.byDay[day]
+	if on == nil {
+		on = &activeOn{}
+		x.byDay[day] = on
+	}
+	all := &on.stored
+	if x.all[i].fresh {
+		all = &on.fresh
+	}
+	if !slices.Contains(*all, i) {
+		*all = append(*all, i)
 	}
 }
 
@@ -229,7 +282,7 @@ func (x *owners) open(s *Session, from, to time.Time) {
 	defer x.mu.Unlock()
 	i := x.session(s.ID)
 	o := x.all[i]
-	o.format, o.removed, o.read = s.Format, s.removed, o.read || s.isNew
+	o.format, o.removed, o.read, o.fresh = s.Format, s.removed, o.read || s.isNew, o.fresh || s.isNew
 	if !s.isNew {
 		x.active(i, from.Add(-late), to.Add(late))
 	}
@@ -237,13 +290,27 @@ func (x *owners) open(s *Session, from, to time.Time) {
 
 // note adds an event that an import adds to a session, or leaves out because the session was
 // removed.
-func (x *owners) note(s *Session, e *event.Event) {
+func (x *owners) note(s *Session, k *Key, e *event.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	i := x.session(s.ID)
+	if x.all[i].fresh && k.Part == 0 && Drawn(k.Own) {
+		x.noteOwn(i, k.Own)
+	}
 	x.all[i].format, x.all[i].digested = s.Program, s.ByContent
 	x.active(i, e.Timestamp, e.Timestamp)
 	x.add(i, e)
+}
+
+// noteOwn notes the own id of a record of a new session.
+func (x *owners) noteOwn(i int32, own string) {
+	short := x.short(own)
+	switch first, ok := x.added[short]; {
+	case !ok:
+		x.added[short] = i
+	case first != i && !slices.Contains(x.others[short], i):
+		x.others[short] = append(x.others[short], i)
+	}
 }
 
 // noteCopies notes the sessions that the beginning of a session is copied from.

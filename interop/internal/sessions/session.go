@@ -279,7 +279,7 @@ func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 		s.erasures.twins = nil
 	}
 	s.queue(e)
-	s.note(&e)
+	s.note(&k, &e)
 	s.erasures.note(s.ID, &k, &e)
 	return s.added(k, e.ID)
 }
@@ -292,15 +292,15 @@ func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 	*last = append(*last, e)
 	s.count++
 	s.bytes += len(e.Data)
-	s.note(&e)
+	s.note(&k, &e)
 	return s.added(k, e.ID)
 }
 
 // note checks an event that the import adds, and makes it known to the other sessions of the
 // import.
-func (s *Session) note(e *event.Event) {
+func (s *Session) note(k *Key, e *event.Event) {
 	if s.Program != "" {
-		s.owners.note(s, e)
+		s.owners.note(s, k, e)
 	}
 	if e.Type == event.MessageAdded {
 		s.newest = later(s.newest, e.Timestamp)
