@@ -4,7 +4,8 @@
 Each source makes a session with text, reasoning, calls, a failed call, an image, a compaction
 and a sub-agent. logtool resume writes it for each target, and the target goes on with a call.
 The first request of the target must have the blocks of the history, except for the losses that
-resume lists. An import of what the target added must make one tree, and count each answer once.
+resume lists. The same holds if a summary is in the place of the beginning (--compact-from). An
+import of what the target added must make one tree, and count each answer once.
 Each program also goes on in itself from before its turn 2.
 
 Usage: testdata/resume_matrix.py [PROGRAM...]
@@ -27,6 +28,7 @@ import time
 ALL = ["claude", "codex", "gemini", "opencode", "pi"]
 FIRST, COMPACT = "use-read: what is in hello.txt?", "compact"
 PROMPTS = [COMPACT, "Hello again.", "Now use-bad please.", "Now use-image please.", "Now use-agent please.", "Thank you."]
+LAST = "4" # a turn after the compaction
 MORE = "Go on: use-read again."
 
 
@@ -52,8 +54,8 @@ class Programs:
         return os.path.join(self.tmp, "home", program)
 
     def run(self, program, *args, stdin=None):
-        env = dict(self.env, H=self.home(program), T="60")
-        done = subprocess.run([os.path.join(self.tools, "run"), program, *args], env=env, input=stdin, text=True, capture_output=True, timeout=90)
+        env = dict(self.env, H=self.home(program), T="120")
+        done = subprocess.run([os.path.join(self.tools, "run"), program, *args], env=env, input=stdin, text=True, capture_output=True, timeout=150)
         return done.stdout
 
     def log(self, source, *args, home=None):
@@ -117,7 +119,7 @@ class Programs:
         """Asks a server of OpenCode to compact the newest session."""
         session = re.search(r"ses_\w+", self.run("opencode", "session", "list")).group()
         server = subprocess.Popen(
-            [os.path.join(self.tools, "run"), "opencode", "serve", "--port", "4097"], env=dict(self.env, H=self.home("opencode"), T="30"),
+            [os.path.join(self.tools, "run"), "opencode", "serve", "--port", "4097"], env=dict(self.env, H=self.home("opencode"), T="90"),
             stdout=subprocess.PIPE, text=True)
         for line in server.stdout:
             if "listening" in line:
@@ -126,7 +128,7 @@ class Programs:
             network = f"--net=/proc/{f.read().strip()}/ns/net"
         url = f"http://127.0.0.1:4097/session/{session}/summarize?directory={self.work}"
         body = '{"providerID":"fake","modelID":"claude-fake"}'
-        subprocess.run(["nsenter", network, "curl", "-s", "-m", "20", "-H", "content-type: application/json", "-d", body, url], check=True, capture_output=True)
+        subprocess.run(["nsenter", network, "curl", "-s", "-m", "60", "-H", "content-type: application/json", "-d", body, url], check=True, capture_output=True)
         server.terminate()
         server.wait()
 
@@ -324,7 +326,8 @@ def go_on(programs, source, session, target, *point):
     home = programs.home(target)
     os.makedirs(home, exist_ok=True)
     wrote = json.loads(programs.log(source, "resume", session, "--to", target, "--cwd", programs.work, *point, "--json", home=home))
-    want = without_own(history(programs.rows(source, "history", session, "--at", str(wrote["at"])), wrote["losses"]))
+    at = (wrote["session"],) if "compacted" in wrote else (session, "--at", str(wrote["at"]))
+    want = without_own(history(programs.rows(source, "history", *at), wrote["losses"]))
     if wrote.get("import"):
         programs.run(target, *wrote["import"][1:])
     before = len(programs.requests())
@@ -369,11 +372,11 @@ def main():
                 kinds += ["summary"] if any("SUMMARY" in b.get("text", "") for b in blocks) else []
                 kinds += ["sub-agent"] if any(r["kind"] == "run" for r in programs.rows(source, "ls")) else []
                 print(f"{source}: {', '.join(kinds)}", flush=True)
-                cases = [(target, ()) for target in names] + [(source, ("--at-turn", "2", "--before"))]
+                cases = [(target, ()) for target in names] + [(source, ("--at-turn", "2", "--before")), (names[names.index(source) - 1], ("--compact-from", LAST))]
                 for target, point in cases:
                     lost, bad = go_on(programs, source, session, target, *point)
                     losses = ", ".join(f"{len(seqs)} {kind}" for kind, seqs in sorted(lost.items())) or "nothing"
-                    name = target + (" before turn 2" if point else "")
+                    name = " ".join((target, *point))
                     print(f"  {name}: {'equal' if not bad else 'DIFFERS'}; lost: {losses}", flush=True)
                     for line in bad:
                         print("    " + line)

@@ -144,6 +144,10 @@ func (a *app) restoreOne(ctx context.Context, log *eventlog.Log, session string,
 		f.err = err
 		return f
 	}
+	if !filepath.IsLocal(filepath.FromSlash(r.Path)) { // the log may be of somebody else
+		f.err = fmt.Errorf("its file %s is not below the folder of the program", clean(r.Path))
+		return f
+	}
 	path := filepath.Join(a.pathOf(program.Folders()[0]), filepath.FromSlash(r.Path))
 	f.Records, f.Same, f.Shared, f.Erased, f.Bytes = r.Records, r.Same, r.Shared, r.Erased, len(r.Body)
 	if x.has(a, program, path) {

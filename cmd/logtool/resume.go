@@ -27,6 +27,7 @@ import (
 // resumption is a call of resume.
 type resumption struct {
 	to, cwd, dir string
+	from         int // --compact-from; -1 without it
 	dry, run     bool
 	writer       interop.Writer
 }
@@ -49,6 +50,11 @@ as the events of that fork, so the beginning counts once.
 Without a session, resume shows a list on a terminal that narrows as one types, with the
 end of the marked session beside it.
 
+--compact-from N puts a summary in the place of the messages before turn N, for a
+history that is too long for the other model. The summary is the text of the newest
+compaction before turn N, if there is one, and the prompts since. The log gets it as
+a compaction of the fork.
+
 --run starts the program. --dir writes the file below another folder, where the
 program does not look by itself.`,
 		Example: "  logtool resume fix-login --to codex --at-turn 2 --before",
@@ -60,6 +66,11 @@ program does not look by itself.`,
 			}
 			if x.run && (x.dry || a.json) {
 				return usagef("--run starts the program: leave out --dry-run and --json")
+			}
+			if !cmd.Flags().Changed("compact-from") {
+				x.from = -1
+			} else if x.from < 0 {
+				return usagef("turns are counted from 0, not %d", x.from)
 			}
 			if x.writer, err = writerOf(x.to); err != nil {
 				return err
@@ -83,6 +94,7 @@ program does not look by itself.`,
 	cmd.Flags().StringVar(&x.to, "to", "", "the `program`: "+strings.Join(writerNames(), ", "))
 	completeFlag(cmd, "to", writerNames()...)
 	at.flags(cmd, "at")
+	cmd.Flags().IntVar(&x.from, "compact-from", 0, "put a summary in the place of what is before `turn` N, counted from 0")
 	cmd.Flags().StringVar(&x.cwd, "cwd", "", "the working directory to go on in; default: that of the session")
 	cmd.Flags().StringVar(&x.dir, "dir", "", "write the file below this folder")
 	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "write nothing; print what would be written and where")
@@ -123,17 +135,19 @@ func writerOf(name string) (interop.Writer, error) {
 
 // resumed is the result of resume with --json.
 type resumed struct {
-	Program  string             `json:"program"`
-	Session  string             `json:"session"`
-	Parent   string             `json:"parent"`
-	At       int64              `json:"at"`
-	Path     string             `json:"path"`
-	Bytes    int                `json:"bytes"`
-	Messages int                `json:"messages"`
-	Losses   map[string][]int64 `json:"losses"`
-	Import   []string           `json:"import,omitzero"`
-	Command  []string           `json:"command"`
-	CWD      string             `json:"cwd"`
+	Program   string             `json:"program"`
+	Session   string             `json:"session"`
+	Parent    string             `json:"parent"`
+	At        int64              `json:"at"`
+	Path      string             `json:"path"`
+	Bytes     int                `json:"bytes"`
+	Messages  int                `json:"messages"`
+	Tokens    int64              `json:"tokens,omitzero"` // of the newest answer and its request
+	Compacted *summarized        `json:"compacted,omitzero"`
+	Losses    map[string][]int64 `json:"losses"`
+	Import    []string           `json:"import,omitzero"`
+	Command   []string           `json:"command"`
+	CWD       string             `json:"cwd"`
 }
 
 func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, point fork.Point, x resumption) error {
@@ -144,6 +158,17 @@ func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, poi
 	c, err := conversationOf(ctx, log, session, at.Seq)
 	if err != nil {
 		return err
+	}
+	tokens, err := newestTokens(ctx, log, session, at.Seq)
+	if err != nil {
+		return err
+	}
+	var compacted *summarized
+	if x.from >= 0 {
+		if compacted, err = compactBefore(ctx, log, session, at.Seq, x.from, &c); err != nil {
+			return err
+		}
+		tokens = 0 // the request of the newest answer was longer
 	}
 	if x.writer == nil {
 		if x.writer, err = writerOf(c.Format); err != nil || x.writer == nil {
@@ -170,7 +195,8 @@ func (a *app) resume(ctx context.Context, log *eventlog.Log, session string, poi
 	dir := cmp.Or(x.dir, folder)
 	r := resumed{
 		Program: x.writer.Name(), Session: c.ID, Parent: session, At: at.Seq, Path: filepath.Join(dir, filepath.FromSlash(w.Path)),
-		Bytes: len(w.Body), Messages: len(c.History), Losses: w.Losses, Command: w.Command, CWD: c.CWD,
+		Bytes: len(w.Body), Messages: len(c.History), Tokens: tokens, Compacted: compacted,
+		Losses: w.Losses, Command: w.Command, CWD: c.CWD,
 	}
 	if len(w.Import) > 0 {
 		if r.Path, err = filepath.Abs(r.Path); err != nil { // the command runs in another directory
@@ -243,7 +269,7 @@ func (x *resumption) settle(c *interop.Conversation) error {
 	if c.CWD == "" {
 		return usagef("the session has no working directory: name one with --cwd")
 	}
-	if info, err := os.Stat(c.CWD); err != nil || !info.IsDir() {
+	if info, err := os.Stat(c.CWD); err != nil || !info.IsDir() || !filepath.IsAbs(c.CWD) { // of another system
 		return fmt.Errorf("the working directory %s does not exist here: name another one with --cwd", clean(c.CWD))
 	}
 	if real, err := filepath.EvalSymlinks(c.CWD); err == nil { // as the program sees it
@@ -259,12 +285,20 @@ func (r *resumed) write(ctx context.Context, log *eventlog.Log, w *interop.Writt
 	if n := len(file.Seqs); n > 0 { // the program goes on after the last record
 		file.Seqs[n-1] = r.At
 	}
+	if r.Compacted != nil { // a rewind to an event before the compaction would undo it
+		for i := range file.Seqs {
+			file.Seqs[i] = r.At + 2 // session_forked, compaction_triggered
+		}
+	}
 	forked := false
 	err := writeNew(r.Path, w.Body, func() error {
 		_, err := fork.At(ctx, log, r.Parent, fork.AtSeq(r.At), fork.Options{
 			ID: r.Session, Label: r.Program, Reason: "resume in " + r.Program, Force: true, Metadata: map[string]any{written.Key: file},
 		})
 		forked = err == nil
+		if forked && r.Compacted != nil {
+			_, err = log.Append(ctx, r.Session, eventlog.Any(), event.New(r.Compacted.compaction))
+		}
 		return err
 	})
 	if err != nil && forked {
@@ -293,7 +327,14 @@ func (p *printer) resumed(r *resumed, dry bool) {
 	if dry {
 		verb = "would write"
 	}
-	p.Printf("%s %s (%s, %s)\n", verb, clean(r.Path), count(r.Messages, "message"), size(int64(r.Bytes)))
+	long := ""
+	if r.Tokens > 0 {
+		long = fmt.Sprintf(", %s as its model counted", count(r.Tokens, "token"))
+	}
+	p.Printf("%s %s (%s, %s%s)\n", verb, clean(r.Path), count(r.Messages, "message"), size(int64(r.Bytes)), long)
+	if r.Compacted != nil {
+		p.Printf("  %s\n", r.Compacted)
+	}
 	p.losses(r.Losses)
 	if dry {
 		return

@@ -38,3 +38,23 @@ func TestResumeOverwritesNothing(t *testing.T) {
 		t.Errorf("files: %v, %v", entries, err)
 	}
 }
+
+// A session of another person's log is restored below the folder of its program only.
+func TestRestoreStaysBelowTheFolder(t *testing.T) {
+	log := eventlog.Open(memory.New())
+	defer log.Close()
+	a := &app{getenv: environment("HOME=" + t.TempDir())}
+	for folder, below := range map[string]bool{"C--shop": true, "..": false} {
+		id := map[bool]string{true: "aa", false: "bb"}[below]
+		e := event.Event{Type: "claude:user", Data: []byte(`{"type":"user","uuid":"1","cwd":"C:\\shop","sessionId":"x"}`),
+			Metadata: []byte(`{"origin":{"source":"C:\\Users\\ada\\.claude\\projects\\` + folder + `\\x.jsonl","line":1,"offset":0,"bytes":9,"digest":"sha256:` + strings.Repeat("0", 64) + `"}}`)}
+		start := event.New(event.Session{Source: event.SessionSource{Format: "claude"}})
+		if _, err := log.Append(t.Context(), id, eventlog.New(), start, e); err != nil {
+			t.Fatal(err)
+		}
+		f := a.restoreOne(t.Context(), log, id, &restoration{dry: true, present: map[string]map[string]bool{}})
+		if (f.err == nil) != below || (f.Path != "") != below {
+			t.Errorf("%s: %q, %v", folder, f.Path, f.err)
+		}
+	}
+}

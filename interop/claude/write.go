@@ -2,6 +2,7 @@ package claude
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type writtenLine struct {
 	SessionID   string          `json:"sessionId"`
 	Version     string          `json:"version"`
 	Type        string          `json:"type"`
+	IsSummary   bool            `json:"isCompactSummary,omitzero"`
 	Message     *writtenMessage `json:"message"`
 	UUID        string          `json:"uuid"`
 	Timestamp   string          `json:"timestamp"`
@@ -70,17 +72,27 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 	if c.Title != "" {
 		lines.Add(customTitle{"custom-title", c.Title, c.ID})
 	}
-	turns, err := turnsOf(said, model, c)
+	messages := written.NewIDs(c.ID + " messages")
+	n := writing.OfCompaction(said)
+	compacted := n > 0 && !slices.ContainsFunc(said[:n], func(s writing.Said) bool { return s.Role == event.Assistant })
+	if !compacted || n < len(said) && said[n].Role == event.Assistant {
+		n = 0 // the messages need no line of their own
+	}
+	turns, err := turnsOf(said[:n], model, c, messages)
+	if err != nil {
+		return w, err
+	}
+	rest, err := turnsOf(said[n:], model, c, messages)
 	if err != nil {
 		return w, err
 	}
 	ids := written.NewIDs(c.ID)
 	var parent *string
-	for _, t := range turns {
+	for i, t := range append(turns, rest...) {
 		id := ids.Next(t.seq)
 		lines.Add(writtenLine{
 			ParentUUID: parent, UserType: "external", CWD: c.CWD, SessionID: c.ID, Version: writtenVersion,
-			Type: t.Role, Message: &t.writtenMessage, UUID: id, Timestamp: writing.Stamp(t.at),
+			Type: t.Role, IsSummary: i == 0 && compacted, Message: &t.writtenMessage, UUID: id, Timestamp: writing.Stamp(t.at),
 		})
 		parent = &id
 	}
@@ -97,7 +109,10 @@ type turn struct {
 }
 
 // turnsOf renders messages for the Messages API, where consecutive messages of a role are one.
-func turnsOf(said []writing.Said, model string, c interop.Conversation) (turns []turn, err error) {
+func turnsOf(said []writing.Said, model string, c interop.Conversation, ids *written.IDs) (turns []turn, err error) {
+	if len(said) == 0 {
+		return nil, nil
+	}
 	var runs []*writing.Said // the last message of each run
 	for i := range said {
 		if i > 0 && (said[i].Role == event.Assistant) == (said[i-1].Role == event.Assistant) {
@@ -117,7 +132,6 @@ func turnsOf(said []writing.Said, model string, c interop.Conversation) (turns [
 		return nil, err
 	}
 	made := len(body.Messages) - len(runs) // 1 if the history starts with the assistant
-	ids := written.NewIDs(c.ID + " messages")
 	for i, m := range body.Messages {
 		t := turn{writtenMessage: m, at: c.At}
 		if run := max(i-made, 0); made >= 0 && run < len(runs) {

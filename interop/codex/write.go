@@ -39,6 +39,12 @@ type shown struct {
 	Message string `json:"message"`
 }
 
+// writtenCompaction is a compaction: the messages that it made, and its summary.
+type writtenCompaction struct {
+	Message string           `json:"message"`
+	History []jsontext.Value `json:"replacement_history"`
+}
+
 // writtenVersion is the version of Codex whose lines Write writes.
 const writtenVersion = "0.171.0"
 
@@ -51,7 +57,12 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 		Losses: losses, Command: []string{"codex", "resume", c.ID},
 		Path: fileName(c.ID, at),
 	}
-	items, err := itemsOf(said, c)
+	n := writing.OfCompaction(said)
+	replacement, err := itemsOf(said[:n], c)
+	if err != nil {
+		return w, err
+	}
+	items, err := itemsOf(said[n:], c)
 	if err != nil {
 		return w, err
 	}
@@ -65,6 +76,16 @@ func (Format) Write(c interop.Conversation) (interop.Written, error) {
 		return w, err
 	}
 	w.Header = int64(len(header))
+	if len(replacement) > 0 {
+		compacted := writtenCompaction{}
+		for _, item := range replacement {
+			compacted.History = append(compacted.History, item.value)
+			if item.role == "user" {
+				compacted.Message = item.text // the summary is the last one
+			}
+		}
+		add(at, "compacted", compacted)
+	}
 	for _, item := range items {
 		add(at, "response_item", item.value)
 		if item.text != "" {
@@ -89,6 +110,9 @@ type writtenItem struct {
 
 // itemsOf renders messages for the Responses API.
 func itemsOf(said []writing.Said, c interop.Conversation) ([]writtenItem, error) {
+	if len(said) == 0 {
+		return nil, nil
+	}
 	rendered, err := openai.Responses(writing.Entries(said), openai.Options{Blob: c.Blob})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,4 +179,20 @@ func difference(want, got []string) string {
 		return strings.Join(all[min(i, len(all)):min(i+3, len(all))], "\n  ")
 	}
 	return fmt.Sprintf("block %d of %d and %d:\n  %s\nnot:\n  %s", i, len(want), len(got), at(want), at(got))
+}
+
+// The path of a written file is good on each system, whatever the working directory is.
+func TestWrittenPaths(t *testing.T) {
+	for _, cwd := range []string{"/home/ada/work", `C:\Users\ada\my shop`, `\\host\share`, "/", `C:\`, "/srv/..", "/проект"} {
+		for _, target := range writers(t) {
+			c := interop.Conversation{
+				ID: uuid.NewString(), CWD: cwd, At: time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC),
+				History: []projection.Entry{{Seq: 1, Message: event.Message{Role: event.User, Parts: []event.Part{event.Text("hello")}}}},
+			}
+			w, err := target.Write(c)
+			if err != nil || !filepath.IsLocal(w.Path) || strings.ContainsAny(w.Path, `\:`) {
+				t.Errorf("%s, %s: %q, %v", target.Name(), cwd, w.Path, err)
+			}
+		}
+	}
 }

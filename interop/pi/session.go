@@ -209,7 +209,7 @@ func (s *session) parentSeq(f *facts) int64 {
 // log.
 func (s *session) conflict() (reason string) {
 	switch {
-	case s.initialSeq == 0 || s.matched:
+	case s.initialSeq == 0 || s.matched || s.Records != nil: // resume wrote its first records
 		return ""
 	case !s.From(formatName):
 		return "the session was not imported from pi"

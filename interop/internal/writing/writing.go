@@ -104,6 +104,14 @@ func (r Rules) parts(m *event.Message, parts []event.Part, lose func(kind string
 	return kept
 }
 
+// OfCompaction is how many messages at the beginning a compaction made.
+func OfCompaction(said []Said) (n int) {
+	for n < len(said) && said[n].Seq == 0 {
+		n++
+	}
+	return n
+}
+
 // Entries returns the messages as a history, for the packages that render requests.
 func Entries(said []Said) []projection.Entry {
 	history := make([]projection.Entry, len(said))
