@@ -40,31 +40,27 @@ func compactBefore(ctx context.Context, log *eventlog.Log, session string, at in
 			return nil, usagef("event %d is a compaction in turn %d or after it: name a later turn with --compact-from, or none", e.Seq, turn)
 		}
 	}
-	end := 0
-	for i := range c.History {
-		if seq := c.History[i].Seq; 0 < seq && seq <= start.Seq {
-			end = i + 1
-		}
+	h, err := projection.Load(ctx, log, session, projection.History(), projection.Options{At: at})
+	if err != nil {
+		return nil, err
 	}
-	for end < len(c.History) && c.History[end].Seq == 0 { // results that the rendering added
-		end++
-	}
-	if end == len(c.History) {
-		return nil, usagef("turn %d has no message up to seq %d, where resume goes on: name an earlier turn with --compact-from", turn, at)
-	}
-	return newSummarized(turn, start.Seq, end, c)
+	return newSummarized(turn, start.Seq, at, &h.State, c)
 }
 
-// newSummarized replaces the first messages of c, which come from events up to seq.
-func newSummarized(turn int, seq int64, end int, c *interop.Conversation) (*summarized, error) {
+// newSummarized puts a summary in the place of the messages of c that come from events up to
+// seq. h is the history at the event at; it gets the compaction.
+func newSummarized(turn int, seq, at int64, h *projection.HistoryState, c *interop.Conversation) (*summarized, error) {
 	s := &summarized{Turn: turn}
 	s.compaction = event.Compaction{Strategy: "prompts", Trigger: "resume", Covers: event.Stretch{From: 1, To: seq}}
-	var kept []projection.Entry
 	var summaries, prompts []string
-	for i := range c.History[:end] {
+	times := map[int64]time.Time{}
+	for i := range c.History {
 		e := &c.History[i]
-		if e.Made == "" && (e.Context != "" || e.Message.Role == event.System || e.Message.Role == event.Developer) {
-			kept = append(kept, *e)
+		times[e.Seq] = c.Times[i]
+		if e.Seq > seq || e.Made != "" {
+			continue
+		}
+		if e.Context != "" || e.Message.Role == event.System || e.Message.Role == event.Developer {
 			entry := event.CompactionEntry{Seq: e.Seq}
 			if e.Seq == 0 { // of an older compaction
 				entry.Message = &e.Message
@@ -72,10 +68,9 @@ func newSummarized(turn int, seq int64, end int, c *interop.Conversation) (*summ
 			s.compaction.Entries = append(s.compaction.Entries, entry)
 			continue
 		}
-		s.Messages++
 		text := strings.TrimSpace(e.Message.Text())
 		switch {
-		case text == "" || e.Made != "" || c.Contexts[e.Seq]:
+		case text == "" || c.Contexts[e.Seq]:
 		case e.Seq == 0:
 			summaries = append(summaries, text)
 		case e.Message.Role == event.User:
@@ -88,8 +83,23 @@ func newSummarized(turn int, seq int64, end int, c *interop.Conversation) (*summ
 	s.Summaries, s.Prompts = len(summaries), len(prompts)
 	m := event.Message{Role: event.User, Parts: []event.Part{event.Text(leftOutText(summaries, prompts))}}
 	s.compaction.Entries = append(s.compaction.Entries, event.CompactionEntry{Message: &m})
-	c.Times = slices.Concat(make([]time.Time, len(kept)+1), c.Times[end:])
-	c.History = slices.Concat(kept, []projection.Entry{{Message: m}}, c.History[end:])
+	e := event.New(s.compaction)
+	e.Seq = at + 2 // after session_forked
+	if err := projection.History().Apply(h, &e); err != nil {
+		return nil, err
+	}
+	history, err := h.Messages()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(history, func(e projection.Entry) bool { return e.Seq > seq }) {
+		return nil, usagef("turn %d has no message up to seq %d, where resume goes on: name an earlier turn with --compact-from", turn, at)
+	}
+	s.Messages = len(c.History) - len(history) + 1
+	c.History, c.Times = history, make([]time.Time, len(history))
+	for i := range history {
+		c.Times[i] = times[history[i].Seq]
+	}
 	return s, nil
 }
 

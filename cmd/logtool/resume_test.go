@@ -6,9 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/memory"
 )
 
@@ -36,6 +41,58 @@ func TestResumeOverwritesNothing(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
 		t.Errorf("files: %v, %v", entries, err)
+	}
+}
+
+// The program gets the history that the log has for the fork, whatever turn --compact-from names.
+func TestCompactedHistory(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "log")
+	if code := quiet().run(t.Context(), []string{"--store", store, "import", filepath.Join("..", "..", "testdata", "transcripts")}); code > 1 {
+		t.Fatal(code)
+	}
+	log := eventlog.Open(jsonl.New(store))
+	defer log.Close()
+	sessions, err := (&app{}).sessions(t.Context(), log, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, id := range sessions {
+		head, err := log.Head(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for turn := range 12 {
+			c, err := conversationOf(t.Context(), log, id, head.Seq)
+			if err != nil {
+				break
+			}
+			s, err := compactBefore(t.Context(), log, id, head.Seq, turn, &c)
+			if err != nil {
+				continue
+			}
+			f, err := fork.At(t.Context(), log, id, fork.AtSeq(head.Seq), fork.Options{Force: true})
+			if err == nil {
+				_, err = log.Append(t.Context(), f.ID, eventlog.At(f.Head), event.New(s.compaction))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []projection.Entry
+			for e, err := range projection.Entries(t.Context(), log, f.ID, projection.RenderOptions{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, e)
+			}
+			if diff := cmp.Diff(want, c.History); diff != "" {
+				t.Errorf("%s, turn %d: %.2000s", id, turn, diff)
+			}
+			compared++
+		}
+	}
+	if compared < 10 {
+		t.Errorf("compared %d histories", compared)
 	}
 }
 
