@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/flow"
 	"github.com/convlog/convlog/internal/answers"
+	"github.com/convlog/convlog/internal/transcript"
 )
 
 // statuses are the values of --status.
@@ -41,7 +42,7 @@ and has no runner; the agent continues it when it starts, after a listed outcome
 reconciled), failed, aborted or finished.
 RUNNER is the living process that has the session, also between two turns. WAITS FOR
 lists open reviews, waits, effects and inputs, with the beginnings of ids:
-  review TOOL ID    logtool agent approve, deny or answer
+  review TOOL ID    logtool agent approve, deny or answer; (what is asked), whole with --json
   wait NAME ID      logtool agent resolve
   outcome NAME ID   the effect began and has no result: logtool agent reconcile
   retry NAME        the next attempt after an error
@@ -156,6 +157,9 @@ func (p *printer) waitsFor(row *answers.Run) string {
 		}
 		if x.Kind != answers.OpenRetry {
 			words = append(words, clean(abbreviate(x.ID, ids)))
+		}
+		if asked := transcript.Join(oneLineArguments(x.Arguments), x.Prompt); asked != "" {
+			words = append(words, "("+brief(asked, 60)+")")
 		}
 		switch {
 		case x.Until.IsZero():

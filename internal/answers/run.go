@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
@@ -51,6 +52,9 @@ type Open struct {
 	Until time.Time         `json:"until,omitzero"`
 	Class event.EffectClass `json:"class,omitzero"`
 	Steer bool              `json:"steer,omitzero"`
+	// Prompt and Arguments are what the person of a review decides about.
+	Prompt    string         `json:"prompt,omitzero"`
+	Arguments jsontext.Value `json:"arguments,omitzero"`
 }
 
 // Runs is flow.Runs with a catalog: it does not read a session without an agent. The catalog tells
@@ -155,7 +159,8 @@ func openBelow(ctx context.Context, log *eventlog.Log, x *flow.RunInfo) (all []O
 // OpenOf lists the open work of a session.
 func OpenOf(x *flow.RunInfo) (all []Open) {
 	for _, r := range x.Approvals {
-		all = append(all, Open{Kind: OpenReview, ID: r.InterruptID, Name: r.Name, Seq: r.Seq, ChildSession: r.SessionID, Until: r.ExpiresAt})
+		all = append(all, Open{Kind: OpenReview, ID: r.InterruptID, Name: r.Name, Seq: r.Seq, ChildSession: r.SessionID, Until: r.ExpiresAt,
+			Prompt: r.Prompt, Arguments: r.Arguments})
 	}
 	for _, w := range x.Waits {
 		all = append(all, Open{Kind: OpenWait, ID: w.WaitID, Name: w.Reason, Seq: w.Seq, Until: w.Until})
