@@ -262,8 +262,18 @@ func (r *redactRun) report(done *erase.Redaction) {
 	if r.dry {
 		erased, sum = "would erase", "to erase"
 	}
+	places := map[erase.EventRef][]string{} // of a text, by event
+	for _, p := range done.Places {
+		e := erase.EventRef{Session: p.Session, Seq: p.Seq, Type: p.Type}
+		places[e] = append(places[e], placeText(p))
+	}
 	for _, e := range done.Erased {
-		r.Printf("%s %s\n", erased, reference(e))
+		if len(places[e]) == 0 {
+			places[e] = []string{reference(e)}
+		}
+		for _, place := range places[e] {
+			r.Printf("%s %s\n", erased, place)
+		}
 	}
 	for _, b := range done.Blobs {
 		r.Printf("%s blob %s, %s\n", erased, b.Blob, size(b.Bytes))

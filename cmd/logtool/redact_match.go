@@ -87,13 +87,10 @@ func (r *redactRun) match(ctx context.Context, log *eventlog.Log, pattern search
 
 var (
 	errTextLeft       = errors.New("the text is left in the places above; remove the session or the file, or copy the session without them")
-	errNothingToErase = errors.New("nothing found to erase")
+	errNothingToErase = errors.New("nothing found to erase: the text is in no session that was searched")
 )
 
 func (r *redactRun) matched(done *erase.Redaction) {
-	for _, p := range done.Places {
-		r.Printf("found in %s\n", placeText(p))
-	}
 	r.report(done)
 	for _, p := range done.Left {
 		r.Printf("%s %s: redaction keeps the headers, the structure of events and lost events\n", r.Paint(term.Yellow, "left in"), placeText(p))
