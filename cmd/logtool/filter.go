@@ -52,8 +52,8 @@ func (f *filter) flags(cmd *cobra.Command, what, models string) {
 }
 
 // whenHelp explains the values of --since and --until.
-const whenHelp = `--since and --until take today, yesterday, a day (2026-03-01), a time
-(2026-03-01T09:30) in your time zone, or an age (90m, 12h, 7d, 2w).`
+const whenHelp = `--since and --until take a day (today, yesterday, monday, 2026-03-01),
+a time (2026-03-01T09:30) in your time zone, or an age (90m, 12h, 7d, 2w).`
 
 // check parses the flags.
 func (f *filter) check(now time.Time) (err error) {

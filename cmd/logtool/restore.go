@@ -50,8 +50,8 @@ SHARED are the records that a fork has from its parent. Erased content comes bac
 
 Sessions of other programs go on with logtool resume, under a new id.
 
---since takes today, yesterday, a day (2026-03-01), a time (2026-03-01T09:30) in your
-time zone, or an age (90m, 12h, 7d, 2w).`,
+--since takes a day (today, yesterday, monday, 2026-03-01), a time (2026-03-01T09:30) in
+your time zone, or an age (90m, 12h, 7d, 2w).`,
 		Example: "  logtool restore --source claude --since 90d --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := x.filter.check(a.now()); err != nil {

@@ -33,15 +33,21 @@ func ParseWhen(text string, now time.Time) (begin, end time.Time, err error) {
 			return t, t.AddDate(0, 0, x.days).Add(x.length), nil
 		}
 	}
-	switch text {
+	word := strings.ToLower(text)
+	switch word {
 	case "today":
 		return day(now, 0), day(now, 1), nil
 	case "yesterday":
 		return day(now, -1), day(now, 0), nil
 	}
+	for n := range 7 { // a day of the week is today or in the last six days
+		if strings.ToLower(day(now, -n).Weekday().String()) == word {
+			return day(now, -n), day(now, 1-n), nil
+		}
+	}
 	d, ok := ParseAgo(text)
 	if !ok {
-		return begin, end, fmt.Errorf("is today, yesterday, a day (2026-03-01), a time (2026-03-01T09:30) or how long ago (12h, 7d, 2w), not %q", text)
+		return begin, end, fmt.Errorf("is a day (today, yesterday, monday, 2026-03-01), a time (2026-03-01T09:30) or how long ago (12h, 7d, 2w), not %q", text)
 	}
 	t := now.Add(-d)
 	return t, t, nil

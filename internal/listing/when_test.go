@@ -18,6 +18,9 @@ func TestParseWhen(t *testing.T) {
 		"2026-02-28T09:30:15+01:00": {"2026-02-28T08:30:15Z", "2026-02-28T08:30:16Z"},
 		"today":                     {"2026-02-28T22:00:00Z", "2026-03-01T22:00:00Z"},
 		"yesterday":                 {"2026-02-27T22:00:00Z", "2026-02-28T22:00:00Z"},
+		"sunday":                    {"2026-02-28T22:00:00Z", "2026-03-01T22:00:00Z"},
+		"Monday":                    {"2026-02-22T22:00:00Z", "2026-02-23T22:00:00Z"},
+		"saturday":                  {"2026-02-27T22:00:00Z", "2026-02-28T22:00:00Z"},
 		"90m":                       {"2026-02-28T21:00:00Z", "2026-02-28T21:00:00Z"},
 		"1d":                        {"2026-02-27T22:30:00Z", "2026-02-27T22:30:00Z"},
 		"2w":                        {"2026-02-14T22:30:00Z", "2026-02-14T22:30:00Z"},
@@ -30,7 +33,7 @@ func TestParseWhen(t *testing.T) {
 	if begin, end, err := ParseWhen("", now); err != nil || !begin.IsZero() || !end.IsZero() {
 		t.Errorf("nothing is %v to %v, %v", begin, end, err)
 	}
-	for _, text := range []string{"soon", "7", "-1d", "d", "1x", "2026-02-30", "2026", "-5m", "99999999d", "9999999999w"} {
+	for _, text := range []string{"soon", "mon", "7", "-1d", "d", "1x", "2026-02-30", "2026", "-5m", "99999999d", "9999999999w"} {
 		if _, _, err := ParseWhen(text, now); err == nil {
 			t.Errorf("%q is taken", text)
 		}
