@@ -10,7 +10,7 @@ build: ## build logtool into ./bin
 install: ## install logtool
 	go install ./cmd/logtool
 
-short: ## short tests: something of every promise
+short: ## short tests: something of every promise that needs no private server
 	go test -short ./...
 
 test: ## all tests

@@ -82,8 +82,8 @@ func TestChat(t *testing.T) {
 			t.Fatal("the loop makes no progress")
 		}
 	}
-	if kills < 3 {
-		t.Errorf("the program was killed %d times", kills)
+	if kills == 0 {
+		t.Error("the program was not killed")
 	}
 	got := output(t, program, dir, "s", "Where are my parcels?")
 	_, want, _ = strings.Cut(want, "user text")

@@ -75,13 +75,7 @@ func TestPostgresScripts(t *testing.T) {
 // TestServerScripts runs the scripts about servers that refuse a user or a log. User
 // "locked" needs a password.
 func TestServerScripts(t *testing.T) {
-	server, err := pgtest.Start(pgtest.Unsynced)
-	pgtest.Need(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := pgtest.Start(t, pgtest.Unsynced...)
 	if err := server.Rule("host all locked all scram-sha-256"); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ type postgresBench struct {
 // postgres starts a server with arguments of postgres and an empty log. It stops with
 // the bench.
 func (b *bench) postgres(ctx context.Context, args ...string) (*postgresBench, error) {
-	server, err := pgtest.Start(args)
+	server, err := pgtest.New(args...)
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,13 @@ type Cluster struct {
 	folder string
 }
 
-// Start starts nodes that end with the test, and waits until they store messages.
+// Start starts nodes that end with the test, and waits until they store messages. The short form
+// of the tests has no private servers: the test is skipped.
 func Start(t testing.TB, opts Options) *Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the short form starts no private server")
+	}
 	c, err := New(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ var errNoServer = errors.New("no PostgreSQL: install it (on Debian: apt-get inst
 	Variable + " to the DSN of a server")
 
 // private is the server of this process.
-var private = sync.OnceValues(func() (*Server, error) { return Start(Unsynced) })
+var private = sync.OnceValues(func() (*Server, error) { return New(Unsynced...) })
 
 // DSN returns the DSN of a new schema, without tables, in the server of this process.
 // The schema is dropped at the end of the test.

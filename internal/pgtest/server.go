@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,8 +40,36 @@ type account struct{ uid, gid int }
 // Unsynced are arguments of a fast server whose data a power loss would damage.
 var Unsynced = []string{"-c", "fsync=off", "-c", "full_page_writes=off"}
 
-// Start starts a private server with arguments of postgres.
-func Start(args []string) (*Server, error) {
+// Start starts a private server with arguments of postgres, which ends with the test. The short
+// form of the tests has no private servers: the test is skipped.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return forTest(t, func() (*Server, error) { return New(args...) })
+}
+
+// StartStandby starts a standby of a server, which ends with the test.
+func StartStandby(t testing.TB, of *Server) *Server {
+	t.Helper()
+	return forTest(t, of.Standby)
+}
+
+func forTest(t testing.TB, start func() (*Server, error)) *Server {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the short form starts no private server")
+	}
+	s, err := start()
+	Need(t, err)
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// New starts a private server with arguments of postgres. The caller stops it.
+func New(args ...string) (*Server, error) {
 	s := &Server{args: args}
 	if err := s.create(); err != nil {
 		return nil, err

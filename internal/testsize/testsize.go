@@ -1,6 +1,6 @@
 // Package testsize gives random and large tests their size:
 //
-//   - short: `go test -short`, something of every promise
+//   - short: `go test -short`, something of every promise that needs no private server
 //   - usual: `go test`, what a change must pass
 //   - long: `make long`, the most of each test, once before an issue is closed
 //

@@ -158,9 +158,7 @@ func TestServerLosesAnIntent(t *testing.T) {
 	for name, ends := range map[string]bool{"the effect ends with its context": true, "the effect has a result": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := startServer(t, func() (*pgtest.Server, error) {
-				return pgtest.Start([]string{"-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0"})
-			})
+			server := pgtest.Start(t, "-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0")
 			for lost := false; !lost; { // other processes of the server may have synced the intent
 				lost = loseIntent(t, server, ends)
 			}

@@ -39,26 +39,11 @@ func TestProcessesPostgres(t *testing.T) {
 	t.Logf("%d processes, %d events acknowledged, none lost", groupSize+1, c.ledger.events())
 }
 
-// startServer starts a server that stops at the end of the test.
-func startServer(t *testing.T, start func() (*pgtest.Server, error)) *pgtest.Server {
-	t.Helper()
-	server, err := start()
-	pgtest.Need(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server
-}
-
-func private() (*pgtest.Server, error) { return pgtest.Start(nil) }
-
 // The server is killed at any moment while processes write, and starts again. Every
 // acknowledged step is stored once; a retry stores the others once.
 func TestKillServer(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, private)
+	server := pgtest.Start(t)
 	s := newServerFixture(t, postgresBackend, server.DSN())
 	restart := func(*group) {
 		s.must(server.Kill())
@@ -70,8 +55,8 @@ func TestKillServer(t *testing.T) {
 // The primary is killed while processes write, and its synchronous standby is promoted.
 func TestPromoteStandby(t *testing.T) {
 	t.Parallel()
-	primary := startServer(t, private)
-	standby := startServer(t, primary.Standby)
+	primary := pgtest.Start(t)
+	standby := pgtest.StartStandby(t, primary)
 	s := newServerFixture(t, postgresBackend, pgtest.Hosts(primary, standby))
 	s.must(primary.Synchronous())
 	endure(t, s, func(c *group) {

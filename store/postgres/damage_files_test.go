@@ -50,13 +50,7 @@ func relationFiles(t *testing.T, server, schema string) map[string]string {
 // names each session that is not as it was written.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
-	server, err := pgtest.Start(pgtest.Unsynced)
-	pgtest.Need(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := pgtest.Start(t, pgtest.Unsynced...)
 	dsn := with(t, with(t, server.DSN(), "schema", "damaged"), "assume_synced", "true")
 	s := newStore(t, dsn)
 	witness.WriteSample(t, s)
@@ -103,9 +97,11 @@ func TestDamagedFiles(t *testing.T) {
 		if path == "" {
 			continue
 		}
-		if whole[path], err = os.ReadFile(path); err != nil {
+		content, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		whole[path] = content
 		for _, x := range damages {
 			if i++; !testsize.Every(i, 8) {
 				continue

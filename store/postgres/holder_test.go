@@ -48,13 +48,7 @@ func TestHolderLosesItsConnection(t *testing.T) {
 		return dsn, dsn, func() error { sql(t, dsn, terminate); return nil }
 	}
 	restarted := func(t *testing.T) (first, second string, end func() error) {
-		server, err := pgtest.Start(nil)
-		pgtest.Need(t, err)
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		server := pgtest.Start(t)
 		return server.DSN(), server.DSN(), func() error { return errors.Join(server.Kill(), server.Run()) }
 	}
 	promoted := func(t *testing.T) (first, second string, end func() error) {

@@ -196,13 +196,7 @@ func TestRetained(t *testing.T) {
 // A durable append is synced although the server is told not to wait.
 func TestDurable(t *testing.T) {
 	t.Parallel()
-	server, err := pgtest.Start([]string{"-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0", "-c", "synchronous_commit=off"})
-	pgtest.Need(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := pgtest.Start(t, "-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0", "-c", "synchronous_commit=off")
 	log := openLog(t, server.DSN())
 	for range 3 {
 		for name, x := range map[string]eventlog.Expect{"durable": eventlog.Any().Durable(), "synced": eventlog.Any()} {
@@ -226,13 +220,7 @@ func TestDurable(t *testing.T) {
 // a standby, both are synced.
 func TestUnsyncedAppend(t *testing.T) {
 	t.Parallel()
-	server, err := pgtest.Start([]string{"-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0"})
-	pgtest.Need(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := pgtest.Start(t, "-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0")
 	head := event.Head{}
 	add := func(ctx context.Context, l *eventlog.Log) (synced bool) {
 		start := lsn(t, server.DSN(), "pg_current_wal_insert_lsn()")
@@ -255,6 +243,7 @@ func TestUnsyncedAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	for set := int64(0); set == 0; {
+		var err error
 		set, err = pgtest.Number(server.DSN(), `SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'none'`)
 		if err != nil {
 			t.Fatal(err)

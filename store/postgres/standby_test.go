@@ -16,20 +16,8 @@ import (
 // startPair starts a primary and its synchronous standby, and returns the DSN of both.
 func startPair(t *testing.T) (primary, standby *pgtest.Server, dsn string) {
 	t.Helper()
-	primary, err := pgtest.Start(pgtest.Unsynced)
-	pgtest.Need(t, err)
-	stop := func(s *pgtest.Server) {
-		t.Cleanup(func() {
-			if err := s.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	stop(primary)
-	if standby, err = primary.Standby(); err != nil {
-		t.Fatal(err)
-	}
-	stop(standby)
+	primary = pgtest.Start(t, pgtest.Unsynced...)
+	standby = pgtest.StartStandby(t, primary)
 	if err := primary.Synchronous(); err != nil {
 		t.Fatal(err)
 	}
