@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/answers"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/listing"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -96,6 +97,7 @@ type verifySum struct {
 	Defects  int64 `json:"defects"`
 	Damaged  int64 `json:"damaged"`
 
+	notes     bool  // the session convlog:store is one of them
 	snapshots int64 // defects of snapshots
 	newer     int64 // lines of a newer version
 	history   int64 // known heads that are missing
@@ -388,6 +390,7 @@ func (all *verifySum) add(v answers.Check) {
 		return
 	}
 	all.Sessions++
+	all.notes = all.notes || v.Session == engine.StoreSession
 	if v.Damage() > 0 {
 		all.Damaged++
 	}

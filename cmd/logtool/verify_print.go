@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/cmd/logtool/internal/term"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/answers"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -106,6 +107,10 @@ func (p *printer) verdict(all verifySum, compared, asJSON bool) error {
 	if all.Defects > 0 {
 		found = p.Paint(term.Red, all.found())
 	}
-	p.Printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
+	sessions := count(all.Sessions, "session")
+	if all.notes { // ls does not count it
+		sessions = count(all.Sessions-1, "session") + " and " + engine.StoreSession
+	}
+	p.Printf("%s, %s: %s\n", sessions, count(all.Events, "event"), found)
 	return p.Flush()
 }
