@@ -48,7 +48,7 @@ func share() (*Cluster, error) {
 	defer shared.mu.Unlock()
 	n := shared.tests % accounts
 	if n == 0 {
-		server, err := New(Options{Settings: accountConfig()})
+		server, err := New(Options{Settings: accountConfig(), Payload: 8 << 20}) // some laws append more than the default, 1 MiB
 		if err != nil {
 			return nil, err
 		}

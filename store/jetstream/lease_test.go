@@ -294,12 +294,15 @@ func TestLateHolder(t *testing.T) {
 	take(t, openLog(t, through), "y")
 	wantLeased(t, log, "y", true)
 	proxy.Delay(through.LeaseTime * 2 / 3)
-	late := make(chan error)
+	late := make(chan error, 1)
 	go func() {
 		_, err := log.Store().(*jetstream.Store).Lease(t.Context(), "x")
 		late <- err
 	}()
-	untilStored(t, servers, "convlog.control.holder.*", 2)
+	js := rawJetStream(t, servers)
+	for !stored(t, js, "convlog.control.holder.*", 2) && len(late) == 0 { // a busy machine may be later than the lease
+		time.Sleep(10 * time.Millisecond)
+	}
 	time.Sleep(through.LeaseTime / 10) // the answer is under way
 	proxy.Delay(0)
 	wantError(t, "a late lease", eventlog.ErrUnavailable, <-late)
@@ -308,17 +311,19 @@ func TestLateHolder(t *testing.T) {
 // untilStored waits until n subjects that match a filter have messages.
 func untilStored(t testing.TB, servers *natstest.Cluster, filter string, n int) {
 	t.Helper()
-	js := rawJetStream(t, servers)
-	for {
-		info, err := js.StreamInfo("convlog_control", &nats.StreamInfoRequest{SubjectsFilter: filter})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(info.State.Subjects) == n {
-			return
-		}
+	for js := rawJetStream(t, servers); !stored(t, js, filter, n); {
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// stored reports whether n subjects that match a filter have messages.
+func stored(t testing.TB, js nats.JetStreamContext, filter string, n int) bool {
+	t.Helper()
+	info, err := js.StreamInfo("convlog_control", &nats.StreamInfoRequest{SubjectsFilter: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(info.State.Subjects) == n
 }
 
 // Close ends the leases before it waits for a lock whose storing is not answered.

@@ -15,7 +15,7 @@ import (
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	servers := natstest.Start(t, natstest.Options{Payload: 8 << 20}) // some laws append more than 1 MiB
+	servers := natstest.Shared(t, false)
 	logtest.Run(t, func(testing.TB) storetest.Harness {
 		h := harness(servers)
 		h.Parallel = true // they mostly wait for the server
