@@ -159,7 +159,12 @@ func (h *HistoryState) replaceCovered(c *compaction, entries []insertion) {
 	if at < 0 {
 		at = len(items)
 	}
-	h.items = listOf(slices.Insert(items, at, inserted...))
+	items = slices.Insert(items, at, inserted...)
+	if h.room != nil {
+		h.items = packedList(items)
+	} else {
+		h.items = listOf(items)
+	}
 }
 
 // resolve replaces the entries that refer to events by the items of these events,

@@ -114,6 +114,6 @@ func readLeanHistory(body io.Reader, r *room) (HistoryState, error) {
 		return HistoryState{}, cmp.Or(err, fmt.Errorf("%w: it is more than one object", errBadState))
 	}
 	h, err := b.state()
-	h.room = r
+	h.room, h.items = r, packedList(b.Items)
 	return h, err
 }

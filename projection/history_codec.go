@@ -16,6 +16,9 @@ import (
 // errBadState means that a body is not a state that its projection encodes.
 var errBadState = errors.New("not an encoded state")
 
+// errLean means that a history has left payloads in the log.
+var errLean = errors.New("the history was loaded without its payloads (Options.Lean)")
+
 // historyBody is the encoding of a HistoryState. An item is an array: kind, seq,
 // payload and, of a literal, the range that it replaces. Payloads are copied
 // unchanged.
@@ -211,6 +214,9 @@ func (b *bodyWriter) items(name string, items []item) {
 }
 
 func (b *bodyWriter) item(it *item) {
+	if it.size > 0 {
+		b.err = errLean
+	}
 	b.text = append(b.text, '[', '"', it.letter(), '"', ',')
 	b.text = strconv.AppendInt(b.text, it.seq, 10)
 	if it.kind != freezeItem {
@@ -232,6 +238,9 @@ func (h *HistoryState) Digest() (event.Digest, error) { return h.digest() }
 // digest covers the chain of items and the other fields that a rendering depends on.
 // A freeze after the last item does not change it.
 func (h *HistoryState) digest() (event.Digest, error) {
+	if h.room != nil {
+		return "", errLean
+	}
 	if err := h.chain.extend(h.items.from(h.chain.length)); err != nil {
 		return "", err
 	}

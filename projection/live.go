@@ -230,16 +230,8 @@ func (v *Live) foldOne(ctx context.Context, e *event.Event) error {
 	if v.keepsTail() {
 		v.tail = append(v.tail, *e)
 	}
-	m := e.Effective()
-	scope := m.Type.Scope()
-	for i, f := range v.folds {
-		if !inScope(f.scope(), scope, true) {
-			continue
-		}
-		if err := f.apply(m); err != nil {
-			return err
-		}
-		v.Explain.Parts[i].Folded++
+	if err := v.apply(e.Effective()); err != nil {
+		return err
 	}
 	if v.last.oldest.IsZero() {
 		v.last.oldest = e.Timestamp

@@ -17,6 +17,9 @@ type Options struct {
 	// At is the seq to load the state as of: the state of the path that ends
 	// there. 0 is the head.
 	At int64
+	// Lean leaves the payloads of a history in the log. Len and Window of the history work;
+	// Messages, Digest and StateJSON fail.
+	Lean bool
 	// Replay uses no snapshots: it folds all events from the start.
 	Replay bool
 
@@ -55,6 +58,7 @@ type Loaded struct {
 	set   Set
 	folds []fold
 	last  pathEnd
+	lean  bool
 	tail  []event.Event // for Live.TakeTail; oldest first
 }
 
@@ -116,10 +120,52 @@ func LoadSet(ctx context.Context, log *eventlog.Log, session string, set Set, op
 		return nil, fmt.Errorf("project session %q: %w", session, err)
 	}
 	l := &Loaded{Session: session, Head: head, set: set, Explain: Explain{Session: session, Head: head}}
+	l.lean = o.Lean
 	if err := l.load(ctx, log, o); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// begin returns the folds of the set, without events.
+func (l *Loaded) begin() []fold {
+	folds := l.set.begin()
+	for _, f := range folds {
+		if h, ok := f.(*typedFold[HistoryState]); ok && h.builtin && l.lean {
+			h.Projection = leanHistory(0)
+			h.reset()
+		}
+	}
+	return folds
+}
+
+// Next folds the event after l.Head. ok is false if the states must be loaded anew: the event
+// moves the head, or erases events.
+func (l *Loaded) Next(e *event.Event) (ok bool, err error) {
+	if name := e.Type.Name(); e.Seq != l.Head.Seq+1 || name == event.HeadMoved || name == event.Redacted {
+		return false, nil
+	}
+	if err := l.apply(e.Effective()); err != nil {
+		return false, err
+	}
+	l.Head = e.Head()
+	l.Explain.Head = l.Head
+	return true, nil
+}
+
+// apply applies an event of the path to the folds.
+func (l *Loaded) apply(e *event.Event) error {
+	scope := e.Type.Scope()
+	for i, f := range l.folds {
+		if !inScope(f.scope(), scope, true) {
+			continue
+		}
+		if err := f.apply(e); err != nil {
+			return err
+		}
+		l.Explain.Parts[i].Folded++
+	}
+	return nil
 }
 
 // headAt is the position of event at; 0 is the head of the session.
@@ -140,7 +186,7 @@ func (l *Loaded) load(ctx context.Context, log *eventlog.Log, o Options) error {
 		log: log, session: l.Session, set: l.set.name(), newest: o.newest,
 		tail: tail{limit: cmp.Or(o.buffer, tailBuffer), ahead: o.keepTail}, explain: &l.Explain, reported: map[skipReason]bool{},
 	}
-	for _, f := range l.set.begin() {
+	for _, f := range l.begin() {
 		s.folds = append(s.folds, &loadFold{fold: f})
 	}
 	defer s.tail.stop()

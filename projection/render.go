@@ -72,6 +72,9 @@ const (
 // bytes until the next compaction; later messages follow them. Messages uses the
 // first of several RenderOptions. The error is a payload that cannot be decoded.
 func (h *HistoryState) Messages(o ...RenderOptions) ([]Entry, error) {
+	if h.room != nil {
+		return nil, errLean
+	}
 	r := newRendering(h, optionsOf(o))
 	r.frozen.entries = make([]Entry, 0, h.items.len()+1)
 	if err := r.all(); err != nil {

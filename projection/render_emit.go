@@ -20,6 +20,7 @@ func (b *block) emit(next int) error {
 	b.entries = slices.Grow(b.entries, n)
 	for _, n := range b.nodes[:n] {
 		b.showNode(n)
+		b.forget(n, next)
 	}
 	b.nodes = slices.Clone(b.nodes[n:])
 	return b.pass()
@@ -43,7 +44,10 @@ func (b *block) settled(n *node, next int) bool {
 func (b *block) showNode(n *node) {
 	m := &n.entry.Message
 	delete(b.groups, groupKey{m.Group, m.Role})
-	b.show(&n.entry)
+	shows := b.shows == nil || b.shows(n.at)
+	if shows {
+		b.show(&n.entry)
+	}
 	for _, c := range n.calls {
 		if c.result == nil {
 			b.pairEarly(c.id)
@@ -54,8 +58,26 @@ func (b *block) showNode(n *node) {
 			c.result = &Entry{Made: madeInterrupted, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}}
 		}
 		b.answer(c.id, c.result.Made)
-		b.show(c.result)
+		if shows {
+			b.show(c.result)
+		}
 		c.result = &shown
+	}
+}
+
+// forget drops the calls of a message that was shown, if no item from index next on has
+// their ids.
+func (b *block) forget(n *node, next int) {
+	for _, c := range n.calls {
+		if b.ahead.last == nil || !b.ahead.isPast(c.id, next) {
+			continue
+		}
+		if b.open[c.id] == c {
+			delete(b.open, c.id)
+		}
+		if b.ends {
+			delete(b.changed, c.id)
+		}
 	}
 }
 

@@ -16,6 +16,10 @@ type layout struct {
 	// yield gets the entries as soon as no later item changes them; false stops the
 	// layout. If it is nil, entries collects them.
 	yield func(Entry) bool
+	// shows reports whether the message of an item is shown; nil shows all.
+	shows func(at int) bool
+	// ends says that no block follows.
+	ends bool
 	// answered maps the newest call of each id to the kind of its result, in the
 	// frozen blocks.
 	answered map[string]string
@@ -25,6 +29,7 @@ type layout struct {
 type node struct {
 	entry Entry
 	calls []*call
+	at    int // the index of the item
 }
 
 // call is a tool call and its result.
@@ -53,6 +58,7 @@ type block struct {
 	// write them in this order.
 	early map[string]*Entry
 	ahead lookahead
+	at    int // the index of the item that is added
 	// changed are the entries of layout.answered that the block adds or changes.
 	changed map[string]string
 }
@@ -85,6 +91,7 @@ func (l *layout) block(r itemRange, executions []item, files *workingSet) (answe
 	}
 	err = r.decode(l.window, func(next int, pieces []piece) error {
 		for i := range pieces {
+			b.at = next - len(pieces) + i
 			b.piece(&pieces[i], files != nil)
 		}
 		if l.yield == nil || next == r.to {
@@ -187,7 +194,7 @@ func (b *block) prefix(r itemRange, files *workingSet) error {
 }
 
 func (b *block) add(e Entry) *node {
-	n := &node{entry: e}
+	n := &node{entry: e, at: b.at}
 	b.nodes = append(b.nodes, n)
 	return n
 }

@@ -60,6 +60,7 @@ func (r *Rendering) open(l *layout, h *HistoryState, from int) error {
 	if r.begun && from == end {
 		return nil
 	}
+	l.ends = true
 	_, err := l.block(r.rangeOf(h, from, end), h.executions.unanswered(), r.files(h))
 	return err
 }

@@ -21,7 +21,7 @@ type replayer struct {
 }
 
 func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
-	l.folds = l.set.begin()
+	l.folds = l.begin()
 	for _, f := range l.folds {
 		l.Explain.Parts = append(l.Explain.Parts, PartExplain{Projection: f.name(), Version: f.version(), Scope: f.scope()})
 	}

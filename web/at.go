@@ -57,6 +57,7 @@ type atValue struct{ Name, From, To string }
 const (
 	atMessages = 100
 	atFiles    = 100
+	atState    = 1000      // messages of the history whose JSON is shown
 	atText     = 128 << 10 // bytes of a file or a state
 )
 
@@ -87,13 +88,13 @@ func (h *Handler) at(r *http.Request) (view, error) {
 		v.Next = atPath(s.ID, seq+1)
 	}
 	v.values(&row)
-	if err := h.historyAt(r, &v); err != nil {
+	if err := h.historyAt(r, &v, loaded); err != nil {
 		return view{}, err
 	}
 	if err := h.filesAt(r.Context(), &v, r.URL.Query().Get("file")); err != nil {
 		return view{}, err
 	}
-	if err := v.state(loaded, r.URL.Query().Get("state")); err != nil {
+	if err := h.stateAt(r.Context(), &v, loaded, r.URL.Query().Get("state")); err != nil {
 		return view{}, err
 	}
 	return view{title: "#" + itoa(seq) + " · " + s.Title, body: v}, nil
@@ -125,26 +126,21 @@ func (v *atView) values(row *step.Row) {
 }
 
 // historyAt reads the newest messages of the history, or those before the one with a number.
-func (h *Handler) historyAt(r *http.Request, v *atView) error {
-	end, err := seqOf(r, "before", 1<<62)
+func (h *Handler) historyAt(r *http.Request, v *atView, loaded *projection.Loaded) error {
+	before, err := seqOf(r, "before", 1<<62)
 	if err != nil {
 		return err
 	}
-	var last []projection.Entry // the newest ones
-	for e, err := range projection.Entries(r.Context(), h.log, v.ID, projection.RenderOptions{}, projection.Options{At: v.Seq}) {
-		if err != nil {
-			return err
-		}
-		if v.Messages++; int64(v.Messages) >= end {
-			continue
-		}
-		if last = append(last, e); len(last) == 2*atMessages {
-			last = slices.Delete(last, 0, atMessages)
-		}
+	history, _ := projection.State(loaded, projection.History())
+	v.Messages = history.Len()
+	end := int(min(before-1, int64(v.Messages)))
+	first := max(0, end-atMessages)
+	last, err := history.Window(r.Context(), h.log, v.ID, first, end)
+	if err != nil {
+		return err
 	}
-	last = last[max(0, len(last)-atMessages):]
-	if first := min(int64(v.Messages)+1, end) - int64(len(last)); first > 1 {
-		v.Earlier = atPath(v.ID, v.Seq) + "?before=" + itoa(first) + "#history"
+	if first > 0 {
+		v.Earlier = atPath(v.ID, v.Seq) + "?before=" + itoa(int64(first)+1) + "#history"
 	}
 	j := newJoiner(newView(v.ID, v.row.CWD), 2*atMessages, &v.History)
 	for i := range last {
@@ -202,13 +198,23 @@ func begin(text string) (shown string, cut bool) {
 	return text[:atText], true
 }
 
-// state shows the state of one projection, as JSON.
-func (v *atView) state(loaded *projection.Loaded, name string) error {
+// stateAt shows the state of one projection, as JSON. The page does not have the JSON of a long
+// history.
+func (h *Handler) stateAt(ctx context.Context, v *atView, loaded *projection.Loaded, name string) error {
 	for _, part := range projection.Session().Parts {
 		known := part.ProjectionName()
 		v.States = append(v.States, htmlpage.Link{Name: known, Href: atPath(v.ID, v.Seq) + "?state=" + known + "#state", On: known == name})
 		if known != name {
 			continue
+		}
+		if v.State = name; name == projection.History().Name {
+			if v.Cut = v.Messages > atState; v.Cut {
+				continue
+			}
+			var err error
+			if loaded, err = projection.LoadSet(ctx, h.log, v.ID, projection.Of("", projection.History()), projection.Options{At: v.Seq}); err != nil {
+				return err
+			}
 		}
 		state, err := projection.StateJSON(loaded, name)
 		if err == nil {
@@ -219,7 +225,7 @@ func (v *atView) state(loaded *projection.Loaded, name string) error {
 		}
 		text, cut := begin(string(state))
 		shown := (&htmlpage.View{}).Text(text, "json")
-		v.State, v.JSON, v.Cut = name, &shown, cut
+		v.JSON, v.Cut = &shown, cut
 	}
 	if name != "" && v.State == "" {
 		return badRequest{"there is no state " + strconv.Quote(name), "choose one on the page"}

@@ -302,13 +302,13 @@ func (f *fold) gap(x *Change, s *step, seen *Seen) *Gap {
 	return &Gap{After: at.seq, Commands: f.since(at.seq)}
 }
 
-// since are the commands after an event.
+// since are the commands after an event. Gaps share the list.
 func (f *fold) since(seq int64) []int64 {
 	i := len(f.commands)
 	for i > 0 && f.commands[i-1] > seq {
 		i--
 	}
-	return slices.Clone(f.commands[i:])
+	return slices.Clip(f.commands[i:])
 }
 
 // open returns the calls without a result: what they did is unknown.

@@ -72,25 +72,31 @@ type measure struct {
 	value any
 }
 
-// At returns the values that an event changed, and the states of projection.Session after it. It
-// loads the states before and after the event. If the event is of a child run, it also reads all
-// events before it.
+// At returns the values that an event changed, and the states of projection.Session after it, with a
+// lean history (projection.Options.Lean). If the event is of a child run, it also reads all events
+// before it.
 func At(ctx context.Context, log *eventlog.Log, session string, seq int64) (Row, *projection.Loaded, error) {
 	e, err := log.Event(ctx, session, seq)
 	if err != nil {
 		return Row{}, nil, err
 	}
-	after, err := projection.LoadSet(ctx, log, session, projection.Session(), projection.Options{At: seq})
-	if err != nil {
-		return Row{}, nil, err
+	load := func(at int64) (*projection.Loaded, error) {
+		return projection.LoadSet(ctx, log, session, projection.Session(), projection.Options{At: at, Lean: true})
 	}
 	var r Replayer
+	var states *projection.Loaded
+	folded := false
 	if seq > 1 {
-		before, err := projection.LoadSet(ctx, log, session, projection.Session(), projection.Options{At: seq - 1})
-		if err != nil {
-			return Row{}, nil, err
+		if states, err = load(seq - 1); err == nil {
+			r.begin(states)
+			folded, err = states.Next(&e)
 		}
-		r.begin(before)
+	}
+	if err == nil && !folded {
+		states, err = load(seq)
+	}
+	if err != nil {
+		return Row{}, nil, err
 	}
 	if _, ok := e.Type.ChildState(); ok {
 		for e, err := range log.Read(ctx, session, eventlog.Between(1, seq-1)) {
@@ -100,7 +106,7 @@ func At(ctx context.Context, log *eventlog.Log, session string, seq int64) (Row,
 			r.child(&e, &Row{Changes: map[string]Range{}})
 		}
 	}
-	return r.Step(&projection.Step{Event: e, States: after}), after, nil
+	return r.Step(&projection.Step{Event: e, States: states}), states, nil
 }
 
 // begin makes r continue after some states.
