@@ -29,7 +29,7 @@ type rows struct {
 // columns are the columns of a session as of its head.
 type columns struct {
 	head    event.Hash
-	content *listing.Content
+	content *listing.Content // nil if only recent is kept
 	program *listing.Program
 	recent  []daySpend
 }
@@ -40,8 +40,8 @@ type daySpend struct {
 	spend projection.Spend
 }
 
-// mostColumns bounds the sessions whose columns are in memory. Sessions of the last days are not counted;
-// the columns of the others are read from the catalog of the store.
+// mostColumns bounds the sessions whose columns are in memory. Of more sessions, the spend of the last
+// days is kept only, and the columns are read from the catalog of the store.
 const mostColumns = 20_000
 
 // recentDays is the number of days whose spend rows keep.
@@ -70,7 +70,9 @@ func (x *rows) read(ctx context.Context) ([]*listing.Row, error) {
 	defer x.mu.Unlock()
 	for _, row := range all {
 		if c := x.kept[row.ID]; c != nil && c.head == row.Head.Hash {
-			row.Content, row.Program = c.content, c.program
+			if c.content != nil {
+				row.Remember(c.content, c.program)
+			}
 		}
 	}
 	x.forget(len(all), all)
@@ -106,7 +108,7 @@ func (x *rows) forget(sessions int, all []*listing.Row) {
 
 // reader reads sessions for a query, and keeps their columns.
 func (x *rows) reader() *listing.Reader {
-	return &listing.Reader{Log: x.log, Catalog: x.catalog, Keep: x.keep}
+	return &listing.Reader{Log: x.log, Catalog: x.catalog, Keep: x.keep, Lean: true}
 }
 
 // keep keeps the columns of a row that was filled.
@@ -120,9 +122,13 @@ func (x *rows) keep(row *listing.Row, s *stats.Summary) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.kept) < mostColumns || x.kept[row.ID] != nil || len(c.recent) > 0 {
-		x.kept[row.ID] = c
+	if before := x.kept[row.ID]; len(x.kept) >= mostColumns && (before == nil || before.content == nil) {
+		if c.content, c.program = nil, nil; len(c.recent) == 0 {
+			delete(x.kept, row.ID)
+			return
+		}
 	}
+	x.kept[row.ID] = c
 }
 
 // columns returns the columns of a row that was filled.
@@ -165,11 +171,21 @@ func (x *rows) known(row *listing.Row, stale bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := x.kept[row.ID]
-	if c == nil || c.head != row.Head.Hash && !stale {
+	if c == nil || c.content == nil || c.head != row.Head.Hash && !stale {
 		return false
 	}
-	row.Content, row.Program = c.content, c.program
+	row.Remember(c.content, c.program)
 	return true
+}
+
+// unread are the rows whose spend of the last days is not known.
+func (x *rows) unread(rows []*listing.Row) (unread []*listing.Row) {
+	for _, row := range rows {
+		if !row.IsRead() && x.columns(row).head != row.Head.Hash {
+			unread = append(unread, row)
+		}
+	}
+	return unread
 }
 
 // weekTime bounds the time that the sum of a week takes. The next request goes on.
@@ -189,15 +205,15 @@ func (x *rows) week(ctx context.Context, all []*listing.Row) (sum projection.Spe
 	end := time.Now().Add(weekTime)
 	for batch := range slices.Chunk(recent, listing.Batch/8) {
 		if left > 0 || time.Now().After(end) {
-			for _, row := range batch {
-				if !row.IsRead() {
-					left++
-				}
-			}
+			left += len(x.unread(batch))
 			continue
 		}
+		batch = x.unread(batch)
 		if err := x.reader().Summaries(ctx, batch); err != nil {
 			return sum, 0, err
+		}
+		for _, row := range batch {
+			row.Content = nil // the rows of a page are read again
 		}
 	}
 	for _, row := range recent {

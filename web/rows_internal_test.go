@@ -35,7 +35,7 @@ func TestRowsKeepFewColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if h.rows.kept["old"] != nil || h.rows.kept["new"] == nil {
+	if c := h.rows.kept["new"]; h.rows.kept["old"] != nil || c == nil || len(c.recent) != 1 || c.content != nil {
 		t.Errorf("kept: old %v, new %v", h.rows.kept["old"], h.rows.kept["new"])
 	}
 }

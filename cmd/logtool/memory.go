@@ -28,6 +28,17 @@ func setMemory(bytes int64) {
 	}
 }
 
+// servePercent is how much garbage the server has beside what is live, in percent: a long
+// session or list makes little that stays and much garbage.
+const servePercent = 50
+
+// boundServer bounds the memory of the server, unless the user did.
+func (a *app) boundServer() {
+	if a.setMemory != nil && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(servePercent)
+	}
+}
+
 // bound bounds the memory of a command that has listed some sessions.
 func (a *app) bound(sessions int) {
 	if a.setMemory != nil && sessions%10_000 == 0 {

@@ -164,6 +164,7 @@ func (a *app) serveMasked(ctx context.Context, log *eventlog.Log, s *serveOption
 }
 
 func (a *app) serve(ctx context.Context, log *eventlog.Log, s *serveOptions) error {
+	a.boundServer()
 	h, err := web.New(log, web.Options{Origins: s.expose, Prices: s.table, Zone: time.Local, Writable: a.writable, Write: s.write, By: a.user(""), Token: a.getenv(serveTokenVariable)})
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func Compare(x, y *Row, order string) int {
 	case ByEvents:
 		most = cmp.Compare(y.Events, x.Events)
 	case ByCost:
-		most = CompareCosts(x.Spend(), y.Spend())
+		most = cmp.Or(cmp.Compare(y.spent.cost, x.spent.cost), cmp.Compare(y.spent.output, x.spent.output))
 	}
 	return cmp.Or(most, cmp.Compare(x.ID, y.ID))
 }

@@ -29,9 +29,7 @@ func After(rows []*Row, order, place string) (after []*Row, ok bool) {
 			return nil, false
 		}
 	}
-	x := &Row{ID: parts[6], last: moment{n[0], int32(n[1])}, Events: n[2],
-		Content: &Content{Tally: &Tally{Cost: event.Cost(n[3]), Estimate: event.Cost(n[4])}}}
-	x.Usage.OutputTokens = n[5]
+	x := &Row{ID: parts[6], last: moment{n[0], int32(n[1])}, Events: n[2], spent: spendKey{event.Cost(n[3]).Add(event.Cost(n[4])), n[5]}}
 	i := slices.IndexFunc(rows, func(row *Row) bool { return Compare(row, x, order) > 0 })
 	if i < 0 {
 		return nil, true

@@ -18,8 +18,36 @@ type Reader struct {
 	Progress func(n int) (step, end func())
 	// Keep is called with each row that Summaries has filled; nil is not.
 	Keep func(*Row, *stats.Summary)
+	// Lean says that Choose keeps in the rows what it needs to order them, and nothing else of the
+	// sessions that it reads: Summaries reads the sessions that a page shows again.
+	Lean bool
 
 	step, end func()
+	judge     func(*Row) // of a lean Choose; nil for none
+}
+
+// verdict is the decision of a lean Choose on a row.
+type verdict int8
+
+const (
+	undecided verdict = iota
+	chosen
+	rejected
+)
+
+// lean calls f so that each row that f reads is judged and forgotten at once.
+func (x *Reader) lean(q *Query, f func() error) error {
+	if x.Lean {
+		x.judge = func(row *Row) {
+			row.verdict = rejected
+			if q.matches(row) {
+				row.verdict = chosen
+			}
+			row.Content = nil
+		}
+		defer func() { x.judge = nil }()
+	}
+	return f()
 }
 
 // Begin counts n sessions until End, also those of later calls.
@@ -49,8 +77,13 @@ func (x *Reader) counting(rows []*Row, f func() error) error {
 func (x *Reader) Summaries(ctx context.Context, rows []*Row) error {
 	unread := slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.IsRead() })
 	fill := func(row *Row, s *stats.Summary) {
+		before := row.Program
 		if row.Fill(s); x.Keep != nil {
 			x.Keep(row, s)
+		}
+		if x.judge != nil {
+			x.judge(row)
+			row.Program = before
 		}
 	}
 	return x.counting(unread, func() error { return EachSummary(ctx, x.Catalog, unread, x.step, fill) })
@@ -65,16 +98,20 @@ func (x *Reader) Sources(ctx context.Context, rows []*Row) error {
 // Names finds names for the rows without one.
 func (x *Reader) Names(ctx context.Context, rows []*Row) error {
 	return x.counting(rows, func() error {
-		known := KnownNames(ctx, x.Catalog, slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Content != nil }))
-		return Each(ctx, rows, x.step, func(row *Row) error {
-			if title, ok := known[row.ID]; ok && row.Content == nil {
-				row.Content = &Content{Title: title}
+		unnamed := slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Content != nil })
+		take := func(row *Row, name string) {
+			if row.Content = (&Content{Title: name}); x.judge != nil {
+				x.judge(row)
 			}
-			if row.Content == nil {
-				title, err := nameIn(ctx, x.Log, row.ID)
-				if row.Content = (&Content{Title: title}); errors.Is(err, eventlog.ErrCorrupt) {
-					return err
-				}
+		}
+		eachName(ctx, x.Catalog, unnamed, take)
+		return Each(ctx, rows, x.step, func(row *Row) error {
+			if row.Content != nil || row.verdict != undecided {
+				return nil
+			}
+			name, err := nameIn(ctx, x.Log, row.ID)
+			if take(row, name); errors.Is(err, eventlog.ErrCorrupt) {
+				return err
 			}
 			return nil
 		})
@@ -94,19 +131,26 @@ type Query struct {
 // Choose filters and orders sessions. It reads no more of them than the filters need.
 func (q *Query) Choose(ctx context.Context, x *Reader, all []*Row) (rows []*Row, err error) {
 	rows = slices.DeleteFunc(slices.Clone(all), func(row *Row) bool { return row.Err() == nil && !q.mayMatch(row) })
+	for _, row := range rows {
+		row.verdict = undecided
+	}
+	reads := false
 	switch {
 	case q.Model != "" || q.Sort == ByCost || q.Long && q.Text != "":
-		err = x.Summaries(ctx, rows)
+		reads = true
+		err = x.lean(q, func() error { return x.Summaries(ctx, rows) })
 	case q.Source != "":
 		err = x.Sources(ctx, rows)
 	}
-	if err == nil && q.Text != "" {
-		err = x.Names(ctx, rows)
+	if err == nil && q.Text != "" && !(reads && x.Lean) {
+		err = x.lean(q, func() error { return x.Names(ctx, rows) })
 	}
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row *Row) bool { return row.Err() == nil && !q.matches(row) })
+	rows = slices.DeleteFunc(rows, func(row *Row) bool {
+		return row.Err() == nil && (row.verdict == rejected || row.verdict == undecided && !q.matches(row))
+	})
 	Sort(rows, q.Sort)
 	if q.Limit > 0 && len(rows) > q.Limit {
 		rows = rows[:q.Limit]

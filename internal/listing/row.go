@@ -36,6 +36,9 @@ type Row struct {
 	State               bool // of a program, as in fork.Node
 	kind                int8 // index of kinds
 
+	spent   spendKey // once the session is read
+	verdict verdict  // of Query.Choose
+
 	*Program            // from the first event, or from all events once the session is read
 	Began    *Program   // from the first event
 	rare     *rareParts // nil for most sessions
@@ -287,6 +290,14 @@ func (row *Row) Spend() projection.Spend {
 	}
 	t := row.Tally
 	return projection.Spend{Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced, Estimate: t.Estimate, Estimated: t.Estimated}
+}
+
+// Remember takes what Fill took before.
+func (row *Row) Remember(c *Content, p *Program) {
+	row.Content, row.Program = c, p
+	if row.IsRead() {
+		row.spent = spendKey{c.Cost.Add(c.Estimate), c.Usage.OutputTokens}
+	}
 }
 
 // KnownTitle is the title; empty before the session is read.

@@ -54,6 +54,12 @@ func EachSummary(ctx context.Context, c *stats.Catalog, rows []*Row, step func()
 	})
 }
 
+// spendKey is the part of a spend that orders rows.
+type spendKey struct {
+	cost   event.Cost
+	output int64
+}
+
 // Fill takes the title, the counts and the program from a summary.
 func (row *Row) Fill(s *stats.Summary) {
 	t := &s.Total
@@ -65,6 +71,7 @@ func (row *Row) Fill(s *stats.Summary) {
 	for _, t := range s.ByTool {
 		row.Failed += t.Failed
 	}
+	row.spent = spendKey{t.Cost.Add(t.Estimate), t.Usage.OutputTokens}
 	row.Locate(s)
 }
 
@@ -76,10 +83,16 @@ func (row *Row) Locate(s *stats.Summary) {
 // KnownNames are the names of the readable rows that the catalog knows, by session; a nil catalog
 // knows none.
 func KnownNames(ctx context.Context, c *stats.Catalog, rows []*Row) map[string]string {
-	if c == nil {
-		return nil
+	names := map[string]string{}
+	eachName(ctx, c, rows, func(row *Row, name string) { names[row.ID] = name })
+	return names
+}
+
+func eachName(ctx context.Context, c *stats.Catalog, rows []*Row, use func(*Row, string)) {
+	if c != nil {
+		rows = readable(rows)
+		c.Names(ctx, listedOf(rows), func(i int, name string) { use(rows[i], name) })
 	}
-	return c.Names(ctx, listedOf(readable(rows)))
 }
 
 // readable are the rows without an error.

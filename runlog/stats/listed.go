@@ -80,21 +80,19 @@ func decodeListed(session string, data []byte) (l listedRow, ok bool) {
 	return l, !r.failed
 }
 
-// Names returns the names of sessions that the catalog knows: the title in the newest events,
-// else the first text in the oldest ones, as a listing finds them that reads NameEvents events at
-// each end. It reads no session.
-func (c *Catalog) Names(ctx context.Context, sessions []Listed) map[string]string {
-	names := make(map[string]string, len(sessions))
+// Names calls use with the index and the name of each session that the catalog knows: the title in
+// the newest events, else the first text in the oldest ones, as a listing finds them that reads
+// NameEvents events at each end. It reads no session.
+func (c *Catalog) Names(ctx context.Context, sessions []Listed, use func(i int, name string)) {
 	for part := range c.parts(sessions) {
 		rows, _ := c.stored(ctx, sessions, part)
 		for _, i := range part {
 			s := sessions[i]
 			if l, ok := decodeListed(s.Session, rows[s.Session]); ok && l.Head == s.Head && l.Named {
-				names[s.Session] = l.Name
+				use(i, l.Name)
 			}
 		}
 	}
-	return names
 }
 
 // nameEvents is how many events at each end of a session give its name.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -141,8 +142,11 @@ type counter struct {
 	guess  estimate.Estimator
 	within bool // the event is in the time that counts
 	parent parentMeter
-	groups map[string]bool   // messages that were counted, by group
-	tools  map[string]string // by call id
+	seed   maphash.Seed
+	groups map[uint64]bool   // messages that were counted, by the hash of the group
+	tools  map[uint64]uint32 // indices of names, by the hash of the call id
+	names  []string          // of tools
+	named  map[string]uint32 // indices of names
 	finder turns.Finder
 	clock  clock
 	// reported is the newest cost that the program computed.
@@ -156,7 +160,7 @@ func newCounter(ctx context.Context, log *eventlog.Log, session string, opts Opt
 	}
 	return counter{
 		Options: opts, guess: estimate.Estimator{Cost: costOf(opts.Prices)},
-		groups: map[string]bool{}, tools: map[string]string{}, turns: map[*turns.Turn]bool{},
+		seed: maphash.MakeSeed(), groups: map[uint64]bool{}, tools: map[uint64]uint32{}, named: map[string]uint32{}, turns: map[*turns.Turn]bool{},
 		parent: parentMeter{ctx: ctx, log: log, session: session},
 	}
 }
@@ -287,8 +291,9 @@ func (c *counter) beginsMessage(m *event.Message) bool {
 	if m.Group == "" {
 		return true
 	}
-	counted := c.groups[m.Group]
-	c.groups[m.Group] = true
+	group := maphash.String(c.seed, m.Group)
+	counted := c.groups[group]
+	c.groups[group] = true
 	return !counted
 }
 
@@ -298,13 +303,15 @@ func (c *counter) part(p *event.Part) (calls int64) {
 	name := p.Name
 	switch p.Type {
 	case event.ToolCallPart, event.ServerToolCallPart:
-		c.tools[p.CallID] = name
+		c.tools[maphash.String(c.seed, p.CallID)] = c.nameIndex(name)
 		tool.Calls = 1
 	case event.ToolResultPart, event.ServerToolResultPart:
 		if !p.IsError {
 			return 0
 		}
-		name = cmp.Or(c.tools[p.CallID], name)
+		if i, ok := c.tools[maphash.String(c.seed, p.CallID)]; ok {
+			name = cmp.Or(c.names[i], name)
+		}
 		tool.Failed = 1
 	default:
 		return 0
@@ -319,6 +326,16 @@ func (c *counter) part(p *event.Part) (calls int64) {
 	all.Sessions = 1
 	c.stats.ByTool[name] = all
 	return tool.Calls
+}
+
+// nameIndex returns the index of a tool in c.names.
+func (c *counter) nameIndex(name string) uint32 {
+	i, known := c.named[name]
+	if !known {
+		i = uint32(len(c.names))
+		c.names, c.named[name] = append(c.names, name), i
+	}
+	return i
 }
 
 func (c *counter) done() Stats {

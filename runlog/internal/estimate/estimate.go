@@ -2,6 +2,7 @@
 package estimate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -16,7 +17,31 @@ type Estimator struct {
 	// Cost estimates the cost of an answer; nil estimates nothing.
 	Cost Func
 
-	answers map[string]event.Cost // the estimates of answers
+	answers map[string]event.Cost // the estimates of the newest answers
+	order   []string              // their ids, the newest last; an id may repeat
+}
+
+// newestAnswers is how many answers an Estimator keeps: more than a projection.Meter can charge
+// again.
+const newestAnswers = 128
+
+// keep keeps the estimate of an answer.
+func (x *Estimator) keep(id string, cost event.Cost) {
+	if x.answers == nil {
+		x.answers = map[string]event.Cost{}
+	}
+	x.answers[id] = cost
+	if x.order = append(x.order, id); len(x.order) < 4*newestAnswers {
+		return
+	}
+	newest := map[string]event.Cost{}
+	first := len(x.order)
+	for ; first > 0 && len(newest) < newestAnswers; first-- {
+		if cost, ok := x.answers[x.order[first-1]]; ok {
+			newest[x.order[first-1]] = cost
+		}
+	}
+	x.answers, x.order = newest, slices.Clone(x.order[first:])
 }
 
 // Add adds the change of the estimate to the charge of an event. A later piece of an
@@ -41,10 +66,7 @@ func (x *Estimator) Add(e *event.Event, c *projection.Charge) {
 	if !known {
 		return
 	}
-	if x.answers == nil {
-		x.answers = map[string]event.Cost{}
-	}
-	x.answers[a.ID] = cost
+	x.keep(a.ID, cost)
 	c.Estimate, c.Estimated = c.Estimate.Add(cost), c.Estimated+1
 }
 
