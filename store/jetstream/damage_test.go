@@ -335,7 +335,9 @@ func damages(places int) (all []damage) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t, 1)
-	for _, x := range append([]damage{{name: "none"}}, damages(testsize.Pick(2, 5, 12))...) {
+	places := testsize.Pick(2, 5, 12)
+	end := fmt.Sprintf(" at %d/", places-1) // of the control stream: on a slow machine it has ended locks only
+	for _, x := range append([]damage{{name: "none"}}, damages(places)...) {
 		t.Run(x.name, func(t *testing.T) {
 			d.start(t, 1, x)
 			defer d.stop(t)
@@ -344,7 +346,7 @@ func TestDamage(t *testing.T) {
 			if isHarmless(x.name) && !whole {
 				t.Errorf("a whole log is reported: %v", r)
 			}
-			if strings.HasSuffix(x.name, "of control") && !isHarmless(x.name) && whole {
+			if strings.HasSuffix(x.name, "of control") && !isHarmless(x.name) && !strings.Contains(x.name, end) && whole {
 				t.Error("the damage of the control stream is not reported")
 			}
 		})
