@@ -62,7 +62,7 @@ func flush(ctx context.Context, c *stats.Catalog) { c.Flush(context.WithoutCance
 
 // read lists all sessions, with the columns that are known.
 func (x *rows) read(ctx context.Context) ([]*listing.Row, error) {
-	all, err := listing.Read(ctx, x.catalog, func(int) {})
+	all, err := listing.Read(ctx, x.catalog, func(int) {}, listing.Known{})
 	if err != nil {
 		return nil, err
 	}

@@ -70,16 +70,26 @@ type counts struct {
 // them, unless it is nil. With a time or a model, sessions without a part in it are left
 // out. It is an error if none is left.
 func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids []string, use func(*sessionRow, *stats.Stats)) (n counts, err error) {
-	rows, err := c.sessions(ctx, a, log, ids)
-	if err != nil {
-		return n, err
-	}
-	if ids == nil && !c.all {
-		rows = listing.WithoutState(rows)
-	}
 	opts := stats.Options{Days: time.Local, Since: c.Since, Until: c.Until, Model: c.modelFilter(), Prices: c.table, Hours: c.by == byBlock}
 	catalog := a.catalog(log, stats.CatalogOptions{Options: opts})
 	defer catalog.Flush(ctx)
+	var known listing.Known
+	if ids == nil && !c.isSet() && !c.byTree {
+		known.Sum = func(row *sessionRow, s *stats.Summary) {
+			if row.Counted = row.Parent == ""; row.Counted && (c.all || !row.State) { // the parent of a fork has its folder
+				n.sessions++
+				use(row, &s.Stats)
+			}
+		}
+	}
+	rows, err := listing.Read(ctx, catalog, a.bound, known)
+	if err == nil {
+		rows, err = c.selected(ctx, a, log, ids, rows)
+	}
+	if err != nil {
+		return n, err
+	}
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.Counted || ids == nil && !c.all && row.State })
 	step := a.steps(len(rows))
 	defer a.progress.Say(nil)
 	for _, row := range rows {

@@ -94,7 +94,7 @@ func (f *filter) modelFilter() func(string) bool {
 
 // sessionRows are all sessions of the log by id, with their sources, folders and parents.
 func (a *app) sessionRows(ctx context.Context, log *eventlog.Log) ([]*sessionRow, error) {
-	return listing.Read(ctx, a.catalog(log, anySummary()), a.bound)
+	return listing.Read(ctx, a.catalog(log, anySummary()), a.bound, listing.Known{})
 }
 
 // sessions are the sessions with events that the filter selects; ids restricts them,
@@ -104,6 +104,11 @@ func (f *filter) sessions(ctx context.Context, a *app, log *eventlog.Log, ids []
 	if err != nil {
 		return nil, err
 	}
+	return f.selected(ctx, a, log, ids, all)
+}
+
+// selected is sessions for a caller that has listed all sessions.
+func (f *filter) selected(ctx context.Context, a *app, log *eventlog.Log, ids []string, all []*sessionRow) (_ []*sessionRow, err error) {
 	f.ids = listing.IDs(all)
 	if f.byTree {
 		f.roots = rootsOf(all)

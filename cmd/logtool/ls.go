@@ -100,17 +100,17 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *lsOptions) error {
 	if done, err := a.lsNewest(ctx, log, l); done || err != nil {
 		return err
 	}
-	all, err := a.sessionRows(ctx, log)
+	x := a.reader(log, a.catalog(log, summaries(l.table)))
+	defer x.Catalog.Flush(ctx)
+	all, err := listing.Read(ctx, x.Catalog, a.bound, l.known())
 	if err != nil {
 		return err
 	}
-	x := a.reader(log, a.catalog(log, summaries(l.table)))
-	defer x.Catalog.Flush(ctx)
 	ids, listed := listing.IDs(all), all
 	if !l.all {
 		listed = listing.WithoutState(all)
 	}
-	rows, err := l.choose(ctx, x, listed)
+	rows, err := l.query().Choose(ctx, x, listed)
 	if err != nil {
 		return err
 	}
@@ -159,9 +159,13 @@ func (a *app) howToBegin() string {
 	return "`logtool import` lists transcripts to import, or name another store with --store"
 }
 
-// choose filters and orders the sessions.
-func (l *lsOptions) choose(ctx context.Context, x *listing.Reader, all []*sessionRow) ([]*sessionRow, error) {
-	return l.query().Choose(ctx, x, all)
+// known takes the names of a list of all sessions from the catalog while it lists them. The columns of
+// --long would need much memory before the list is complete.
+func (l *lsOptions) known() (known listing.Known) {
+	if l.limit == 0 && l.text == "" && !l.long && !l.isSet() {
+		known.Name = func(row *sessionRow, name string) { row.Content = &listing.Content{Title: name} }
+	}
+	return known
 }
 
 func (l *lsOptions) query() *listing.Query {

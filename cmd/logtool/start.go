@@ -61,7 +61,7 @@ func (a *app) overview(ctx context.Context, log *eventlog.Log, all []*sessionRow
 	l := lsOptions{sort: listing.ByActivity, limit: startRows}
 	x := a.reader(log, a.catalog(log, summaries(prices.Builtin())))
 	defer x.Catalog.Flush(ctx)
-	rows, err := l.choose(ctx, x, listing.WithoutState(all))
+	rows, err := l.query().Choose(ctx, x, listing.WithoutState(all))
 	if err != nil {
 		return err
 	}

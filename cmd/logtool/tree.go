@@ -56,7 +56,7 @@ branches for the whole store, and reads every session.
 
 func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, all bool, format string) error {
 	catalog := a.catalog(log, anySummary())
-	forest, err := fork.Tree(ctx, log, a.bounded(catalog.Sessions(ctx)))
+	forest, err := fork.Tree(ctx, log, a.bounded(catalog.Sessions(ctx, nil, nil)))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ type Open struct {
 func Runs(ctx context.Context, log *eventlog.Log, catalog *stats.Catalog) iter.Seq2[flow.RunInfo, error] {
 	return func(yield func(flow.RunInfo, error) bool) {
 		var all []stats.Listed
-		for info, err := range catalog.Sessions(ctx) {
+		for info, err := range catalog.Sessions(ctx, nil, nil) {
 			if err != nil {
 				yield(flow.RunInfo{}, err)
 				return

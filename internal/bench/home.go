@@ -105,7 +105,7 @@ func timed(f func(context.Context) error) side {
 // listHome lists all sessions with their names and sums.
 func listHome(ctx context.Context, log *eventlog.Log) error {
 	catalog := stats.NewCatalog(log)
-	rows, err := listing.Read(ctx, catalog, func(int) {})
+	rows, err := listing.Read(ctx, catalog, func(int) {}, listing.Known{})
 	if err != nil {
 		return err
 	}

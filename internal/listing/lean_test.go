@@ -43,7 +43,7 @@ func TestLeanChoose(t *testing.T) {
 			for _, f := range []Filter{{}, {Model: "model-1"}, {Source: "gemini"}, {Source: "codex", CWD: "/w/1"}, {Model: "model-2", Source: "claude"}} {
 				choose := func(lean bool) (ids []string) {
 					c := stats.NewCatalog(log)
-					all, err := Read(t.Context(), c, func(int) {})
+					all, err := Read(t.Context(), c, func(int) {}, Known{})
 					if err != nil {
 						t.Fatal(err)
 					}

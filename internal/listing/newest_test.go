@@ -67,7 +67,7 @@ func checkNewest(t *testing.T, log *eventlog.Log, q Query, all, wantOK bool) {
 	if !ok {
 		return
 	}
-	listed, err := Read(t.Context(), stats.NewCatalog(log), func(int) {})
+	listed, err := Read(t.Context(), stats.NewCatalog(log), func(int) {}, Known{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type Row struct {
 	Partial             bool // the session is an unfinished copy
 	Begun               bool // the first event is a session_started
 	State               bool // of a program, as in fork.Node
+	Counted             bool // by the reader of the listing
 	kind                int8 // index of kinds
 
 	spent   spendKey // once the session is read
@@ -174,16 +175,42 @@ func NewRow(info eventlog.SessionInfo, all Programs) *Row {
 	return row
 }
 
+// Known gets what the catalog knows of a session while the sessions are listed, so that its row of the
+// catalog is read once. Only the columns of the first event are filled then. A nil function is not
+// called.
+type Known struct {
+	Name func(*Row, string)
+	Sum  func(*Row, *stats.Summary)
+}
+
 // Read lists all sessions of a catalog's log by id, with their programs and parents. It calls step with
 // the number of rows so far.
-func Read(ctx context.Context, catalog *stats.Catalog, step func(n int)) (all []*Row, err error) {
+func Read(ctx context.Context, catalog *stats.Catalog, step func(n int), known Known) (all []*Row, err error) {
 	shared := Programs{}
-	for info, err := range catalog.Sessions(ctx) {
+	var name func(string)
+	var sum func(*stats.Summary)
+	var nextName *string
+	var nextSum *stats.Summary
+	if known.Name != nil {
+		name = func(x string) { nextName = &x }
+	}
+	if known.Sum != nil {
+		sum = func(x *stats.Summary) { nextSum = x }
+	}
+	for info, err := range catalog.Sessions(ctx, name, sum) {
 		if err != nil {
 			return nil, err
 		}
 		step(len(all))
-		all = append(all, NewRow(info, shared))
+		row := NewRow(info, shared)
+		if nextName != nil {
+			known.Name(row, *nextName)
+		}
+		if nextSum != nil {
+			known.Sum(row, nextSum)
+		}
+		nextName, nextSum = nil, nil
+		all = append(all, row)
 	}
 	slices.SortFunc(all, func(x, y *Row) int { return cmp.Compare(x.ID, y.ID) })
 	relate(all, shared)

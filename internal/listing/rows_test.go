@@ -24,7 +24,7 @@ import (
 func catalogued(t *testing.T, log *eventlog.Log) []*Row {
 	t.Helper()
 	c := stats.NewCatalog(log)
-	rows, err := Read(t.Context(), c, func(int) {})
+	rows, err := Read(t.Context(), c, func(int) {}, Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ type listedAs struct {
 
 func listedIn(t *testing.T, c *stats.Catalog) (all []listedAs) {
 	t.Helper()
-	for info, err := range c.Sessions(t.Context()) {
+	for info, err := range c.Sessions(t.Context(), nil, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +63,36 @@ func listedIn(t *testing.T, c *stats.Catalog) (all []listedAs) {
 	}
 	slices.SortFunc(all, func(a, b listedAs) int { return strings.Compare(a.ID, b.ID) })
 	return all
+}
+
+// told checks that a listing tells the names and the sums of n sessions, as readers by id have them.
+func told(t *testing.T, log *eventlog.Log, n int) {
+	t.Helper()
+	c := stats.NewCatalog(log)
+	names, sums := map[string]string{}, map[string]stats.Summary{}
+	rows, err := Read(t.Context(), c, func(int) {}, Known{
+		Name: func(row *Row, name string) { names[row.ID] = name },
+		Sum:  func(row *Row, s *stats.Summary) { sums[row.ID] = *s },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(KnownNames(t.Context(), c, rows), names); diff != "" || len(names) != n {
+		t.Errorf("a listing tells %d names, not %d (-by id +told):\n%s", len(names), n, diff)
+	}
+	if len(sums) != n {
+		t.Errorf("a listing tells %d sums, not %d", len(sums), n)
+	}
+	err = EachSummary(t.Context(), c, rows, func() {}, func(row *Row, s *stats.Summary) {
+		if sum, ok := sums[row.ID]; ok {
+			if diff := cmp.Diff(*s, sum); diff != "" {
+				t.Errorf("the sum of session %q (-by id +told):\n%s", row.ID, diff)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // openedFS counts the files that a store opens.
@@ -101,7 +131,7 @@ func TestListsOpenTheFilesOfTheCatalog(t *testing.T) {
 		}
 	}
 	counted("a list", func() error {
-		_, err := Read(t.Context(), c, func(int) {})
+		_, err := Read(t.Context(), c, func(int) {}, Known{})
 		return err
 	})
 	counted("the names", func() error {
@@ -161,6 +191,7 @@ func TestListingsReadRows(t *testing.T) {
 			if read := unread(want); len(read) > 0 {
 				t.Errorf("a listing reads %v", read)
 			}
+			told(t, log, len(want))
 			put("s010", event.Session{Updated: true, Title: "newer"})
 			put("later", event.Session{Title: "later"})
 			if _, err := erase.Redact(t.Context(), log, "s020", []int64{2}, erase.RedactOptions{Reason: "test"}); err != nil {
@@ -169,6 +200,7 @@ func TestListingsReadRows(t *testing.T) {
 			if diff := cmp.Diff([]string{"convlog:store", "later", "s010", "s020"}, unread(nil)); diff != "" {
 				t.Errorf("sessions that a listing reads after changes (-want +got):\n%s", diff)
 			}
+			told(t, log, len(want)-2)
 			if name != "jsonl" {
 				return
 			}

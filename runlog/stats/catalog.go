@@ -268,6 +268,11 @@ func (c *Catalog) decode(s Listed, data []byte) (x Summary, ok bool) {
 	if !ok || head.Hash != s.Head.Hash {
 		return Summary{}, false
 	}
+	return c.decodeSummary(rest)
+}
+
+// decodeSummary decodes the summary of a row, if it is of the options.
+func (c *Catalog) decodeSummary(rest rowBytes) (x Summary, ok bool) {
 	var zone, prices string
 	rest.text(&zone)
 	rest.text(&prices)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,13 +22,84 @@ type knownLister interface {
 }
 
 // Sessions is Log.Sessions, and reads no event of a session whose row is up to date
-// (eventlog.SessionInfo.Known). The order of the sessions is not defined.
-func (c *Catalog) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+// (eventlog.SessionInfo.Known). The order of the sessions is not defined. Before it yields such a
+// session, Sessions calls name with the name and sum with the summary that the row has: the caller
+// need not ask for them later. Nil functions are not called.
+func (c *Catalog) Sessions(ctx context.Context, name func(string), sum func(*Summary)) iter.Seq2[eventlog.SessionInfo, error] {
 	store, ok := eventlog.As[knownLister](c.log.Store())
 	if !ok {
 		return c.log.Sessions(ctx)
 	}
-	return store.ListKnown(ctx, known)
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		ahead := rowsAhead{catalog: c, names: name != nil, sums: sum != nil, rows: map[string]rowAhead{}}
+		for info, err := range store.ListKnown(ctx, ahead.known) {
+			row := ahead.take(&info)
+			if row.named {
+				name(row.name)
+			}
+			if row.sum != nil {
+				sum(row.sum)
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// rowsAhead are the parts of rows that the store has read and not yielded yet. They are few.
+type rowsAhead struct {
+	catalog     *Catalog
+	names, sums bool
+
+	mu   sync.Mutex
+	rows map[string]rowAhead
+}
+
+type rowAhead struct {
+	name  string
+	named bool
+	sum   *Summary
+}
+
+// known describes a session by its row, if the row is up to date.
+func (x *rowsAhead) known(row eventlog.CatalogRow) (info eventlog.SessionInfo, ok bool) {
+	head, part, rest, ok := openRow(row.Session, row.Data)
+	if !ok {
+		return info, false
+	}
+	l, ok := decodeListed(head, part)
+	if !ok || l.At != row.At || l.First == nil {
+		return info, false
+	}
+	var ahead rowAhead
+	if x.names && l.Named {
+		ahead.name, ahead.named = l.Name, true
+	}
+	if x.sums {
+		if s, ok := x.catalog.decodeSummary(rest); ok {
+			ahead.sum = &s
+		}
+	}
+	if ahead != (rowAhead{}) {
+		x.mu.Lock()
+		x.rows[row.Session] = ahead
+		x.mu.Unlock()
+	}
+	return l.info(row.Session), true
+}
+
+// take removes what the row of a listed session has. A session that is listed without its row has
+// nothing.
+func (x *rowsAhead) take(info *eventlog.SessionInfo) rowAhead {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.rows[info.ID]
+	delete(x.rows, info.ID)
+	if info.Known.IsZero() {
+		return rowAhead{}
+	}
+	return row
 }
 
 // listedRow is the part of a row that a listing shows.
@@ -49,32 +121,24 @@ type listedEvent struct {
 	Metadata, Data jsontext.Value
 }
 
-// known describes a session by its row, if the row is up to date.
-func known(row eventlog.CatalogRow) (info eventlog.SessionInfo, ok bool) {
-	l, ok := decodeListed(row.Session, row.Data)
-	if !ok || l.At != row.At || l.First == nil {
-		return info, false
-	}
+// info describes a session.
+func (l *listedRow) info(session string) eventlog.SessionInfo {
 	first := l.First
-	info = eventlog.SessionInfo{
-		ID: row.Session, Bytes: l.Bytes, Known: l.Head,
-		First: event.Event{Seq: first.Seq, SessionID: row.Session, Type: first.Type, Timestamp: first.Time, Metadata: first.Metadata, Data: first.Data},
-		Last:  event.Event{Seq: l.Head.Seq, SessionID: row.Session, Timestamp: l.Last},
+	info := eventlog.SessionInfo{
+		ID: session, Bytes: l.Bytes, Known: l.Head,
+		First: event.Event{Seq: first.Seq, SessionID: session, Type: first.Type, Timestamp: first.Time, Metadata: first.Metadata, Data: first.Data},
+		Last:  event.Event{Seq: l.Head.Seq, SessionID: session, Timestamp: l.Last},
 	}
 	if first.Type == event.SessionStarted {
 		sealed.Remember(&info.First)
 		_, _ = event.DecodeKept[event.Session](&info.First) // the store calls known in parallel, and callers decode it one by one
 	}
-	return info, true
+	return info
 }
 
 // decodeListed decodes the part of a row that a listing shows.
-func decodeListed(session string, data []byte) (l listedRow, ok bool) {
-	head, listed, _, ok := openRow(session, data)
-	if !ok {
-		return l, false
-	}
-	r := rowBytes{b: listed, reads: true}
+func decodeListed(head event.Head, part []byte) (l listedRow, ok bool) {
+	r := rowBytes{b: part, reads: true}
 	r.listed(&l)
 	l.Head = head
 	return l, !r.failed
@@ -88,7 +152,11 @@ func (c *Catalog) Names(ctx context.Context, sessions []Listed, use func(i int, 
 		rows, _ := c.stored(ctx, sessions, part)
 		for _, i := range part {
 			s := sessions[i]
-			if l, ok := decodeListed(s.Session, rows[s.Session]); ok && l.Head == s.Head && l.Named {
+			head, part, _, ok := openRow(s.Session, rows[s.Session])
+			if !ok || head != s.Head {
+				continue
+			}
+			if l, ok := decodeListed(head, part); ok && l.Named {
 				use(i, l.Name)
 			}
 		}
