@@ -66,7 +66,7 @@ func (a *app) boundRecords(files []interop.Candidate) {
 		longest, records, parallel = max(longest, min(most, interop.MaxRecord)), max(records, lines), parallel+1
 	}
 	if parallel > 0 {
-		a.setMemory(28<<20 + 3*longest + min(parallel, int64(runtime.GOMAXPROCS(0)))*records*recordMemory)
+		a.setMemory(20<<20 + 3*longest + min(parallel, int64(runtime.GOMAXPROCS(0)))*records*recordMemory)
 	}
 }
 
