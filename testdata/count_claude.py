@@ -182,11 +182,15 @@ def is_base(theirs, mine):
 
 def count(lines, others, notes):
     anchor, last, nodes, mark, first = {}, None, [], {}, {}  # nodes: (record, parent mark, own mark)
-    owed, summaries = False, set()  # the summary that follows a compaction is no message of the user's
+    owed, summaries, agents = False, set(), set()  # the summary that follows a compaction is no message of the user's
     for r in lines:
         parent = anchor.get(r.get("parentUuid") or r.get("logicalParentUuid"), last)
         if r.get("type") not in ("user", "assistant"):
             anchor[r["uuid"]] = parent
+            agent = r.get("type") == "progress" and isinstance(r.get("data"), dict) and r["data"].get("agentId")
+            if agent and agent not in agents or r.get("subtype") == "turn_duration":
+                agents.add(agent)
+                nodes.append((r, mark.get(parent), mark.get(parent)))
             if queued(r):
                 nodes.append((queued(r), mark.get(parent), mark.get(parent)))
             if r.get("subtype") == "compact_boundary":
@@ -210,6 +214,10 @@ def count(lines, others, notes):
         step = nodes[step][1]
     path = []
     for i, (r, _, own) in enumerate(nodes):
+        if r.get("subtype") == "turn_duration" and own in on:
+            items.append(("took", None, r["durationMs"], ()))
+        elif r.get("type") == "progress" and own in on:
+            items.append(("step", moment(r.get("timestamp")), None, ()))
         if not message(r):
             continue # one without a message is kept raw
         if own not in on:

@@ -197,6 +197,7 @@ def count(path):
             c["output"] += what["output_tokens"]
             c["cache_read"] += read
             c["cache_write"] += written
+            items.append(("step", at, None, ()))
         elif kind in ("assistant", "call"):
             response = response if responding else n
             c["assistant"] += not responding
@@ -205,7 +206,7 @@ def count(path):
         elif kind == "review":
             items.append(("asked", at, None, ()))
         elif kind in ("turn", "end"):
-            items.append(("begin" if kind == "turn" else "end" if what not in ("compacted", "rolled back") else "wait", at, None, ()))
+            items.append(("begin" if kind == "turn" else "end" if what not in ("compacted", "rolled back") else "wait", at, p.get("duration_ms"), ()))
         elif kind == "user":
             items.append(("ask" if what and p.get("type") != "agent_message" else "context", at, None, ()))
         else:

@@ -58,7 +58,7 @@ def count(header, entries):
         if not isinstance(m, dict):
             continue
         calls = [b.get("id") for b in m["content"] if b.get("type") == "toolCall"] if isinstance(m.get("content"), list) else []
-        kind = {"user": "ask", "assistant": "answer", "toolResult": "result"}.get(m.get("role"), "other")
+        kind = {"user": "ask", "assistant": "answer", "toolResult": "result", "bashExecution": "beside"}.get(m.get("role"), "other")
         at = moment(e.get("timestamp"))
         items.append((kind, None if copied(header, e) else at, len(items), [m.get("toolCallId")] if kind == "result" else calls))
         content = m.get("content") if isinstance(m.get("content"), list) else []

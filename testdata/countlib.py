@@ -3,7 +3,7 @@ import datetime, json, os, re, sys
 from collections import Counter
 
 NAMES = ("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost", "said", "answered",
-         "context", "turns", "empty", "open", "called")
+         "context", "turns", "empty", "open", "called", "worked")
 
 def zero():
     return {**dict.fromkeys(NAMES, 0), "title": "", "children": ""}
@@ -36,7 +36,9 @@ def follow(c, items):
     in the user's name; answer, a piece of the answer key with the ids of its calls; result,
     with the ids of the calls; begin and end of a turn, where the source has them; asked,
     a request that is no message, of the open or the next turn; other, any other message;
-    wait, which is no message.
+    wait, which is no message; took, the milliseconds (key) that the program measured of the turn;
+    beside, what a person did without the model; step, which is work and no message.
+    A turn works from its first message to its last one, contexts left out.
     """
     late, called, had = {}, set(), set() # the times of results before their calls; the calls, and those with a result
     turns, turn, asked, asking, heard, answers, dated = [], None, False, False, None, {}, None
@@ -51,6 +53,7 @@ def follow(c, items):
             turn.update(told=True, answered=False, open=set(), ended=False)
             asking = False
         elif kind == "end" and turn and turn["told"]:
+            turn["took"], turn["last"] = key or 0, max(at or 0, turn.get("last", 0))
             turn["ended"] = True
             turn, asking = None, False
         elif kind == "asked" and turn and turn["told"]:
@@ -62,8 +65,13 @@ def follow(c, items):
                 turn = {"asked": False, "told": False, "answered": False, "open": set(), "ended": False}
                 turns.append(turn)
             turn["asked"], asking = True, True
-        elif kind in ("answer", "result", "other"):
+        elif kind in ("answer", "result", "other", "beside"):
             asking = False
+        if turn and at is not None and kind not in ("context", "wait", "took", "asked", "beside"):
+            turn.setdefault("began", at)
+            turn["last"] = max(at, turn.get("last", at))
+        if turn and kind == "took":
+            turn["took"] = turn.get("took", 0) + key
         if turn and kind == "answer":
             turn["answered"] = True
             turn["open"] |= set(ids) - had
@@ -78,12 +86,13 @@ def follow(c, items):
             heard = max([at] + arrived) if at is not None else at
         elif kind == "result" and not called & set(ids):
             late.update((id, at) for id in ids if at is not None)
-        elif kind not in ("end", "wait", "asked"):
+        elif kind not in ("end", "wait", "asked", "took", "step"):
             heard = at
     for i, turn in enumerate(turns):
         c["turns"] += turn["asked"]
         c["empty"] += not turn["asked"]
         later = any(t["told"] for t in turns[i + 1:])
+        c["worked"] += turn.get("took") or (turn["last"] - turn["began"]) // 10**6 if "began" in turn else 0
         c["open"] += not (turn["ended"] or turn["told"] and later) if turn["told"] else not turn["answered"] or bool(turn["open"])
     for begun, ended in answers.values():
         if begun is not None and ended is not None:

@@ -58,3 +58,21 @@ func TestRecordedTimeOfATurn(t *testing.T) {
 		t.Errorf("stats: %+v, %v", got.Total, err)
 	}
 }
+
+// A compaction that a person asks for later, and tokens that are noted later, do not extend a turn.
+// A compaction within a turn takes a part of its time.
+func TestWhatFollowsATurnIsNoWork(t *testing.T) {
+	log := eventlog.Open(memory.New())
+	said := func(role event.Role, text string) event.Message {
+		return event.Message{Role: role, Parts: []event.Part{event.Text(text)}}
+	}
+	compaction := event.Compaction{Summary: "They greeted.", Replace: true}
+	tokens := event.StepCompletion{ResponseID: "summary", Usage: event.Usage{InputTokens: 5}}
+	timed(t, log, []int{0, 1, 5, 80_000, 80_001, 90_000, 90_003, 90_004, 90_010, 95_000},
+		event.Session{}, said(event.User, "Hello."), said(event.Assistant, "Hello."), compaction, tokens,
+		said(event.User, "Go on."), compaction, tokens, said(event.Assistant, "Done."), tokens)
+	got, err := stats.Load(t.Context(), log, "s")
+	if err != nil || got.Total.WorkMS != (4+10)*1000 {
+		t.Errorf("stats: %+v, %v", got.Total, err)
+	}
+}

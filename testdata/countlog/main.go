@@ -45,6 +45,7 @@ type counts struct {
 	Empty      int    `json:"empty"`    // turns without an input
 	Open       int    `json:"open"`     // turns that have not ended
 	Called     int64  `json:"called"`   // duration of the model calls of the session itself, in milliseconds
+	Worked     int64  `json:"worked"`   // duration of the turns of the session itself, in milliseconds
 	Title      string `json:"title"`
 	Children   string `json:"children"` // how many of the session itself are in each state
 }
@@ -229,6 +230,11 @@ func (c *counts) countRun(ctx context.Context, log *eventlog.Log) error {
 			c.Open++
 		}
 		c.countOps(t.Ops, states, t.Inherited)
+		if worked := t.Ended.Sub(t.Started).Milliseconds(); t.TookMS > 0 {
+			c.Worked += t.TookMS
+		} else if !t.Inherited && event.Dated(t.Started).Equal(t.Started) {
+			c.Worked += max(0, worked)
+		}
 	}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		c.Children += fmt.Sprintf("%s %d ", state, states[state])

@@ -11,8 +11,8 @@ import (
 
 // IsWork reports whether an event extends the time of its turn: a message, or a part of an
 // operation. Other records do not, because a program may write them the next morning, or
-// before the next prompt: raw records, titles, settings, notes, context messages, and the end of
-// a turn that was interrupted.
+// before the next prompt: raw records, titles, settings, notes, context messages, compactions,
+// tokens noted later, and the end of a turn that was interrupted.
 func IsWork(e *event.Event) bool {
 	if _, child := e.Type.ChildState(); child {
 		return true
@@ -24,10 +24,12 @@ func IsWork(e *event.Event) bool {
 		p, err := event.DecodeKept[event.TurnCompletion](e)
 		status := p.Status.Known()
 		return err == nil && status != event.TurnStatusInterrupted && status != event.TurnStatusAborted
+	case event.StepCompleted:
+		p, err := event.DecodeKept[event.StepCompletion](e)
+		return err == nil && !p.TurnID.IsZero() // without a turn it has tokens of another event, noted later
 	case event.TurnStarted, event.TurnHibernated, event.TurnResumed, event.AbortRequested, event.ExternalInput,
-		event.StepStarted, event.StepCompleted, event.ToolStarted, event.ToolCompleted, event.EffectIntended, event.EffectCompleted,
-		event.ApprovalRequested, event.ApprovalResolved, event.ApprovalCanceled, event.WaitStarted, event.WaitResolved,
-		event.CompactionTriggered:
+		event.StepStarted, event.ToolStarted, event.ToolCompleted, event.EffectIntended, event.EffectCompleted,
+		event.ApprovalRequested, event.ApprovalResolved, event.ApprovalCanceled, event.WaitStarted, event.WaitResolved:
 		return true
 	}
 	return false
