@@ -50,7 +50,7 @@ type CatalogOptions struct {
 
 // catalogRules is the version of the summaries in rows. A change of a counted value, or
 // of a member, is a new version.
-const catalogRules = 7
+const catalogRules = 8
 
 // The bounds of rows, in bytes.
 const (

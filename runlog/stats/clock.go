@@ -13,14 +13,16 @@ type clock struct {
 	turn *turns.Turn
 	last time.Time // of the newest message or part of an operation in the turn; zero after a recorded time
 	work time.Duration
+	// rest is the part of a millisecond that no event has counted yet.
+	rest time.Duration
 	// waited says that the turn has waited: the time that a program measured can include it.
 	waited bool
 	// waiting are the open approvals and waits.
 	waiting map[string]bool
 }
 
-// next measures from the event before to e, which is of turn at. The work is less than zero
-// if the program measured less than the times of the events.
+// next measures from the event before to e, which is of turn at, in whole milliseconds of work. The
+// work is less than zero if the program measured less than the times of the events.
 func (c *clock) next(at *turns.Turn, e *event.Event) (work, waited time.Duration, err error) {
 	if at != c.turn {
 		*c = clock{turn: at, waiting: c.waiting}
@@ -41,6 +43,9 @@ func (c *clock) next(at *turns.Turn, e *event.Event) (work, waited time.Duration
 		work += took - c.work
 		c.work, c.last = 0, time.Time{}
 	}
+	exact := work + c.rest
+	work = exact.Truncate(time.Millisecond)
+	c.rest = exact - work
 	return work, waited, c.wait(e)
 }
 

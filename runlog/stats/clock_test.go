@@ -76,3 +76,22 @@ func TestWhatFollowsATurnIsNoWork(t *testing.T) {
 		t.Errorf("stats: %+v, %v", got.Total, err)
 	}
 }
+
+// Parts of milliseconds between the events of a turn add up.
+func TestManyShortTimes(t *testing.T) {
+	log := eventlog.Open(memory.New())
+	events := []event.Event{event.New(event.Session{}), event.New(event.Message{Role: event.User, Parts: []event.Part{event.Text("Go.")}})}
+	for range 10 {
+		events = append(events, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("Done.")}}))
+	}
+	for i := range events {
+		events[i].Timestamp = time.Date(2026, 3, 1, 0, 0, 0, i*900_000, time.UTC)
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
+		t.Fatal(err)
+	}
+	got, err := stats.Load(t.Context(), log, "s")
+	if err != nil || got.Total.WorkMS != 9 {
+		t.Errorf("stats: %+v, %v", got.Total, err)
+	}
+}
