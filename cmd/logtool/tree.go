@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -56,11 +57,16 @@ branches for the whole store, and reads every session.
 
 func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, all bool, format string) error {
 	catalog := a.catalog(log, anySummary())
-	forest, err := fork.Tree(ctx, log, a.bounded(catalog.Sessions(ctx, nil, nil)))
+	names := map[string]string{}
+	sessions := catalog.Sessions(ctx, nil, nil)
+	if len(args) == 0 && !long {
+		sessions = named(ctx, catalog, names)
+	}
+	forest, err := fork.Tree(ctx, log, a.bounded(sessions))
 	if err != nil {
 		return err
 	}
-	g := drawing{app: a, log: log, catalog: catalog, printer: a.printer()}
+	g := drawing{app: a, log: log, catalog: catalog, names: names, printer: a.printer()}
 	if g.Terminal {
 		for _, n := range forest.All() {
 			g.ids = append(g.ids, n.ID)
@@ -90,11 +96,27 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, 
 	return cmp.Or(g.trees(ctx, roots, format), g.Flush())
 }
 
+// named lists the sessions, and notes the names that the catalog has.
+func named(ctx context.Context, catalog *stats.Catalog, names map[string]string) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		var name *string
+		for info, err := range catalog.Sessions(ctx, func(x string) { name = &x }, nil) {
+			if name != nil {
+				names[info.ID], name = *name, nil
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
 // drawing draws trees.
 type drawing struct {
 	app     *app
 	log     *eventlog.Log
 	catalog *stats.Catalog
+	names   map[string]string // of sessions, that the catalog has
 	*printer
 	branches bool // draw the branches
 
@@ -124,7 +146,7 @@ func (g *drawing) trees(ctx context.Context, roots []*fork.Node, format string) 
 			sessions++
 		}
 	}
-	reader := listing.TreeReader{Log: g.log, Catalog: g.catalog, Branches: g.branches, Step: g.app.steps(sessions)}
+	reader := listing.TreeReader{Log: g.log, Catalog: g.catalog, Branches: g.branches, Names: g.names, Step: g.app.steps(sessions)}
 	defer g.app.progress.Say(nil)
 	f.begin()
 	for len(roots) > 0 {

@@ -51,7 +51,7 @@ func TestName(t *testing.T) {
 				t.Errorf("called %q, want %q", got, tt.want)
 			}
 			rows := catalogued(t, log)
-			if got := KnownNames(t.Context(), stats.NewCatalog(log), rows); got["s"] != tt.want {
+			if got := namesByID(t, stats.NewCatalog(log), rows); got["s"] != tt.want {
 				t.Errorf("the catalog calls it %q, want %q", got["s"], tt.want)
 			}
 		})

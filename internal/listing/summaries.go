@@ -80,14 +80,7 @@ func (row *Row) Locate(s *stats.Summary) {
 	row.Program = &Program{cmp.Or(s.Source, row.Source), cmp.Or(s.Agent, row.Agent), cmp.Or(s.CWD, row.CWD)}
 }
 
-// KnownNames are the names of the readable rows that the catalog knows, by session; a nil catalog
-// knows none.
-func KnownNames(ctx context.Context, c *stats.Catalog, rows []*Row) map[string]string {
-	names := map[string]string{}
-	eachName(ctx, c, rows, func(row *Row, name string) { names[row.ID] = name })
-	return names
-}
-
+// eachName calls use with the name of each readable row that the catalog knows; a nil catalog knows none.
 func eachName(ctx context.Context, c *stats.Catalog, rows []*Row, use func(*Row, string)) {
 	if c != nil {
 		rows = readable(rows)

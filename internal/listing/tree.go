@@ -17,8 +17,10 @@ type TreeReader struct {
 	Log     *eventlog.Log
 	Catalog *stats.Catalog
 	// Branches says that the descriptions have the branches. TreeReader reads all of the sessions
-	// that the catalog does not know then, and else their ends.
+	// that the catalog does not know then, and else the ends of sessions without a name in Names.
 	Branches bool
+	// Names are the names that Catalog.Sessions told. Describe removes the names that it has used.
+	Names map[string]string
 	// Step counts a session; it may be called concurrently.
 	Step func()
 }
@@ -41,7 +43,6 @@ func (r *TreeReader) Describe(ctx context.Context, nodes []*fork.Node) (map[*for
 		rows[i] = &Row{ID: n.ID, Head: n.Last, Program: &Program{}}
 		rows[i].Fail(n.Err)
 	}
-	names := map[string]string{}
 	if r.Branches {
 		err := EachSummary(ctx, r.Catalog, rows, func() {}, func(row *Row, s *stats.Summary) {
 			row.Fill(s)
@@ -51,18 +52,23 @@ func (r *TreeReader) Describe(ctx context.Context, nodes []*fork.Node) (map[*for
 			return nil, err
 		}
 	} else {
-		names = KnownNames(ctx, r.Catalog, rows)
+		unnamed := slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool {
+			title, ok := r.Names[row.ID]
+			if ok {
+				row.Content = &Content{Title: title}
+				delete(r.Names, row.ID)
+			}
+			return ok
+		})
+		eachName(ctx, r.Catalog, unnamed, func(row *Row, name string) { row.Content = &Content{Title: name} })
 	}
 	var readers sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, n := range nodes {
-		if title, ok := names[n.ID]; ok {
-			rows[i].Content = &Content{Title: title}
-			if title != "" {
-				all[n].Title = title
-				r.Step()
-				continue
-			}
+		if title := rows[i].KnownTitle(); title != "" && !r.Branches {
+			all[n].Title = title
+			r.Step()
+			continue
 		}
 		free <- struct{}{}
 		readers.Go(func() {
