@@ -29,15 +29,16 @@ import (
 
 // exportOptions choose the sessions to export and the format.
 type exportOptions struct {
-	all    bool
-	below  bool
-	format string
-	path   string // allPaths or activePath; empty for the default of the format
-	file   string
-	model  string
-	turns  turnRange
-	paths  bool     // --mask-paths
-	texts  []string // --mask
+	all     bool
+	below   bool
+	format  string
+	path    string // allPaths or activePath; empty for the default of the format
+	file    string
+	model   string
+	turns   turnRange
+	secrets bool     // --mask-secrets, of a bundle
+	paths   bool     // --mask-paths
+	texts   []string // --mask
 	// pages are the sessions that get a page in the folder; nil if there are no other pages.
 	pages map[string]bool
 	priceFlag
@@ -53,7 +54,7 @@ func (a *app) exportCommand() *cobra.Command {
   jsonl      the lines of the sessions, the parents of forks first; import reads
              them and keeps ids, seqs and hashes. --below adds the sessions below:
              sub-agent runs, forks and copies, at all depths
-  bundle     the same with --below, in one compressed file
+  bundle     the same with --below, compressed; with masks under new ids
   openai, responses, anthropic
              the messages that the model sees, in the form of a request to OpenAI's
              Chat Completions or Responses or to Anthropic's Messages; one line
@@ -87,17 +88,19 @@ pages, ~ marks list prices of answers without a cost.`,
 			if err := x.check(); err != nil {
 				return err
 			}
-			if a.mask && exportFormats[x.format].write == nil && x.path != activePath {
-				return usagef("--format %s has the stored lines, and their hashes cover the secrets: leave out --mask-secrets, or give --path active or another format", x.format)
-			}
-			if (x.paths || len(x.texts) > 0) && exportFormats[x.format].write == nil && x.path != activePath {
-				return usagef("--format %s has the stored lines, and their hashes cover the paths: leave out --mask-paths and --mask, or give --path active or another format", x.format)
+			masks := a.mask || x.paths || len(x.texts) > 0
+			if masks && x.format == "jsonl" && x.path != activePath {
+				return usagef("--format jsonl has the stored lines, whose hashes cover the text: leave out the masks, or give --path active or another format; a bundle with masks has new hashes")
 			}
 			if x.format == bundleFormat && (x.file == "" || x.file == "-") && a.onTerminal() {
 				return usagef("a bundle is compressed: name a file for it with -o")
 			}
 			if f := exportFormats[x.format]; a.json && (f.write != nil && !f.isList || x.format == bundleFormat) {
 				return usagef("--format %s is no JSON: leave out --json", x.format)
+			}
+			if masks && x.format == bundleFormat {
+				x.secrets, a.mask = a.mask, false
+				return a.reading(func(log *eventlog.Log) error { return a.exportMaskedBundle(cmd.Context(), log, args, x) })
 			}
 			return a.reading(func(log *eventlog.Log) error {
 				if x.paths || len(x.texts) > 0 {

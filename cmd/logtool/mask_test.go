@@ -17,6 +17,7 @@ import (
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
 	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // secretPlaces writes places and people in the forms in which texts have them. Each name that
@@ -124,6 +125,10 @@ func TestMasksOfGeneratedPlaces(t *testing.T) {
 		for format, write := range map[string]func(context.Context, io.Writer) error{
 			"jsonl": func(ctx context.Context, w io.Writer) error {
 				return exportLines(ctx, m.log, w, []string{"s"}, exportOptions{path: activePath})
+			},
+			"bundle": func(ctx context.Context, w io.Writer) error {
+				_, _, err := transfer.ExportMasked(ctx, log, m.log, w, "s")
+				return err
 			},
 			"markdown": func(ctx context.Context, w io.Writer) error {
 				return markdown.Write(ctx, w, m.log, "s", eventlog.All(), nil)

@@ -76,8 +76,8 @@ var table = map[string]room{
 	},
 	"upkeep/internal/keptsum": {rooms: []string{"event", "internal/line"}, modules: given},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/sessiontree", "internal/storenotes", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
-		tests: []string{"upkeep/...", "fork", "runlog/stats", "internal/testkit", "internal/garden", "internal/line/linetest"},
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/folder", "internal/rawjson", "internal/sessiontree", "internal/storenotes", "projection", "runlog", "upkeep/erase", "upkeep/internal/adopt", "upkeep/internal/keptsum"}, modules: given,
+		tests: []string{"secrets", "upkeep/...", "fork", "runlog/stats", "internal/testkit", "internal/garden", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/internal/adopt", "upkeep/transfer"}, modules: given,

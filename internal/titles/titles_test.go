@@ -1,6 +1,7 @@
 package titles_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/internal/titles"
@@ -14,7 +15,11 @@ func TestTitles(t *testing.T) {
 		"<task>\nGlaze":                 "Glaze",
 		"<task>":                        "<task>",
 		"Implement the following plan:": "Implement the following plan:",
-		"Implement the following plan: glaze\n# No": "Implement the following plan: glaze",
+		"Implement the following plan: glaze\n# No":      "Implement the following plan: glaze",
+		strings.Repeat("word ", 15) + "token-0123456789": strings.Repeat("word ", 14) + "word…",
+		strings.Repeat("字", 100):                         strings.Repeat("字", 79) + "…",
+		strings.Repeat("t", 100):                         strings.Repeat("t", 20) + "…",
+		strings.Repeat("字", 75) + "token-0123456789":     strings.Repeat("字", 75) + "…",
 	} {
 		if got := titles.Of(text); got != want {
 			t.Errorf("%q: title %q", text, got)

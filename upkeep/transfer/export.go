@@ -144,6 +144,10 @@ func (x *exporter) blob(ctx context.Context, d event.Digest, e *event.Event) err
 	if err = errors.Join(err, r.Close()); err != nil {
 		return err
 	}
+	return x.blobLine(d, body)
+}
+
+func (x *exporter) blobLine(d event.Digest, body []byte) error {
 	text, err := json.Marshal(blobLine{d, int64(len(body)), base64.StdEncoding.EncodeToString(body)})
 	if err != nil {
 		return fmt.Errorf("encode blob %s: %w", d, err)
