@@ -42,7 +42,7 @@ type daySpend struct {
 
 // mostColumns bounds the sessions whose columns are in memory. Of more sessions, the spend of the last
 // days is kept only, and the columns are read from the catalog of the store.
-const mostColumns = 20_000
+const mostColumns = 2000
 
 // recentDays is the number of days whose spend rows keep.
 const recentDays = 7

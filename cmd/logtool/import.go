@@ -239,7 +239,7 @@ func (a *app) keepSums(ctx context.Context, log *eventlog.Log, table *interop.Ta
 	defer a.progress.Say(nil)
 	step := a.steps(len(sessions))
 	catalog := stats.NewCatalog(log, anySummary())
-	if catalog.Each(ctx, sessions, func(int, *stats.Summary) { step() }) == nil {
+	if catalog.Each(ctx, len(sessions), func(i int) stats.Listed { return sessions[i] }, func(int, *stats.Summary) { step() }) == nil {
 		catalog.Flush(ctx)
 	}
 }

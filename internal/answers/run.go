@@ -70,7 +70,7 @@ func Runs(ctx context.Context, log *eventlog.Log, catalog *stats.Catalog) iter.S
 			all = append(all, stats.Listed{Session: info.ID, Head: info.Head()})
 		}
 		var ids []string
-		err := catalog.Each(ctx, all, func(i int, s *stats.Summary) {
+		err := catalog.Each(ctx, len(all), func(i int) stats.Listed { return all[i] }, func(i int, s *stats.Summary) {
 			if s.HasRuns || s.Err != nil {
 				ids = append(ids, all[i].Session)
 			}

@@ -44,7 +44,7 @@ func Each(ctx context.Context, rows []*Row, step func(), f func(*Row) error) err
 // An error becomes the error of the row.
 func EachSummary(ctx context.Context, c *stats.Catalog, rows []*Row, step func(), use func(*Row, *stats.Summary)) error {
 	rows = readable(rows)
-	return c.Each(ctx, listedOf(rows), func(i int, s *stats.Summary) {
+	return c.Each(ctx, len(rows), listedAt(rows), func(i int, s *stats.Summary) {
 		if s.Err != nil {
 			rows[i].Fail(s.Err)
 		} else {
@@ -84,7 +84,7 @@ func (row *Row) Locate(s *stats.Summary) {
 func eachName(ctx context.Context, c *stats.Catalog, rows []*Row, use func(*Row, string)) {
 	if c != nil {
 		rows = readable(rows)
-		c.Names(ctx, listedOf(rows), func(i int, name string) { use(rows[i], name) })
+		c.Names(ctx, len(rows), listedAt(rows), func(i int, name string) { use(rows[i], name) })
 	}
 }
 
@@ -93,12 +93,8 @@ func readable(rows []*Row) []*Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Err() != nil })
 }
 
-func listedOf(rows []*Row) []stats.Listed {
-	sessions := make([]stats.Listed, len(rows))
-	for i, row := range rows {
-		sessions[i] = stats.Listed{Session: row.ID, Head: row.Head}
-	}
-	return sessions
+func listedAt(rows []*Row) func(i int) stats.Listed {
+	return func(i int) stats.Listed { return stats.Listed{Session: rows[i].ID, Head: rows[i].Head} }
 }
 
 // sessionName collects the name of a session from its events.

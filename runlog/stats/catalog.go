@@ -82,20 +82,20 @@ type Listed struct {
 // session in Err. The error is ctx's.
 func (c *Catalog) Load(ctx context.Context, sessions []Listed) ([]Summary, error) {
 	all := make([]Summary, len(sessions))
-	err := c.Each(ctx, sessions, func(i int, s *Summary) { all[i] = *s })
+	err := c.Each(ctx, len(sessions), func(i int) Listed { return sessions[i] }, func(i int, s *Summary) { all[i] = *s })
 	return all, err
 }
 
-// Each calls use with the index and the summary of each session, one after the other, in the order
+// Each calls use with the index and the summary of each of n sessions, one after the other, in the order
 // of the catalog. The error of reading a session is in Err. Each reads sessions in parallel. The
 // error is ctx's.
-func (c *Catalog) Each(ctx context.Context, sessions []Listed, use func(i int, s *Summary)) error {
-	for part := range c.parts(sessions) {
-		stored, keeps := c.stored(ctx, sessions, part)
+func (c *Catalog) Each(ctx context.Context, n int, at func(i int) Listed, use func(i int, s *Summary)) error {
+	for part := range c.parts(n, at) {
+		stored, keeps := c.stored(ctx, at, part)
 		all := make([]Summary, len(part))
 		inParallel(len(part), func(i int) {
 			if ctx.Err() == nil {
-				s := sessions[part[i]]
+				s := at(part[i])
 				summary, err := c.load(ctx, s, stored[s.Session], keeps)
 				summary.Err = err
 				all[i] = summary
@@ -141,13 +141,13 @@ type grouper interface {
 const partLen = 256
 
 // parts yields the indices of sessions in parts whose rows are read together.
-func (c *Catalog) parts(sessions []Listed) iter.Seq[[]int] {
+func (c *Catalog) parts(n int, at func(i int) Listed) iter.Seq[[]int] {
 	store, ok := eventlog.As[grouper](c.log.Store())
 	var groups [1 << 8][]int
-	for i, s := range sessions {
+	for i := range n {
 		group := uint8(i / partLen)
 		if ok {
-			group = store.CatalogGroup(s.Session)
+			group = store.CatalogGroup(at(i).Session)
 		}
 		groups[group] = append(groups[group], i)
 	}
@@ -168,14 +168,14 @@ func (c *Catalog) parts(sessions []Listed) iter.Seq[[]int] {
 }
 
 // stored returns the stored rows of a part of sessions. keeps is false if the store has no catalog.
-func (c *Catalog) stored(ctx context.Context, sessions []Listed, part []int) (rows map[string][]byte, keeps bool) {
+func (c *Catalog) stored(ctx context.Context, at func(i int) Listed, part []int) (rows map[string][]byte, keeps bool) {
 	store, ok := eventlog.As[eventlog.Cataloger](c.log.Store())
 	if !ok {
 		return nil, false
 	}
 	ids := make([]string, len(part))
-	for i, at := range part {
-		ids[i] = sessions[at].Session
+	for i, n := range part {
+		ids[i] = at(n).Session
 	}
 	rows, err := store.CatalogRows(ctx, ids)
 	if err != nil {

@@ -144,14 +144,14 @@ func decodeListed(head event.Head, part []byte) (l listedRow, ok bool) {
 	return l, !r.failed
 }
 
-// Names calls use with the index and the name of each session that the catalog knows: the title in
+// Names calls use with the index and the name of each of n sessions that the catalog knows: the title in
 // the newest events, else the first text in the oldest ones, as a listing finds them that reads
 // NameEvents events at each end. It reads no session.
-func (c *Catalog) Names(ctx context.Context, sessions []Listed, use func(i int, name string)) {
-	for part := range c.parts(sessions) {
-		rows, _ := c.stored(ctx, sessions, part)
+func (c *Catalog) Names(ctx context.Context, n int, at func(i int) Listed, use func(i int, name string)) {
+	for part := range c.parts(n, at) {
+		rows, _ := c.stored(ctx, at, part)
 		for _, i := range part {
-			s := sessions[i]
+			s := at(i)
 			head, part, _, ok := openRow(s.Session, rows[s.Session])
 			if !ok || head != s.Head {
 				continue
