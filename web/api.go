@@ -90,23 +90,34 @@ func (h *Handler) noRoute(r *http.Request) *httpapi.Problem {
 func (h *Handler) api(x *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := x.check(r)
+		leave := func() {}
 		if err == nil && !x.stream {
-			var leave func()
-			if leave, err = h.admit(r.Context()); err == nil {
-				defer leave()
-			}
+			leave, err = h.admit(r.Context())
 		}
-		if err == nil {
-			err = x.serve(h, w, r)
-		}
-		if err != nil {
-			p := problemOf(err)
-			if p.Status == http.StatusServiceUnavailable {
-				w.Header().Set("Retry-After", "1")
+		switch {
+		case err != nil:
+			refuse(w, err)
+		case x.stream:
+			if err := x.serve(h, w, r); err != nil {
+				refuse(w, err)
 			}
-			p.Write(w)
+		default:
+			h.work(w, leave, func(w http.ResponseWriter) {
+				if err := x.serve(h, w, r); err != nil {
+					refuse(w, err)
+				}
+			})
 		}
 	}
+}
+
+// refuse answers a request of the API with a problem.
+func refuse(w http.ResponseWriter, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	p.Write(w)
 }
 
 // check refuses parameters that the route does not have.

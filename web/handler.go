@@ -50,6 +50,7 @@ type Handler struct {
 	busy     chan struct{} // requests that work
 	waiting  chan struct{} // requests of the API that wait
 	streams  chan struct{} // open streams
+	unsent   unsent
 }
 
 // The most requests that are answered at the same time. The others wait.
@@ -60,7 +61,7 @@ const (
 
 // New returns a handler over a log, with a new token.
 func New(log *eventlog.Log, opts ...Options) (*Handler, error) {
-	h := &Handler{log: log, mux: http.NewServeMux(), heads: newHeads(log), busy: make(chan struct{}, mostRequests), waiting: make(chan struct{}, mostWaiting), streams: make(chan struct{}, mostStreams), patience: patience}
+	h := &Handler{log: log, mux: http.NewServeMux(), heads: newHeads(log), busy: make(chan struct{}, mostRequests), waiting: make(chan struct{}, mostWaiting), streams: make(chan struct{}, mostStreams), patience: patience, unsent: unsent{most: mostUnsent}}
 	if len(opts) > 0 {
 		h.opts = opts[0]
 	}

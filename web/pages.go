@@ -80,21 +80,25 @@ func (h *Handler) serve(p *page) http.HandlerFunc {
 		if !ok {
 			return
 		}
-		defer leave()
-		v, err := p.load(h, r)
-		if errors.Is(err, eventlog.ErrNotFound) {
-			var to string
-			if to, err = h.resolved(r, err); err == nil {
-				http.Redirect(w, r, to, http.StatusFound)
-				return
-			}
-		}
-		if err != nil {
-			h.problem(w, r, problemOf(err))
+		h.work(w, leave, func(w http.ResponseWriter) { h.page(w, r, p) })
+	}
+}
+
+// page answers a request for a page.
+func (h *Handler) page(w http.ResponseWriter, r *http.Request, p *page) {
+	v, err := p.load(h, r)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		var to string
+		if to, err = h.resolved(r, err); err == nil {
+			http.Redirect(w, r, to, http.StatusFound)
 			return
 		}
-		h.show(w, r, http.StatusOK, p.template, v)
 	}
+	if err != nil {
+		h.problem(w, r, problemOf(err))
+		return
+	}
+	h.show(w, r, http.StatusOK, p.template, v)
 }
 
 // resolved is the address of a request with whole ids for the beginnings of ids. If they name no

@@ -295,7 +295,10 @@ func (h *Handler) entries(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	defer leave()
+	h.work(w, leave, func(w http.ResponseWriter) { h.writeEntries(w, r) })
+}
+
+func (h *Handler) writeEntries(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
 	err := func() error {
 		s, o, err := h.whole(r.Context(), r.PathValue("session"), true)
