@@ -120,11 +120,11 @@ func (s *serveOptions) checkExposed() error {
 	if len(s.expose) == 0 {
 		return usagef("--tls-cert and --tls-key need --expose with the origin of the pages, as https://log.example.org")
 	}
-	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
-	if err != nil {
+	c := &certificate{cert: s.cert, key: s.key}
+	if _, err := c.get(nil); err != nil {
 		return usagef("--tls-cert and --tls-key: %v", err)
 	}
-	s.tls = &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	s.tls = &tls.Config{GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}
 	return nil
 }
 
