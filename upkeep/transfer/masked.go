@@ -267,7 +267,7 @@ func (m *masking) replace(ctx context.Context, l *line.Line, c *chain, e, masked
 	return err
 }
 
-// redaction gives a redacted event the digest of what the redacted events keep in the stream.
+// redaction writes the digest of the redacted events, as they are in the masked stream, into their redaction.
 func (c *chain) redaction(data jsontext.Value) (jsontext.Value, error) {
 	var note event.RedactionNote
 	if err := json.Unmarshal(data, &note); err != nil {

@@ -54,8 +54,7 @@ type owners struct {
 	contents map[uint64]int32
 }
 
-// activeOn are the sessions that were active on a day: those of the log, and those that are new in
-// this import.
+// activeOn are the sessions that were active on a day: stored ones, and fresh ones of this import.
 type activeOn struct{ stored, fresh []int32 }
 
 // owner is a session of the log, or one that was removed and that the import leaves out.
