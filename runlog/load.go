@@ -22,6 +22,9 @@ type Options struct {
 	// Own leaves out the prefix that a fork shares with its parent. It is always left
 	// out of children.
 	Own bool
+	// From and To bound the events that are read; 0 is no bound. The run has the ops that begin
+	// there, and their sums. They do not bound the events of children.
+	From, To int64
 	// Outline loads the tree without its content: no requests, responses, log lines,
 	// contexts and accounting entries, and of the input and the output of a turn the
 	// beginning of the text only. The totals are the same.
@@ -79,7 +82,11 @@ func (l *runLoader) read(ctx context.Context, session string, o Options) (*Run, 
 	if err != nil {
 		return nil, err
 	}
-	all := eventlog.Between(0, path[len(path)-1].To)
+	to := path[len(path)-1].To
+	if o.To > 0 {
+		to = min(to, o.To)
+	}
+	all := eventlog.Between(o.From, to)
 	if o.Outline {
 		all = all.Transient() // an outline keeps no bytes of an event
 	}
@@ -109,7 +116,7 @@ func (l *runLoader) open(ctx context.Context, run *Run, c *ChildOp) error {
 		return nil
 	}
 	o := l.opts
-	o.Own = true
+	o.Own, o.From, o.To = true, 0, 0
 	child, err := l.load(ctx, c.SessionID, o)
 	if errors.Is(err, eventlog.ErrNotFound) && len(l.stack) > 0 && l.stack[len(l.stack)-1] == c.SessionID {
 		c.Missing = true

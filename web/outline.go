@@ -33,6 +33,7 @@ type turnRow struct {
 	number        int32
 	orphaned, bad bool
 	gist, cost    string
+	weight        float64 // of the cost
 }
 
 // outlineTurn is a turn as a page lists it.
@@ -59,6 +60,13 @@ func (o *outline) around(s *sessionHead, seq int64) (shown []outlineTurn, before
 		shown = append(shown, newOutlineTurn(s, &o.turns[begin+i]))
 	}
 	return shown, begin, len(o.turns) - end
+}
+
+// rows returns the turns.
+func (o *outline) rows() []turnRow {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.turns[:len(o.turns):len(o.turns)]
 }
 
 // outlines keeps the outlines of the sessions that were read last.
@@ -238,7 +246,7 @@ func (o *outline) addCosts(costs []stats.TurnSpend) {
 			i++
 		}
 		if i < len(o.turns) && int(o.turns[i].number) == c.Index {
-			o.turns[i].cost = htmlpage.Spend(c.Spend)
+			o.turns[i].cost, o.turns[i].weight = htmlpage.Spend(c.Spend), weight(c.Spend)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +56,46 @@ func TestTimeline(t *testing.T) {
 	}
 	if strings.Count(body, `class="time d0 failed"`) != 1 {
 		t.Error("the failed call is not marked")
+	}
+}
+
+// A long turn has the operations of its beginning, and a page of many turns those of its own turns, whatever
+// the length of the session.
+func TestTimelineIsBounded(t *testing.T) {
+	s, _ := newFolderSite(t, web.Options{})
+	var all []event.Event
+	add := func(turns, calls int) {
+		for range turns {
+			all = append(all, event.UserMessage("question"))
+			for range calls {
+				id := fmt.Sprint("c", len(all))
+				all = append(all, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall(id, "run", []byte(`{}`))}}), event.ToolOutput(id, "run", []byte("x"), false))
+			}
+			all = append(all, event.AssistantMessage("done"))
+		}
+	}
+	add(30, 100)
+	add(1, 3000)
+	add(5, 1)
+	for part := range slices.Chunk(all, 1000) {
+		s.add("s", part...)
+	}
+	first := s.page("/s/s/timeline")
+	if got := strings.Count(first, "<section><h2>"); got != 24 { // of 202 events each
+		t.Errorf("the first page has %d turns", got)
+	}
+	if got := strings.Count(first, `<div class="time `); got != 200 {
+		t.Errorf("the first page has %d operations", got)
+	}
+	long := s.page("/s/s/timeline?from=31")
+	if !strings.Contains(long, "the first 5,000 events are drawn") || strings.Count(long, "<section><h2>") != 1 {
+		t.Errorf("the page of the long turn is not cut: %d turns, %v", strings.Count(long, "<section><h2>"), strings.Contains(long, "events are drawn"))
+	}
+	seen := map[string]int{}
+	for _, number := range s.each("/s/s/timeline", `<section><h2><a href="[^"]*" dir="auto">(\d+) `) {
+		seen[number]++
+	}
+	if len(seen) != 36 {
+		t.Errorf("the pages have %d turns", len(seen))
 	}
 }
