@@ -182,8 +182,9 @@ var table = map[string]room{
 	},
 	"internal/pgtest":              {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	"internal/natstest":            {rooms: []string{"internal/tcpproxy"}, modules: []string{"github.com/nats-io/nats.go"}},
-	"internal/browser":             {modules: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp"}}, // a module of its own
-	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}},                           // a module of its own
+	"internal/bench/dbos":          {rooms: []string{"eventlog", "flow", "internal/pgtest", "store/postgres"}, modules: []string{"github.com/dbos-inc/dbos-transact-golang"}}, // a module of its own
+	"internal/browser":             {modules: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp"}},                                                        // a module of its own
+	"internal/natstest/natsserver": {modules: []string{"github.com/nats-io/nats-server/v2"}},                                                                                  // a module of its own
 	"internal/tcpproxy":            {},
 
 	"interop":     {rooms: []string{"event", "eventlog", "internal/importrun", "internal/storenotes", "internal/sysfile", "internal/written", "projection"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},

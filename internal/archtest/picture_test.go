@@ -76,7 +76,7 @@ func arrowsOf(t *testing.T, root string) graph {
 func roomOf(dir string) (name string, ok bool) {
 	switch {
 	case strings.HasSuffix(dir, "test"), dir == "internal/suite", dir == "internal/testkit", dir == "internal/garden",
-		dir == "internal/crashfs", dir == "internal/tcpproxy", dir == "internal/bench", strings.HasPrefix(dir, "internal/torture"), strings.HasPrefix(dir, "examples"):
+		dir == "internal/crashfs", dir == "internal/tcpproxy", strings.HasPrefix(dir, "internal/bench"), strings.HasPrefix(dir, "internal/torture"), strings.HasPrefix(dir, "examples"):
 		return "", false
 	case strings.HasPrefix(dir, "interop/"):
 		return "interop/…", true
