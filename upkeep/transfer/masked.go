@@ -172,7 +172,7 @@ func (m *masking) begin(c *chain, e, masked *event.Event, head treeHead) error {
 	if e.Redacted() {
 		return nil
 	}
-	return masked.SetMetadata("masked_from", maskedFrom{head.Session, head.Seq, head.Hash})
+	return masked.SetMetadata("masked_from", maskedFrom(head))
 }
 
 // hashOf is the new hash of an event of a session's lineage; zero for seq 0.
