@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -15,7 +16,16 @@ type answer struct {
 	body   bytes.Buffer
 }
 
-func (a *answer) WriteHeader(status int)             { a.status = max(a.status, status) }
+// WriteHeader sets the status. An error takes the place of what was written before it.
+func (a *answer) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		a.body.Reset()
+	} else if a.status != 0 {
+		return
+	}
+	a.status = status
+}
+
 func (a *answer) Write(b []byte) (int, error)        { return a.body.Write(b) }
 func (a *answer) SetWriteDeadline(t time.Time) error { return nil } // send sets it
 
@@ -48,7 +58,7 @@ func (u *unsent) send(a *answer) {
 	c := http.NewResponseController(a.ResponseWriter)
 	u.begin(c, a.body.Len())
 	defer u.end(c)
-	a.ResponseWriter.WriteHeader(max(a.status, http.StatusOK))
+	a.ResponseWriter.WriteHeader(cmp.Or(a.status, http.StatusOK))
 	_, _ = a.ResponseWriter.Write(a.body.Bytes()) // the client has gone
 }
 

@@ -114,3 +114,21 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 		t.Errorf("%d answers with %d bytes are left", len(h.unsent.all), h.unsent.bytes)
 	}
 }
+
+// An error after a part of an answer is the whole answer.
+func TestAnErrorReplacesAPart(t *testing.T) {
+	for _, before := range []int{0, http.StatusOK} {
+		w := httptest.NewRecorder()
+		h := &Handler{unsent: unsent{most: mostUnsent}}
+		h.work(w, func() {}, func(w http.ResponseWriter) {
+			if before != 0 {
+				w.WriteHeader(before)
+			}
+			_, _ = w.Write([]byte(`{"a part":`))
+			refuse(w, errors.New("the disk is full"))
+		})
+		if w.Code < 400 || strings.Contains(w.Body.String(), "a part") || !strings.HasPrefix(w.Body.String(), "{") {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	}
+}

@@ -59,8 +59,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// A long turn has the operations of its beginning, and a page of many turns those of its own turns, whatever
-// the length of the session.
+// A page shows the first operations of a long turn, and reads the turns that it shows, not the session.
 func TestTimelineIsBounded(t *testing.T) {
 	s, _ := newFolderSite(t, web.Options{})
 	var all []event.Event

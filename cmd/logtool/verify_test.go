@@ -77,8 +77,8 @@ func (s *busyStore) Read(ctx context.Context, session string, span eventlog.Span
 	}
 }
 
-// Sessions are verified while the store is checked. After the check come the sessions that were
-// locked, and those that only the check finds.
+// Sessions are verified while the store is checked. Sessions that were locked, and sessions that the
+// listing lacks, are verified after the check.
 func TestVerifyBesideTheCheckOfTheStore(t *testing.T) {
 	inner := memory.New()
 	say := eventlog.Open(inner)

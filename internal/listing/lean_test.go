@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// A lean Choose has the same sessions in the same order, also if the catalog knows some of them only,
-// and keeps nothing of those that it read.
+// A lean Choose returns the same sessions in the same order, whichever of them the catalog knows. It
+// forgets the content of each session that it reads.
 func TestLeanChoose(t *testing.T) {
 	log := eventlog.Open(jsonl.New(t.TempDir()))
 	defer log.Close()

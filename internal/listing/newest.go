@@ -20,9 +20,9 @@ const (
 	mostSkipped = 200
 )
 
-// Newest answers a query for the newest sessions, and reads a bounded number of sessions. The rows
-// are those that Choose returns of all sessions; sessions with the state of a program are among them
-// only if all is true. ids returns the ids of all sessions, sorted. ok is false if the query, the store or the
+// Newest answers a query for the newest sessions, and reads a bounded number of sessions. Choose
+// returns the same rows when it gets all sessions. all includes the sessions with the state of a
+// program. ids returns the ids of all sessions, sorted. ok is false if the query, the store or the
 // newest sessions need a listing of all sessions.
 func Newest(ctx context.Context, log *eventlog.Log, q *Query, all bool) (rows []*Row, ids func() ([]string, error), ok bool, err error) {
 	store, ok := eventlog.As[newestLister](log.Store())

@@ -1,6 +1,6 @@
-// Command dbos compares runs of ten steps with those of DBOS Transact, on one PostgreSQL: a turn of
-// package flow with ten idempotent effects, and a workflow with ten steps. Both record each result before
-// the next step, and run a step again if its result is missing. Run it by hand:
+// Command dbos measures a turn of package flow with ten idempotent effects, and a workflow of DBOS
+// Transact with ten steps, on one PostgreSQL server. Both record each result before the next step
+// begins, and run a step again if its result is missing. Run it by hand:
 //
 //	GOWORK=off go -C internal/bench/dbos run .
 package main
