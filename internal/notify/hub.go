@@ -1,6 +1,6 @@
 // Package notify implements eventlog.Notifier for the stores. A Hub publishes the
 // changes of this process, and polls the storage for changes of other processes while it
-// has a listener.
+// has a listener, and a while after.
 package notify
 
 import (
@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -19,11 +20,17 @@ type Hub struct {
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
-	run       *run // nil if there is no listener
+	run       *run        // nil until there is a listener, and long after the last one
+	idle      *time.Timer // ends run; nil while there is a listener
+	closed    bool
 }
 
-// New returns a hub. While there is a listener, one goroutine polls a Poller that start
-// returns. If start is nil, every change is published.
+// idleTime is how long a poller runs without a listener: a runner of agents listens once
+// per turn, and a poller may need a connection of its own.
+const idleTime = 10 * time.Second
+
+// New returns a hub. While there is a listener, and 10 seconds after, one goroutine polls a
+// Poller that start returns. If start is nil, every change is published.
 func New(start func(publish func(session string)) Poller) *Hub {
 	return &Hub{start: start, listeners: make(map[*listener]struct{})}
 }
@@ -127,10 +134,14 @@ func (h *Hub) join(l *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners[l] = struct{}{}
-	if h.start != nil && h.run == nil {
+	if h.idle != nil {
+		h.idle.Stop()
+		h.idle = nil
+	}
+	if h.start != nil && h.run == nil && !h.closed {
 		h.run = h.newRun()
 	}
-	if h.start == nil || h.run.ready {
+	if h.start == nil || h.run != nil && h.run.ready {
 		l.begin()
 	}
 }
@@ -143,13 +154,34 @@ func (l *listener) begin() {
 	}
 }
 
-// leave removes a listener. The last one waits until the poller has stopped.
+// leave removes a listener. The poller ends if no other comes for a while.
 func (h *Hub) leave(l *listener) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	delete(h.listeners, l)
-	var last *run
-	if len(h.listeners) == 0 {
-		last, h.run = h.run, nil
+	if len(h.listeners) == 0 && h.run != nil {
+		h.idle = time.AfterFunc(idleTime, h.endIdle)
+	}
+}
+
+// endIdle ends the poller unless it has a listener.
+func (h *Hub) endIdle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.listeners) == 0 && h.run != nil {
+		h.run.stop()
+		h.run = nil
+	}
+}
+
+// Close ends the poller and waits for it. The caller has closed the channel closing of all
+// calls of Changes, which ends them.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	last := h.run
+	h.run, h.closed = nil, true
+	if h.idle != nil {
+		h.idle.Stop()
 	}
 	h.mu.Unlock()
 	if last != nil {

@@ -67,7 +67,7 @@ func TestFailedPoll(t *testing.T) {
 		if got, err := collect(t.Context(), h, 1); err != nil || !slices.Equal(got, []string{""}) {
 			t.Errorf("a new listener: %q, %v", got, err)
 		}
-		synctest.Wait()
+		h.Close()
 		for i, s := range scripts {
 			if !s.closed {
 				t.Errorf("poller %d is not closed", i)
@@ -75,6 +75,53 @@ func TestFailedPoll(t *testing.T) {
 		}
 		if len(scripts) != 2 {
 			t.Errorf("%d pollers, want 2", len(scripts))
+		}
+	})
+}
+
+// A poller serves the listeners that come within idleTime of each other. It ends that long
+// after the last one, or with the hub; after Close no poller begins.
+func TestIdlePoller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pollers []*script
+		h := New(func(func(string)) Poller {
+			pollers = append(pollers, &script{})
+			return pollers[len(pollers)-1]
+		})
+		listen := func(wantPollers int) {
+			t.Helper()
+			if got, err := collect(t.Context(), h, 1); err != nil || !slices.Equal(got, []string{""}) {
+				t.Errorf("got %q, %v", got, err)
+			}
+			synctest.Wait()
+			if len(pollers) != wantPollers {
+				t.Errorf("%d pollers, want %d", len(pollers), wantPollers)
+			}
+		}
+		listen(1)
+		for range 5 {
+			time.Sleep(idleTime - time.Millisecond)
+			listen(1)
+		}
+		long, leave := context.WithCancel(t.Context())
+		go func() { _, _ = collect(long, h, 2) }()
+		time.Sleep(3 * idleTime)
+		listen(1)
+		leave()
+		time.Sleep(idleTime + longPause)
+		if !pollers[0].closed {
+			t.Error("the poller runs without a listener")
+		}
+		calls := pollers[0].calls
+		listen(2)
+		h.Close()
+		if !pollers[1].closed || pollers[0].calls != calls {
+			t.Error("a poller runs on")
+		}
+		after, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if got, err := collect(after, h, 1); len(got) > 0 || err == nil || len(pollers) != 2 {
+			t.Errorf("after Close: %q, %v, %d pollers", got, err, len(pollers))
 		}
 	})
 }
@@ -88,6 +135,7 @@ func TestFirstPoll(t *testing.T) {
 				func() (Pace, error) { publish("after"); return Busy, nil },
 			}}
 		})
+		defer h.Close()
 		got, err := collect(t.Context(), h, 2)
 		if err != nil || !slices.Equal(got, []string{"", "after"}) {
 			t.Errorf("got %q, %v", got, err)

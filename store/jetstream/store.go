@@ -197,6 +197,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.cancel()
+	s.changes.Close()
 	s.leases.stop()
 	s.locks.awaitTakers()
 	s.leases.close()

@@ -89,6 +89,7 @@ func New(dir string, opts ...Options) *Store {
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
+		s.changes.Close()
 		s.cache.drain()
 		s.unsynced.syncer.Wait()
 		errs := []error{s.syncUnsynced()}

@@ -155,6 +155,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.cancel()
+	s.changes.Close()
 	s.opening <- struct{}{} // waits for a running opening; nobody opens any more
 	pool := s.conns.Load()
 	s.leases.close()

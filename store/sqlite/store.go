@@ -127,6 +127,7 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Close() error {
 	s.index.finish()
 	s.cancel()
+	s.changes.Close()
 	s.openLock <- struct{}{}
 	defer func() { <-s.openLock }()
 	if s.closed || !s.opened.Load() {
