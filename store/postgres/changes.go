@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// A payload of a notification has the base64 of session ids, separated by commas.
+	// A payload of a notification has the name of the open store that sent it, and the base64
+	// of session ids, separated by commas.
 	// The commit need not wait for a disk: a notification does not survive the server.
 	notifyAll = `SELECT pg_notify($1, p), set_config('synchronous_commit', 'off', true) FROM unnest($2::text[]) p`
 	// A change before a snapshot has a transaction before its xmin.
@@ -52,11 +53,11 @@ func (s *Store) publish(session string) {
 // different sessions wait for each other.
 type sender struct {
 	store *Store
+	name  string // of this open store; random
 
 	mu      sync.Mutex
 	pending map[string]struct{}
 	running bool
-	changes int // the number of calls of send since the last notification
 	closed  bool
 	done    sync.WaitGroup
 }
@@ -72,7 +73,6 @@ func (n *sender) send(session string) {
 		n.pending = make(map[string]struct{})
 	}
 	n.pending[session] = struct{}{}
-	n.changes++
 	if !n.running {
 		n.running = true
 		n.done.Go(n.run)
@@ -87,33 +87,30 @@ func (n *sender) close() {
 	n.done.Wait()
 }
 
-// notifyPause is the pause after a notification with several changes.
+// notifyPause is the pause after a notification.
 const notifyPause = time.Millisecond
 
-// run sends until nothing is pending. A single change is sent at once: a watcher waits for
-// it. Many changes in a row are sent together: each notification costs the server a
-// transaction.
+// run sends until nothing is pending. The first change is sent at once: a watcher waits for
+// it. Those that follow within notifyPause are sent together: each notification costs the
+// server a transaction.
 func (n *sender) run() {
 	for {
-		sessions, changes := n.take()
-		if changes == 0 {
+		sessions := n.take()
+		if len(sessions) == 0 {
 			return
 		}
-		n.notify(payloads(sessions))
-		if changes > 1 {
-			time.Sleep(notifyPause)
-		}
+		n.notify(n.payloads(sessions))
+		time.Sleep(notifyPause)
 	}
 }
 
-// take removes the pending changes and returns their sessions and their number. If there
-// are none, run ends.
-func (n *sender) take() (sessions map[string]struct{}, changes int) {
+// take removes the pending changes and returns their sessions. If there are none, run ends.
+func (n *sender) take() (sessions map[string]struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	sessions, changes = n.pending, n.changes
-	n.pending, n.changes, n.running = nil, 0, changes > 0
-	return sessions, changes
+	sessions = n.pending
+	n.pending, n.running = nil, len(sessions) > 0
+	return sessions
 }
 
 // notify sends payloads. A failure is no error of an append: listeners find the change
@@ -125,20 +122,17 @@ func (n *sender) notify(payloads []string) {
 }
 
 // payloads packs session ids into few payloads.
-func payloads(sessions map[string]struct{}) (packed []string) {
-	var b strings.Builder
+func (n *sender) payloads(sessions map[string]struct{}) (packed []string) {
+	payload := n.name
 	for session := range sessions {
-		id := base64.StdEncoding.EncodeToString([]byte(session))
-		if b.Len()+1+len(id) > maxPayload {
-			packed = append(packed, b.String())
-			b.Reset()
+		id := "," + base64.StdEncoding.EncodeToString([]byte(session))
+		if len(payload)+len(id) > maxPayload {
+			packed = append(packed, payload)
+			payload = n.name
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(id)
+		payload += id
 	}
-	return append(packed, b.String())
+	return append(packed, payload)
 }
 
 // poller starts to listen for changes of other processes.
@@ -258,14 +252,20 @@ func (l *listener) listen(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// receive publishes notifications until the connection breaks.
+// receive publishes notifications of other stores until the connection breaks. The changes
+// of this store are published when they are made; a second time, watchers would read the
+// session again.
 func (l *listener) receive(ctx context.Context, conn *pgx.Conn) {
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return
 		}
-		for id := range strings.SplitSeq(n.Payload, ",") {
+		from, ids, _ := strings.Cut(n.Payload, ",")
+		if from == l.store.sender.name {
+			continue
+		}
+		for id := range strings.SplitSeq(ids, ",") {
 			if session, err := base64.StdEncoding.DecodeString(id); err == nil {
 				l.publish(string(session))
 			}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync/atomic"
 
@@ -75,7 +76,7 @@ func New(dsn string, opts ...Options) (*Store, error) {
 	}
 	s.lifetime, s.cancel = context.WithCancel(context.Background())
 	s.config.AfterConnect = s.checkHistory
-	s.locks.store, s.sender.store = s, s
+	s.locks.store, s.sender.store, s.sender.name = s, s, rand.Text()
 	s.leases.store, s.leases.held, s.leases.opening = s, make(map[string]*lease), make(chan struct{}, 1)
 	s.changes = notify.New(s.poller)
 	return s, nil
