@@ -63,6 +63,9 @@ type Span struct {
 	// Transient allows the store to reuse the bytes of an event once the caller asks
 	// for the next one. A store may ignore it.
 	Transient bool
+	// Snapshots allows the store to leave out all events but the snapshots and the
+	// head_moved events. A store may ignore it. The span has no Limit.
+	Snapshots bool
 }
 
 // SessionInfo is a session in a listing.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // Resolve finds the event at a point: the newest one that a fork at the point
@@ -74,7 +75,7 @@ func eventWithID(ctx context.Context, log *eventlog.Log, session string, p Point
 
 // snapshotEnd is the last event of the append that holds a snapshot.
 func snapshotEnd(ctx context.Context, log *eventlog.Log, session, id string) (event.Event, error) {
-	for e, err := range readBare(ctx, log, session, eventlog.All().Backward(), event.ProjectionSnapshotted) {
+	for e, err := range engine.Of(log).Snapshots(ctx, session) {
 		if err != nil {
 			return event.Event{}, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/internal/garden"
@@ -163,6 +164,37 @@ func TestAnImportedTreeHasItsStates(t *testing.T) {
 				got, explain := there.Load(name, projection.Options{At: at + 1})
 				garden.Same(r, fmt.Sprintf("%s at %d", name, at+1), want, got)
 				garden.Same(r, "parts", here.Parts, explain.Parts)
+			}
+		}
+	})
+}
+
+// Snapshots yields the snapshots that a walk through all events finds, whatever rewinds, forks and
+// redactions there are.
+func TestSnapshotsAreTheSnapshotsOfAWalk(t *testing.T) {
+	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
+		for _, name := range g.Names {
+			path, err := g.Log.Path(garden.Bg, name, 0)
+			g.Allow(err)
+			var all, active []int64
+			for e, err := range g.Log.Read(garden.Bg, name, eventlog.All().Backward()) {
+				g.Allow(err)
+				if e.Type.Name() != event.ProjectionSnapshotted {
+					continue
+				}
+				all = append(all, e.Seq)
+				if path.Has(e.Seq) {
+					active = append(active, e.Seq)
+				}
+			}
+			for orphaned, want := range map[bool][]int64{true: all, false: active} {
+				var got []int64
+				for s, err := range projection.Snapshots(garden.Bg, g.Log, name, orphaned) {
+					g.Allow(err)
+					got = append(got, s.Event.Seq)
+					garden.Same(r, "orphaned", !path.Has(s.Event.Seq), s.Orphaned)
+				}
+				garden.Same(r, "snapshots of "+name, want, got)
 			}
 		}
 	})

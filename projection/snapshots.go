@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/backward"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // Snapshotted is a snapshot event and its payload.
@@ -20,21 +21,15 @@ type Snapshotted struct {
 
 // Snapshots yields the snapshots of a session's lineage, newest first. With orphaned
 // it also yields the snapshots that are not on the active path. A redacted snapshot
-// has no body; see Event.Redacted.
+// has no body; see Event.Redacted. Stores of SQLite and PostgreSQL read the snapshots by an index.
 func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned bool) iter.Seq2[Snapshotted, error] {
 	return func(yield func(Snapshotted, error) bool) {
-		head, err := log.Head(ctx, session)
-		if err != nil {
-			yield(Snapshotted{}, err)
-			return
-		}
-		path := backward.Walk{Next: head.Seq}
-		for e, err := range log.Read(ctx, session, eventlog.Between(0, head.Seq).Backward()) {
-			if err != nil {
-				yield(Snapshotted{}, err)
-				return
+		next := int64(math.MaxInt64) // the events of the active path have this seq or a lower one
+		for e, err := range engine.Of(log).Snapshots(ctx, session) {
+			onPath := e.Seq <= next
+			if err == nil && onPath {
+				next, err = e.Parent()
 			}
-			onPath, err := path.Step(&e)
 			if err != nil {
 				yield(Snapshotted{}, err)
 				return

@@ -168,12 +168,12 @@ var table = map[string]room{
 	"store/sqlite": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/flock", "internal/folder", "internal/importrun", "internal/lease", "internal/needle", "internal/notify", "internal/pages", "internal/regular", "internal/relation", "internal/searchtext", "internal/sysfile"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
-		tests:   []string{"internal/witness", "internal/regular/special", "upkeep/...", "search"},
+		tests:   []string{"fork", "internal/witness", "internal/regular/special", "projection", "upkeep/...", "search"},
 	},
 	"store/postgres": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/pages", "internal/relation"},
 		modules: append([]string{"github.com/jackc/pgx/v5"}, given...),
-		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "internal/witness", "upkeep/..."},
+		tests:   []string{"internal/pgtest", "internal/suite", "internal/tcpproxy", "internal/witness", "projection", "upkeep/..."},
 	},
 	"store/jetstream": {
 		rooms:   []string{"event", "eventlog", "internal/engine", "internal/notify", "internal/relation"},

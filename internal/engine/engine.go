@@ -9,6 +9,7 @@ package engine
 import (
 	"context"
 	"io"
+	"iter"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -86,6 +87,11 @@ type Engine interface {
 	// Fetch reads the data of a spilled event, without upcasts. If the event was
 	// redacted after it was read, e becomes the redacted event.
 	Fetch(ctx context.Context, e *event.Event) error
+
+	// Snapshots yields the snapshots and the head_moved events of a session and of its
+	// ancestors up to the fork points, newest first, with data and upcast. If the store has an
+	// index of them, it reads no other events.
+	Snapshots(ctx context.Context, session string) iter.Seq2[event.Event, error]
 
 	// CheckFork returns an error if the parent does not have the event that a fork
 	// names.

@@ -36,6 +36,7 @@ func BrokenStores() []BrokenStore {
 		{"normalizes lines", func(m *memory.Store) eventlog.Store { return &normalises{m} }},
 		{"reads later events", func(m *memory.Store) eventlog.Store { return &readsLater{m} }},
 		{"ignores bounds", func(m *memory.Store) eventlog.Store { return &unbounded{m} }},
+		{"loses rewinds", func(m *memory.Store) eventlog.Store { return &losesRewinds{m} }},
 		{"leaks goroutines", func(m *memory.Store) eventlog.Store { return &leaksReaders{m} }},
 		{"never changes its version", func(m *memory.Store) eventlog.Store { return &constantVersion{m} }},
 		{"truncates large blobs", func(m *memory.Store) eventlog.Store { return &shortBlobs{m} }},
@@ -247,6 +248,22 @@ type unbounded struct{ *memory.Store }
 func (s *unbounded) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	r.To = 0
 	return s.Store.Read(ctx, session, r)
+}
+
+// losesRewinds leaves out head_moved events of later versions.
+type losesRewinds struct{ *memory.Store }
+
+func (s *losesRewinds) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range s.Store.Read(ctx, session, r) {
+			if r.Snapshots && e.Type == "head_moved/2" {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // leaksReaders reads in a goroutine that blocks for ever when the caller stops early.

@@ -39,6 +39,10 @@ var errRow = errors.New("a row has a column of the wrong length or value")
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		c := cursor{store: s, session: session, Position: pages.Position{Backward: r.Backward}, rows: pages.FirstRows}
+		if r.Snapshots && r.Backward {
+			c.readSnapshots(ctx, r, yield)
+			return
+		}
 		p, err := c.start(ctx, r)
 		if err != nil {
 			yield(event.Event{}, err)
@@ -211,15 +215,20 @@ func (c *cursor) readPage(ctx context.Context, want int64) (lines [][]byte, err 
 // missingRows is the reason for missing rows: the session was removed, or the table is
 // damaged.
 func (c *cursor) missingRows(ctx context.Context) error {
-	var now sessionRow
-	found, err := c.store.one(ctx, now.columns(), readSession, []byte(c.session))
-	if err != nil {
+	if err := c.remains(ctx); err != nil {
 		return err
 	}
-	if !found || now.Key != c.row.Key {
-		return fmt.Errorf("read session %q: the session was removed during the read: %w", c.session, eventlog.ErrNotFound)
-	}
 	return corrupt(c.session, "events", c.Next(), pages.ErrMissing)
+}
+
+// remains returns ErrNotFound if the session was removed since the start of the read.
+func (c *cursor) remains(ctx context.Context) error {
+	var now sessionRow
+	found, err := c.store.one(ctx, now.columns(), readSession, []byte(c.session))
+	if err != nil || found && now.Key == c.row.Key {
+		return err
+	}
+	return fmt.Errorf("read session %q: the session was removed during the read: %w", c.session, eventlog.ErrNotFound)
 }
 
 // event parses the line of seq due. It uses no field that fetch changes.

@@ -13,8 +13,8 @@ import (
 )
 
 // schemaVersion is the version that this program writes, and the only one it reads. Table
-// convlog has it. Programs before the first release wrote versions 1 and 2.
-const schemaVersion = 3
+// convlog has it. Programs before the first release wrote versions 1 to 3.
+const schemaVersion = 4
 
 // ErrNoLog reports that the schema of the DSN has no log. Open it for writing once, or
 // name another schema.
@@ -107,6 +107,12 @@ CREATE TABLE events (
 	line    bytea  NOT NULL, -- as docs/FORMAT.md has it, without newline
 	PRIMARY KEY (session, seq)
 )`
+
+// snapshotRows is true for the rows of snapshots and of head_moved events, of any payload
+// version. PostgreSQL uses the index for a query that has the condition of the index.
+const snapshotRows = `(type BETWEEN 'head_moved' AND 'head_moved/~' OR type BETWEEN 'projection_snapshotted' AND 'projection_snapshotted/~')`
+
+const snapshotIndex = `;CREATE INDEX ON events (session, seq) WHERE ` + snapshotRows
 
 // The schema of a DSN, as the server has it. table has no row if the schema is missing.
 const (
@@ -230,6 +236,7 @@ func (s *Store) createIn(t transaction, database string) error {
 	for n := range s.partitions {
 		fmt.Fprintf(&statements, ";CREATE TABLE events_%d PARTITION OF events FOR VALUES WITH (MODULUS %d, REMAINDER %d)", n, s.partitions, n)
 	}
+	statements.WriteString(snapshotIndex)
 	if _, err := t.exec(statements.String()); err != nil {
 		return err
 	}

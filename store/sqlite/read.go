@@ -36,7 +36,13 @@ const limitRows = ` LIMIT +?`
 // by page. Once pages have their full size, the next page is read while the caller
 // consumes the current one.
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) { s.readPages(ctx, session, r, firstRows(r.Limit), yield) }
+	return func(yield func(event.Event, error) bool) {
+		if r.Snapshots && r.Backward {
+			s.readSnapshots(ctx, session, r, yield)
+		} else {
+			s.readPages(ctx, session, r, firstRows(r.Limit), yield)
+		}
+	}
 }
 
 // firstRows is the size of the first page of a read with a limit, or without one (0). Many
@@ -228,6 +234,14 @@ func (c *cursor) query(conn *conn, lines [][]byte, query string, from, want int6
 // missingRows returns the reason for missing rows: the session was removed, or the
 // table is damaged.
 func (c *cursor) missingRows(ctx context.Context, due int64) error {
+	if err := c.remains(ctx); err != nil {
+		return err
+	}
+	return c.store.corrupt(c.session, "events", due, pages.ErrMissing)
+}
+
+// remains returns ErrNotFound if the session was removed since the start of the read.
+func (c *cursor) remains(ctx context.Context) error {
 	row := make([]driver.Value, 1)
 	err := c.store.read(ctx, func(conn *conn) error {
 		_, err := conn.first(row, countKey, c.row.Key)
@@ -239,7 +253,7 @@ func (c *cursor) missingRows(ctx context.Context, due int64) error {
 	if row[0] == driver.Value(int64(0)) {
 		return fmt.Errorf("read session %q: the session was removed during the read: %w", c.session, eventlog.ErrNotFound)
 	}
-	return c.store.corrupt(c.session, "events", due, pages.ErrMissing)
+	return nil
 }
 
 // locate converts damage that SQLite reports into a CorruptError. Other errors stay

@@ -12,8 +12,8 @@ import (
 const applicationID = 0x63766c67
 
 // schemaVersion is the version that this program writes, and the only one it reads. The
-// file has it as PRAGMA user_version. Programs before the first release wrote versions 1 to 5.
-const schemaVersion = 6
+// file has it as PRAGMA user_version. Programs before the first release wrote versions 1 to 6.
+const schemaVersion = 7
 
 // schema creates the tables.
 //
@@ -51,6 +51,7 @@ CREATE TABLE events (
 	line      BLOB    NOT NULL, -- as docs/FORMAT.md has it, without newline
 	UNIQUE (session, seq)
 );
+CREATE INDEX events_snapshots ON events (session, seq) WHERE ` + snapshotRows + `;
 -- A blob's body stands in pieces of 1 MiB, the last one shorter, so that
 -- neither writing nor reading a large one needs it in memory as a whole.
 CREATE TABLE blobs (
@@ -91,6 +92,10 @@ CREATE TABLE blob_users (
 ) WITHOUT ROWID;
 CREATE INDEX blob_users_event ON blob_users (session, seq);
 ` + makeSearch
+
+// snapshotRows is true for the rows of snapshots and of head_moved events, of any payload
+// version. SQLite uses the index for a query that has the condition of the index, word for word.
+const snapshotRows = `(type BETWEEN 'head_moved' AND 'head_moved/~' OR type BETWEEN 'projection_snapshotted' AND 'projection_snapshotted/~')`
 
 // makeSearch creates the text index. It has no text and no words. The row of an event has
 // the grams of its words (grams.go). A row id is the session's key times 2^32 plus the

@@ -109,7 +109,7 @@ func TestOpenErrors(t *testing.T) {
 	s := New(newer)
 	add(t, s, "a", event.Head{}, 1, "x")
 	must(t, s.Close())
-	makeDatabase(t, newer, "PRAGMA user_version = 7")
+	makeDatabase(t, newer, "PRAGMA user_version = 8")
 
 	for _, c := range []struct {
 		path, text string
@@ -117,7 +117,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{garbage, "open sqlite store " + garbage + ": not a database", eventlog.ErrCorrupt},
 		{foreign, "a database of another program", eventlog.ErrCorrupt},
-		{newer, "sqlite schema version 7 is newer than 6", event.ErrVersion},
+		{newer, "sqlite schema version 8 is newer than 7", event.ErrVersion},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			before, err := os.ReadFile(c.path)
@@ -135,7 +135,7 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	var v *event.VersionError
-	if err := open(t, newer).Append(t.Context(), "a", event.Head{}, nil, false); !errors.As(err, &v) || v.What != "sqlite schema" || v.Got != 7 {
+	if err := open(t, newer).Append(t.Context(), "a", event.Head{}, nil, false); !errors.As(err, &v) || v.What != "sqlite schema" || v.Got != 8 {
 		t.Errorf("got %v", err)
 	}
 }

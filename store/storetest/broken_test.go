@@ -27,6 +27,7 @@ var detections = map[string][]string{
 	"keeps the caller's bytes":         {"store/copies the events"},
 	"normalizes lines":                 {"store/lines in any layout"},
 	"reads later events":               {"span/ends at the head of its start"},
+	"loses rewinds":                    {"span/snapshots"},
 	"ignores bounds":                   {"span/selects"},
 	"never changes its version":        {"ability/version changes", "ability/version sees other handles", "catalog/keeps rows"},
 	"truncates large blobs":            {"blob/put and open", "size/an append over 4 MiB"},

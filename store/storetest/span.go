@@ -43,6 +43,11 @@ var spanCases = []testCase{
 		Explanation: "A transient read yields the same events as another read, each valid until the caller asks for the next one.",
 		Run:         testSpanTransient,
 	},
+	{
+		Name:        "snapshots",
+		Explanation: "A span of snapshots leaves out no snapshot and no head_moved event, also of another version or redacted, and yields no event out of order.",
+		Run:         testSpanSnapshots,
+	},
 }
 
 func testSpanSelects(t *env) {
@@ -161,4 +166,43 @@ func testSpanTransient(t *env) {
 		}
 		t.WantEqual("events of a transient read", suite.LinesOf(batch), suite.LinesOf(events))
 	}
+}
+
+func testSpanSnapshots(t *env) {
+	s := t.Store()
+	lines := make([]suite.Line, 150)
+	var want []int64
+	for i := range lines {
+		lines[i] = suite.Line{Data: "1"}
+		if i%3 == 1 {
+			types := []string{"head_moved", "projection_snapshotted", "head_moved/2", "projection_snapshotted/12"}
+			lines[i].Typ = types[i%len(types)]
+			want = append(want, int64(i)+1)
+		}
+	}
+	events := suite.ChainAfter("a", event.Head{}, lines...)
+	head := t.AppendLines(s, event.Head{}, events)
+	t.AppendLines(s, event.Head{}, suite.ChainAfter("b", event.Head{}, suite.Line{Typ: "head_moved", Data: "1"}))
+	if eraser, ok := eventlog.As[eventlog.Eraser](s); ok {
+		t.Must(eraser.Rewrite(t.Ctx, "a", head, []event.Event{suite.RedactedLine(events[4])}, nil))
+	}
+	slices.Reverse(want)
+	for _, r := range []eventlog.Span{{}, {From: 20, To: 131}, {To: 5}, {From: 150}} {
+		r.Backward, r.Snapshots = true, true
+		indexed := []int64{}
+		before := int64(1) << 62
+		for _, e := range t.Span(s, "a", r) {
+			if e.Seq >= before || e.Seq < r.From || r.To > 0 && e.Seq > r.To {
+				t.Errorf("%+v yields event %d after event %d", r, e.Seq, before)
+			}
+			before = e.Seq
+			if name := e.Type.Name(); name == event.HeadMoved || name == event.ProjectionSnapshotted {
+				indexed = append(indexed, e.Seq)
+			}
+		}
+		within := slices.DeleteFunc(slices.Clone(want), func(seq int64) bool { return seq < r.From || r.To > 0 && seq > r.To })
+		t.WantEqual(fmt.Sprintf("snapshots of %+v", r), within, indexed)
+	}
+	_, err := suite.Collect(s.Read(t.Ctx, "missing", eventlog.Span{Backward: true, Snapshots: true}))
+	t.WantErr(eventlog.ErrNotFound, err)
 }

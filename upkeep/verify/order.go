@@ -38,6 +38,7 @@ type checker struct {
 	named   map[int64]bool           // events that redacted events name
 	lost    map[int64]bool           // lost events
 	missing map[event.Digest]bool
+	indexed []int64 // seqs of the snapshots and the head_moved events
 	talk    conversation
 	runs    runs
 
@@ -95,6 +96,9 @@ func (c *checker) piece(ctx context.Context, f *eventlog.Fragment, n *inspection
 	placed, err := c.place(ctx, f, n)
 	if err != nil || !placed {
 		return err
+	}
+	if isIndexed(e) {
+		c.indexed = append(c.indexed, e.Seq)
 	}
 	c.gap = gap{}
 	c.erasure(ctx, e, n)

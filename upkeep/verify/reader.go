@@ -225,7 +225,7 @@ func (r *reader) check(ctx context.Context, f *eventlog.Fragment, n *inspection)
 
 // end makes the checks at the end of the storage.
 func (r *reader) end(ctx context.Context) error {
-	if err := r.compare(ctx); err != nil {
+	if err := errors.Join(r.compare(ctx), r.compareIndex(ctx)); err != nil {
 		return err
 	}
 	if err := r.namedSince(ctx); err != nil {
@@ -255,6 +255,39 @@ func (r *reader) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// compareIndex reports the snapshots and the head_moved events that the store's index of them
+// lacks. Nothing is reported for a store without an index.
+func (r *reader) compareIndex(ctx context.Context) error {
+	left := r.indexed
+	if len(left) == 0 || len(r.report.Defects) > 0 {
+		return nil
+	}
+	reportAfter := func(seq int64) {
+		for ; len(left) > 0 && left[len(left)-1] > seq; left = left[:len(left)-1] {
+			r.defect(left[len(left)-1], ruleIndex, "the index of snapshots and head_moved events lacks it: copy the store with logtool store convert")
+		}
+	}
+	span := eventlog.Span{To: r.last.Seq, Backward: true, Snapshots: true, Transient: true}
+	for e, err := range r.log.Store().Read(ctx, r.report.Session, span) {
+		if err != nil {
+			return r.seen(&e, err, false)
+		}
+		if !isIndexed(&e) {
+			return nil // the store has no index
+		}
+		reportAfter(e.Seq)
+		left = left[:max(0, len(left)-1)]
+	}
+	reportAfter(0)
+	return nil
+}
+
+// isIndexed reports whether stores may have an index of the events of e's type.
+func isIndexed(e *event.Event) bool {
+	name := e.Type.Name()
+	return name == event.ProjectionSnapshotted || name == event.HeadMoved
 }
 
 // seen checks the first or the newest event that readers see.

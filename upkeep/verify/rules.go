@@ -14,6 +14,7 @@ const (
 	ruleTree      = "tree"         // a tree event is impossible
 	ruleRedaction = "redaction"    // an unexplained erasure, or a redaction that did not erase
 	ruleHead      = "head"         // readers see fewer events than are stored
+	ruleIndex     = "index"        // an index lacks the event
 	ruleRole      = "unknown_role" // a message has an unknown role
 )
 
