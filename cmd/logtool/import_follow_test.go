@@ -161,6 +161,7 @@ func (f *agentFile) replace(session, to int) {
 // import --follow stores the events of one import at the end, while a program appends to
 // files, truncates them, replaces them and rotates them.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	for name, format := range followedFormats {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,6 +257,7 @@ func until(t *testing.T, store string, session, n int) {
 // A program has written a commit to its write-ahead log, and has not shown it to readers when
 // the file is read. It is read again when the commit is visible.
 func TestFollowInvisibleCommit(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "opencode-a.db")
 	file := &agentFile{t, followedFormats["opencode"], path, nil}

@@ -20,6 +20,7 @@ import (
 // A redaction by a text is killed at any moment and asked for again. The end is the same
 // as without the kill, and no file has the text.
 func TestKilledMatch(t *testing.T) {
+	t.Parallel()
 	for kind, name := range map[string]string{kindJSONL: "log", kindSQLite: "s.db"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

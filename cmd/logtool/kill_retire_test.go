@@ -16,6 +16,7 @@ import (
 // retire is killed at any moment, again and again. Each session is always whole in the
 // store or in the archive. A last run, which is not killed, retires the rest.
 func TestKilledRetire(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{kindJSONL, kindSQLite} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

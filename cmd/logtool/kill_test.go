@@ -38,6 +38,7 @@ type killing struct {
 // acknowledged event and no blob of one is lost, every backup is complete, and a
 // redaction that ended has erased its events.
 func TestKilledCommands(t *testing.T) {
+	t.Parallel()
 	rounds := *rounds
 	for kind, name := range map[string]string{kindJSONL: "log", kindSQLite: "s.db"} {
 		t.Run(kind, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/internal/written"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
@@ -97,7 +98,8 @@ func (g *secretPlaces) texts(folders ...string) (texts []string) {
 // temporary folder or an author of git, in whatever form and beside whatever character a text
 // has it.
 func TestMasksOfGeneratedPlaces(t *testing.T) {
-	for seed := range uint64(60) {
+	t.Parallel()
+	for seed := range testsize.Pick[uint64](15, 60, 60) {
 		g := &secretPlaces{Rand: rand.New(rand.NewPCG(seed, 1))}
 		cwd, source := "/srv/"+g.name()+"/"+g.name(), "/data/"+g.name()+"/"+g.name()
 		log := eventlog.Open(memory.New())

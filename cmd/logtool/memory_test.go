@@ -171,9 +171,9 @@ func TestMemoryOfAList(t *testing.T) {
 // members needs more than twenty times as much.
 func TestMemoryOfAWideRecord(t *testing.T) {
 	t.Parallel()
-	members := testsize.Pick(400_000, 400_000, 3_000_000)
+	members := testsize.Pick(250_000, 250_000, 3_000_000)
 	const bytesEach = 20
-	g := newGrowing(t, members/3, members, func(t *testing.T, dir string, members int) {
+	g := newGrowing(t, members/testsize.Pick(50, 50, 3), members, func(t *testing.T, dir string, members int) {
 		var text bytes.Buffer
 		text.WriteString(`{"messages":[{"role":"user","content":"hi"}]`)
 		for i := range members {
@@ -192,16 +192,18 @@ func TestMemoryOfAWideRecord(t *testing.T) {
 func TestMemoryOfManyLists(t *testing.T) {
 	t.Parallel()
 	lists := testsize.Pick(64, 64, 200)
+	messages := testsize.Pick(100, 100, 1000) // of a list
+	text := strings.Repeat("0", testsize.Pick(6<<10, 6<<10, 1))
 	g := newGrowing(t, lists/8, lists, func(t *testing.T, dir string, lists int) {
-		var text bytes.Buffer
+		var file bytes.Buffer
 		for i := range lists {
-			fmt.Fprintf(&text, `{"id":"conversation-%d","messages":[{"role":"user","content":"0"}`, i)
-			for n := range 1000 {
-				fmt.Fprintf(&text, `,{"role":"assistant","content":"%d"}`, n)
+			fmt.Fprintf(&file, `{"id":"conversation-%d","messages":[{"role":"user","content":"0"}`, i)
+			for n := range messages {
+				fmt.Fprintf(&file, `,{"role":"assistant","content":"%d%s"}`, n, text)
 			}
-			text.WriteString("]}\n")
+			file.WriteString("]}\n")
 		}
-		if err := os.WriteFile(filepath.Join(dir, "many.jsonl"), text.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "many.jsonl"), file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -211,7 +213,7 @@ func TestMemoryOfManyLists(t *testing.T) {
 // An import keeps recordMemory of each record of a file.
 func TestMemoryOfManyRecords(t *testing.T) {
 	t.Parallel()
-	records := testsize.Pick(80_000, 100_000, 200_000)
+	records := testsize.Pick(30_000, 60_000, 200_000)
 	g := newGrowing(t, 1000, records, func(t *testing.T, dir string, records int) {
 		var text bytes.Buffer
 		uuid := func(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", n, n) }
