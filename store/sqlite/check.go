@@ -111,7 +111,7 @@ func (s *Store) checkStrays(_ context.Context, c *conn) (found []eventlog.Defect
 
 const (
 	sampleRow  = `SELECT session, seq, ` + shortLine + ` FROM events WHERE key >= ? AND key <= ? ORDER BY key LIMIT 1`
-	hasGrams   = `SELECT count(*) FROM search WHERE search MATCH ? AND rowid = ?`
+	hasGram    = `SELECT count(*) FROM search WHERE search MATCH ? AND rowid = ?`
 	maxSamples = 500 // events
 )
 
@@ -138,9 +138,8 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 		return nil, nil
 	}
 	missing, looked := 0, 0
-	grams := newGramSet()
 	for key := int64(1); key <= state.watermark; key += max(1, state.watermark/maxSamples) {
-		has, err := s.isIndexed(ctx, c, grams, key, state.watermark)
+		has, err := s.isIndexed(ctx, c, key, state.watermark)
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +155,7 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 
 // isIndexed reports whether the index has the text of the first event with at least
 // this key.
-func (s *Store) isIndexed(ctx context.Context, c *conn, grams *gramSet, key, watermark int64) (bool, error) {
+func (s *Store) isIndexed(ctx context.Context, c *conn, key, watermark int64) (bool, error) {
 	row := make([]driver.Value, 3)
 	found, err := c.first(row, sampleRow, key, watermark)
 	if err != nil || !found {
@@ -167,12 +166,12 @@ func (s *Store) isIndexed(ctx context.Context, c *conn, grams *gramSet, key, wat
 	line, _ := row[2].([]byte)
 	open := func(context.Context, event.Digest) (io.ReadCloser, error) { return nil, eventlog.ErrBlobNotFound }
 	text, err := textOf(ctx, line, open)
-	words := grams.sample(text)
+	sample := sampleOf(text)
 	id, ok := docOf(session, seq)
-	if err != nil || words == "" || !ok {
+	if err != nil || sample == "" || !ok {
 		return true, nil // an unread blob has the text, or there is no text
 	}
 	count := make([]driver.Value, 1)
-	_, err = c.first(count, hasGrams, words, id)
+	_, err = c.first(count, hasGram, sample, id)
 	return count[0] == driver.Value(int64(1)), err
 }

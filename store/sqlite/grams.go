@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 )
@@ -36,10 +37,28 @@ func newGramSet() *gramSet { return &gramSet{seen: make([]uint64, 1<<(8*gramByte
 
 // words returns the distinct grams of a folded text as words for the index, separated
 // by spaces.
-func (g *gramSet) words(text string) string { return g.join(g.distinct(text)) }
+func (g *gramSet) words(text string) string {
+	g.text = g.text[:0]
+	for _, gram := range g.distinct(text) {
+		g.text = appendGram(g.text, gram)
+	}
+	return string(g.text)
+}
 
-// sample is words for the grams that are likely to be rare.
-func (g *gramSet) sample(text string) string { return g.join(rarest(g.distinct(text))) }
+// sampleOf returns the gram of a folded text that is likely to be the rarest, as a word for the
+// index; "" if there is no gram. One gram is enough: the index has all grams of an event or none.
+func sampleOf(text string) string {
+	best, least := uint32(0), math.MaxInt
+	for gram := range gramsIn(text) {
+		if common := commonness(gram); common < least {
+			best, least = gram, common
+		}
+	}
+	if least == math.MaxInt {
+		return ""
+	}
+	return string(appendGram(nil, best))
+}
 
 // distinct returns the distinct grams of a folded text. The next call overwrites them.
 func (g *gramSet) distinct(text string) []uint32 {
@@ -51,14 +70,6 @@ func (g *gramSet) distinct(text string) []uint32 {
 		g.seen[gram/64] = 0
 	}
 	return g.found
-}
-
-func (g *gramSet) join(grams []uint32) string {
-	g.text = g.text[:0]
-	for _, gram := range grams {
-		g.text = appendGram(g.text, gram)
-	}
-	return string(g.text)
 }
 
 func (g *gramSet) add(gram uint32) {
