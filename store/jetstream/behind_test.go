@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -34,12 +35,17 @@ func TestBehind(t *testing.T) {
 		}
 	}
 	add(log, 40)
-	add(other, 3)
-	before := store.Received()
-	add(log, 1)
-	// A refusal, the tip, three messages and their end, the acknowledgement.
-	if n := store.Received() - before; n != 7 {
-		t.Errorf("the append received %d messages, want 7", n)
+	// A refusal, the tip, three messages and their end, the acknowledgement. A watermark that is
+	// due meanwhile brings one more, so the least of some appends counts.
+	least := int64(math.MaxInt64)
+	for try := 0; try < 20 && least != 7; try++ {
+		add(other, 3)
+		before := store.Received()
+		add(log, 1)
+		least = min(least, int64(store.Received()-before))
+	}
+	if least != 7 {
+		t.Errorf("the append received %d messages, want 7", least)
 	}
 	if err := erase.Remove(t.Context(), other, "s"); err != nil {
 		t.Fatal(err)
