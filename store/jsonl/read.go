@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,15 +16,7 @@ import (
 // Read implements eventlog.Store. It takes no lock unless it meets a line that looks
 // damaged. A concurrent rewrite does not disturb it: Read continues in the old file.
 func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
-	if span.Snapshots {
-		return s.ReadLines(ctx, session, span, mayBeSnapshot)
-	}
 	return s.ReadLines(ctx, session, span, nil)
-}
-
-// mayBeSnapshot is false for lines of events that are neither snapshots nor head_moved events.
-func mayBeSnapshot(line []byte) bool {
-	return bytes.Contains(line, []byte(event.ProjectionSnapshotted)) || bytes.Contains(line, []byte(event.HeadMoved))
 }
 
 // ReadLines implements eventlog.LineReader. It leaves out lines of backward reads only. It
