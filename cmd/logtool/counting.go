@@ -76,7 +76,8 @@ func (c *countFlags) count(ctx context.Context, a *app, log *eventlog.Log, ids [
 	var known listing.Known
 	if ids == nil && !c.isSet() && !c.byTree {
 		known.Sum = func(row *sessionRow, s *stats.Summary) {
-			if row.Counted = row.Parent == ""; row.Counted && (c.all || !row.State) { // the parent of a fork has its folder
+			row.Counted = c.by != byFolder || row.Kind() != fork.KindFork // a fork has the folder of its parent
+			if row.Counted && (c.all || !row.State) {
 				n.sessions++
 				use(row, &s.Stats)
 			}

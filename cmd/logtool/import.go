@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
@@ -219,18 +220,20 @@ func (a *app) keepSums(ctx context.Context, log *eventlog.Log, table *interop.Ta
 	if _, ok := eventlog.As[eventlog.Cataloger](log.Store()); !ok {
 		return
 	}
-	var sessions []stats.Listed
-	seen := map[string]bool{}
+	var sessions []string
+	heads := map[string]event.Head{}
 	for _, row := range table.Rows {
 		if row.Events == 0 {
 			continue
 		}
 		for _, id := range row.Sessions {
-			head, err := log.Head(ctx, id)
-			if err == nil && !seen[id] {
-				sessions = append(sessions, stats.Listed{Session: id, Head: head})
+			if _, seen := heads[id]; seen {
+				continue
 			}
-			seen[id] = true
+			head, err := log.Head(ctx, id)
+			if heads[id] = head; err == nil {
+				sessions = append(sessions, id)
+			}
 		}
 	}
 	if len(sessions) == 0 {
@@ -239,7 +242,8 @@ func (a *app) keepSums(ctx context.Context, log *eventlog.Log, table *interop.Ta
 	defer a.progress.Say(nil)
 	step := a.steps(len(sessions))
 	catalog := stats.NewCatalog(log, anySummary())
-	if catalog.Each(ctx, len(sessions), func(i int) stats.Listed { return sessions[i] }, func(int, *stats.Summary) { step() }) == nil {
+	at := func(i int) (string, event.Head) { return sessions[i], heads[sessions[i]] }
+	if catalog.Each(ctx, len(sessions), at, func(int, *stats.Summary) { step() }) == nil {
 		catalog.Flush(ctx)
 	}
 }

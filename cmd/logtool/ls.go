@@ -102,7 +102,8 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *lsOptions) error {
 	}
 	x := a.reader(log, a.catalog(log, summaries(l.table)))
 	defer x.Catalog.Flush(ctx)
-	all, err := listing.Read(ctx, x.Catalog, a.bound, l.known())
+	query := l.query()
+	all, err := listing.Read(ctx, x.Catalog, a.bound, query.Known())
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *lsOptions) error {
 	if !l.all {
 		listed = listing.WithoutState(all)
 	}
-	rows, err := l.query().Choose(ctx, x, listed)
+	rows, err := query.Choose(ctx, x, listed)
 	if err != nil {
 		return err
 	}
@@ -157,15 +158,6 @@ func (a *app) howToBegin() string {
 		}
 	}
 	return "`logtool import` lists transcripts to import, or name another store with --store"
-}
-
-// known takes the names of a list of all sessions from the catalog while it lists them. The columns of
-// --long would need much memory before the list is complete.
-func (l *lsOptions) known() (known listing.Known) {
-	if l.limit == 0 && l.text == "" && !l.long && !l.isSet() {
-		known.Name = func(row *sessionRow, name string) { row.Content = &listing.Content{Title: name} }
-	}
-	return known
 }
 
 func (l *lsOptions) query() *listing.Query {

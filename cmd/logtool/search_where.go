@@ -162,11 +162,11 @@ func (f *sessionFacts) load(session string) *stats.Summary {
 	if err != nil {
 		return &stats.Summary{}
 	}
-	all, err := f.catalog.Load(f.ctx, []stats.Listed{{Session: session, Head: head}})
-	if err != nil || all[0].Err != nil {
+	s, err := f.catalog.Load(f.ctx, session, head)
+	if err != nil {
 		return &stats.Summary{}
 	}
-	return &all[0]
+	return &s
 }
 
 // usesModel reports whether a session used a model.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -58,9 +57,15 @@ branches for the whole store, and reads every session.
 func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, all bool, format string) error {
 	catalog := a.catalog(log, anySummary())
 	names := map[string]string{}
-	sessions := catalog.Sessions(ctx, nil, nil)
-	if len(args) == 0 && !long {
-		sessions = named(ctx, catalog, names)
+	sessions := func(yield func(eventlog.SessionInfo, error) bool) {
+		for s, err := range catalog.Sessions(ctx, false) {
+			if s.Named && len(args) == 0 && !long {
+				names[s.ID] = s.Name
+			}
+			if !yield(s.SessionInfo, err) {
+				return
+			}
+		}
 	}
 	forest, err := fork.Tree(ctx, log, a.bounded(sessions))
 	if err != nil {
@@ -94,21 +99,6 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long, 
 		}
 	}
 	return cmp.Or(g.trees(ctx, roots, format), g.Flush())
-}
-
-// named lists the sessions, and notes the names that the catalog has.
-func named(ctx context.Context, catalog *stats.Catalog, names map[string]string) iter.Seq2[eventlog.SessionInfo, error] {
-	return func(yield func(eventlog.SessionInfo, error) bool) {
-		var name *string
-		for info, err := range catalog.Sessions(ctx, func(x string) { name = &x }, nil) {
-			if name != nil {
-				names[info.ID], name = *name, nil
-			}
-			if !yield(info, err) {
-				return
-			}
-		}
-	}
 }
 
 // drawing draws trees.

@@ -61,18 +61,23 @@ type Open struct {
 // which these are.
 func Runs(ctx context.Context, log *eventlog.Log, catalog *stats.Catalog) iter.Seq2[flow.RunInfo, error] {
 	return func(yield func(flow.RunInfo, error) bool) {
-		var all []stats.Listed
-		for info, err := range catalog.Sessions(ctx, nil, nil) {
+		var ids, unread []string
+		var heads []event.Head // of the unread sessions
+		for s, err := range catalog.Sessions(ctx, true) {
 			if err != nil {
 				yield(flow.RunInfo{}, err)
 				return
 			}
-			all = append(all, stats.Listed{Session: info.ID, Head: info.Head()})
+			if s.Sum == nil {
+				unread, heads = append(unread, s.ID), append(heads, s.Head())
+			} else if s.Sum.HasRuns {
+				ids = append(ids, s.ID)
+			}
 		}
-		var ids []string
-		err := catalog.Each(ctx, len(all), func(i int) stats.Listed { return all[i] }, func(i int, s *stats.Summary) {
+		at := func(i int) (string, event.Head) { return unread[i], heads[i] }
+		err := catalog.Each(ctx, len(unread), at, func(i int, s *stats.Summary) {
 			if s.HasRuns || s.Err != nil {
-				ids = append(ids, all[i].Session)
+				ids = append(ids, unread[i])
 			}
 		})
 		if err != nil {

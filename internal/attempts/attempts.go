@@ -99,11 +99,10 @@ func read(ctx context.Context, log *eventlog.Log, catalog *stats.Catalog, sessio
 	if err != nil {
 		return x, err
 	}
-	all, err := catalog.Load(ctx, []stats.Listed{{Session: session, Head: head}})
-	if err = cmp.Or(err, all[0].Err); err != nil {
+	s, err := catalog.Load(ctx, session, head)
+	if err != nil {
 		return x, err
 	}
-	s := all[0]
 	x = Attempt{Session: session, Title: strings.Join(strings.Fields(cmp.Or(s.Title, s.Input)), " "), Tally: s.Total, Summary: s}
 	for _, t := range s.ByTool {
 		x.Failed += t.Failed

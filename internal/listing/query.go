@@ -91,7 +91,7 @@ func (x *Reader) Summaries(ctx context.Context, rows []*Row) error {
 
 // Sources finds the sources of rows without one in the first event.
 func (x *Reader) Sources(ctx context.Context, rows []*Row) error {
-	later := slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Begun })
+	later := slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Begun || row.IsRead() })
 	return x.counting(later, func() error { return EachSummary(ctx, x.Catalog, later, x.step, (*Row).Locate) })
 }
 
@@ -128,21 +128,42 @@ type Query struct {
 	Long bool
 }
 
+// reads reports whether Choose needs the sums of sessions.
+func (q *Query) reads() bool { return q.Model != "" || q.Sort == ByCost || q.Long && q.Text != "" }
+
+// Known takes from the catalog what Choose and a list of the chosen sessions need. It takes no sums
+// that only the list needs if there is a limit, or a filter by the program of the first event.
+func (q *Query) Known() (known Known) {
+	switch {
+	case q.reads() || q.Long && q.Limit == 0 && q.Source == "" && q.CWD == "":
+		known.Sum = func(row *Row, s *stats.Summary) {
+			if q.mayMatch(row) {
+				row.Fill(s)
+			}
+		}
+	case !q.Long && (q.Text != "" || q.Limit == 0):
+		known.Name = func(row *Row, name string) {
+			if q.mayMatch(row) {
+				row.Content = &Content{Title: name}
+			}
+		}
+	}
+	return known
+}
+
 // Choose filters and orders sessions. It reads no more of them than the filters need.
 func (q *Query) Choose(ctx context.Context, x *Reader, all []*Row) (rows []*Row, err error) {
 	rows = slices.DeleteFunc(slices.Clone(all), func(row *Row) bool { return row.Err() == nil && !q.mayMatch(row) })
 	for _, row := range rows {
 		row.verdict = undecided
 	}
-	reads := false
 	switch {
-	case q.Model != "" || q.Sort == ByCost || q.Long && q.Text != "":
-		reads = true
+	case q.reads():
 		err = x.lean(q, func() error { return x.Summaries(ctx, rows) })
 	case q.Source != "":
 		err = x.Sources(ctx, rows)
 	}
-	if err == nil && q.Text != "" && !(reads && x.Lean) {
+	if err == nil && q.Text != "" && !(q.reads() && x.Lean) {
 		err = x.lean(q, func() error { return x.Names(ctx, rows) })
 	}
 	if err != nil {

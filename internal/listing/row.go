@@ -41,7 +41,7 @@ type Row struct {
 	verdict verdict  // of Query.Choose
 
 	*Program            // from the first event, or from all events once the session is read
-	Began    *Program   // from the first event
+	Began    *Program   // from the first event; a fork has its parent's
 	rare     *rareParts // nil for most sessions
 	*Content            // nil until the session is read
 }
@@ -176,8 +176,8 @@ func NewRow(info eventlog.SessionInfo, all Programs) *Row {
 }
 
 // Known gets what the catalog knows of a session while the sessions are listed, so that its row of the
-// catalog is read once. Only the columns of the first event are filled then. A nil function is not
-// called.
+// catalog is read once. Only the columns of the first event are filled then, and forks have no program
+// yet. A nil function is not called.
 type Known struct {
 	Name func(*Row, string)
 	Sum  func(*Row, *stats.Summary)
@@ -187,29 +187,18 @@ type Known struct {
 // the number of rows so far.
 func Read(ctx context.Context, catalog *stats.Catalog, step func(n int), known Known) (all []*Row, err error) {
 	shared := Programs{}
-	var name func(string)
-	var sum func(*stats.Summary)
-	var nextName *string
-	var nextSum *stats.Summary
-	if known.Name != nil {
-		name = func(x string) { nextName = &x }
-	}
-	if known.Sum != nil {
-		sum = func(x *stats.Summary) { nextSum = x }
-	}
-	for info, err := range catalog.Sessions(ctx, name, sum) {
+	for s, err := range catalog.Sessions(ctx, known.Sum != nil) {
 		if err != nil {
 			return nil, err
 		}
 		step(len(all))
-		row := NewRow(info, shared)
-		if nextName != nil {
-			known.Name(row, *nextName)
+		row := NewRow(s.SessionInfo, shared)
+		if known.Name != nil && s.Named {
+			known.Name(row, s.Name)
 		}
-		if nextSum != nil {
-			known.Sum(row, nextSum)
+		if s.Sum != nil {
+			known.Sum(row, s.Sum)
 		}
-		nextName, nextSum = nil, nil
 		all = append(all, row)
 	}
 	slices.SortFunc(all, func(x, y *Row) int { return cmp.Compare(x.ID, y.ID) })
@@ -238,11 +227,14 @@ func relate(rows []*Row, all Programs) {
 			row.Parent = parent.ID // one text in memory
 		}
 		// In a damaged store, sessions can be ancestors of each other: stop then.
-		for n := len(rows); n > 0 && row.CWD == "" && parent != nil && row.Kind() == fork.KindFork; n-- {
-			if row.Program = all.get(Program{row.Source, parent.Agent, parent.CWD}); parent.Kind() != fork.KindFork {
+		for n := len(rows); n > 0 && row.Began.CWD == "" && parent != nil && row.Kind() == fork.KindFork; n-- {
+			if row.Began = all.get(Program{"", parent.Began.Agent, parent.Began.CWD}); parent.Kind() != fork.KindFork {
 				break
 			}
 			parent = Find(rows, parent.Parent)
+		}
+		if row.Kind() == fork.KindFork {
+			row.Program = all.get(Program{row.Source, cmp.Or(row.Agent, row.Began.Agent), cmp.Or(row.CWD, row.Began.CWD)})
 		}
 	}
 }

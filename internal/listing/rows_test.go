@@ -49,10 +49,11 @@ type listedAs struct {
 
 func listedIn(t *testing.T, c *stats.Catalog) (all []listedAs) {
 	t.Helper()
-	for info, err := range c.Sessions(t.Context(), nil, nil) {
+	for s, err := range c.Sessions(t.Context(), false) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		info := s.SessionInfo
 		x := listedAs{ID: info.ID, Head: info.Head(), Events: info.Events(), Bytes: info.Bytes, Known: !info.Known.IsZero()}
 		n := fork.NodeOf(info)
 		x.Node = fmt.Sprintln(*n.Origin, n.State, n.Last, n.Active)
@@ -141,6 +142,12 @@ func TestListsOpenTheFilesOfTheCatalog(t *testing.T) {
 		_, err := Read(t.Context(), c, func(int) {}, Known{})
 		return err
 	})
+	for _, q := range []Query{{Long: true}, {Text: "hello"}, {Long: true, Text: "hello"}, {Filter: Filter{Model: "m"}}} {
+		counted(fmt.Sprintf("a list of %+v", q), func() error {
+			_, err := answer(t, log, &q, q.Known())
+			return err
+		})
+	}
 	counted("the names", func() error {
 		if n := len(namesByID(t, c, rows)); n != sessions {
 			return fmt.Errorf("%d names", n)
@@ -150,6 +157,92 @@ func TestListsOpenTheFilesOfTheCatalog(t *testing.T) {
 	counted("the sums", func() error {
 		return EachSummary(t.Context(), c, rows, func() {}, func(*Row, *stats.Summary) {})
 	})
+}
+
+// answer returns the rows that a query selects, with the columns that its list shows.
+func answer(t *testing.T, log *eventlog.Log, q *Query, known Known) ([]*Row, error) {
+	c := stats.NewCatalog(log)
+	all, err := Read(t.Context(), c, func(int) {}, known)
+	if err != nil {
+		return nil, err
+	}
+	r := Reader{Log: log, Catalog: c}
+	rows, err := q.Choose(t.Context(), &r, all)
+	if err == nil && q.Long {
+		err = r.Summaries(t.Context(), rows)
+	}
+	if err == nil && !q.Long {
+		err = r.Names(t.Context(), rows)
+	}
+	return rows, err
+}
+
+// A list that takes columns from the catalog while it lists the sessions shows the same as one that
+// reads them later. Forks have the agent and the folder of their parent, unless they have their own.
+func TestListsWithKnownColumns(t *testing.T) {
+	log := eventlog.Open(jsonl.New(t.TempDir()))
+	defer log.Close()
+	put := func(session string, payloads ...event.Payload) {
+		t.Helper()
+		for _, p := range payloads {
+			if _, err := log.Append(t.Context(), session, eventlog.Any(), event.New(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	forkOf := func(parent, id string) {
+		t.Helper()
+		if _, err := fork.At(t.Context(), log, parent, fork.Head(), fork.Options{ID: id, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := event.Message{Role: event.Assistant, Model: "m", Parts: []event.Part{event.Text("x")}}
+	put("b", event.Session{Title: "a title", Agent: "agent", CWD: "/work", Source: event.SessionSource{Format: "claude"}}, said)
+	forkOf("b", "c")
+	forkOf("c", "a")
+	forkOf("c", "f")
+	put("b", event.Session{Updated: true, Agent: "newer", CWD: "/moved"})
+	put("c", event.Session{Updated: true, CWD: "/own", Title: "a title of the fork", Source: event.SessionSource{Format: "codex"}}, said)
+	put("d", event.Message{Role: event.User, Parts: []event.Part{event.Text("a title, untitled")}}, event.Session{Updated: true, Source: event.SessionSource{Format: "codex"}})
+	catalogued(t, log)
+	forkOf("b", "e") // not in the catalog
+	for _, long := range []bool{false, true} {
+		for _, text := range []string{"", "title", "nowhere"} {
+			for _, f := range []Filter{{}, {Model: "m"}, {Source: "codex"}, {CWD: "/work"}, {CWD: "/moved"}} {
+				for _, q := range []Query{{Sort: ByID}, {Sort: ByCost}, {Sort: ByActivity, Limit: 2}} {
+					q.Long, q.Text, q.Filter = long, text, f
+					want, err := answer(t, log, &q, Known{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := answer(t, log, &q, q.Known())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(shown(want), shown(got)); diff != "" {
+						t.Errorf("%+v (-read later +known):\n%s", q, diff)
+					}
+				}
+			}
+		}
+	}
+	rows, err := answer(t, log, &Query{Long: true, Sort: ByID}, Known{})
+	if err != nil || len(rows) != 6 {
+		t.Fatal(rows, err)
+	}
+	for i, want := range []Program{{"", "agent", "/work"}, {"claude", "newer", "/moved"}, {"codex", "agent", "/own"}, {"codex", "", ""}, {"", "agent", "/work"}, {"", "agent", "/work"}} {
+		if *rows[i].Program != want {
+			t.Errorf("session %q has the program %+v, want %+v", rows[i].ID, *rows[i].Program, want)
+		}
+	}
+}
+
+// shown are the columns of rows.
+func shown(rows []*Row) (all []any) {
+	for _, row := range rows {
+		all = append(all, row.ID, *row.Program, row.KnownTitle(), row.IsRead() && row.Messages > 0, row.Spend())
+	}
+	return all
 }
 
 // A listing reads no event of a session whose row is up to date, and shows the same.

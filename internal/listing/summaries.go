@@ -44,7 +44,7 @@ func Each(ctx context.Context, rows []*Row, step func(), f func(*Row) error) err
 // An error becomes the error of the row.
 func EachSummary(ctx context.Context, c *stats.Catalog, rows []*Row, step func(), use func(*Row, *stats.Summary)) error {
 	rows = readable(rows)
-	return c.Each(ctx, len(rows), listedAt(rows), func(i int, s *stats.Summary) {
+	return c.Each(ctx, len(rows), headsOf(rows), func(i int, s *stats.Summary) {
 		if s.Err != nil {
 			rows[i].Fail(s.Err)
 		} else {
@@ -77,14 +77,16 @@ func (row *Row) Fill(s *stats.Summary) {
 
 // Locate takes the program from a summary.
 func (row *Row) Locate(s *stats.Summary) {
-	row.Program = &Program{cmp.Or(s.Source, row.Source), cmp.Or(s.Agent, row.Agent), cmp.Or(s.CWD, row.CWD)}
+	if p := (Program{cmp.Or(s.Source, row.Source), cmp.Or(s.Agent, row.Agent), cmp.Or(s.CWD, row.CWD)}); p != *row.Program {
+		row.Program = &p
+	}
 }
 
 // eachName calls use with the name of each readable row that the catalog knows; a nil catalog knows none.
 func eachName(ctx context.Context, c *stats.Catalog, rows []*Row, use func(*Row, string)) {
 	if c != nil {
 		rows = readable(rows)
-		c.Names(ctx, len(rows), listedAt(rows), func(i int, name string) { use(rows[i], name) })
+		c.Names(ctx, len(rows), headsOf(rows), func(i int, name string) { use(rows[i], name) })
 	}
 }
 
@@ -93,8 +95,8 @@ func readable(rows []*Row) []*Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row *Row) bool { return row.Err() != nil })
 }
 
-func listedAt(rows []*Row) func(i int) stats.Listed {
-	return func(i int) stats.Listed { return stats.Listed{Session: rows[i].ID, Head: rows[i].Head} }
+func headsOf(rows []*Row) func(i int) (string, event.Head) {
+	return func(i int) (string, event.Head) { return rows[i].ID, rows[i].Head }
 }
 
 // sessionName collects the name of a session from its events.

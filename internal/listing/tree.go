@@ -19,7 +19,7 @@ type TreeReader struct {
 	// Branches says that the descriptions have the branches. TreeReader reads all of the sessions
 	// that the catalog does not know then, and else the ends of sessions without a name in Names.
 	Branches bool
-	// Names are the names that Catalog.Sessions told. Describe removes the names that it has used.
+	// Names are the names that Catalog.Sessions has. Describe removes the names that it has used.
 	Names map[string]string
 	// Step counts a session; it may be called concurrently.
 	Step func()

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -72,31 +73,23 @@ func NewCatalog(log *eventlog.Log, opts ...CatalogOptions) *Catalog {
 	return c
 }
 
-// Listed is a session of a listing.
-type Listed struct {
-	Session string
-	Head    event.Head
-}
-
-// Load returns the summaries of sessions, in their order, each with the error of reading the
-// session in Err. The error is ctx's.
-func (c *Catalog) Load(ctx context.Context, sessions []Listed) ([]Summary, error) {
-	all := make([]Summary, len(sessions))
-	err := c.Each(ctx, len(sessions), func(i int) Listed { return sessions[i] }, func(i int, s *Summary) { all[i] = *s })
-	return all, err
+// Load returns the summary of a session with the head.
+func (c *Catalog) Load(ctx context.Context, session string, head event.Head) (x Summary, err error) {
+	err = c.Each(ctx, 1, func(int) (string, event.Head) { return session, head }, func(_ int, s *Summary) { x = *s })
+	return x, cmp.Or(err, x.Err)
 }
 
 // Each calls use with the index and the summary of each of n sessions, one after the other, in the order
-// of the catalog. The error of reading a session is in Err. Each reads sessions in parallel. The
-// error is ctx's.
-func (c *Catalog) Each(ctx context.Context, n int, at func(i int) Listed, use func(i int, s *Summary)) error {
+// of the catalog; at returns the id and the head of a session. The error of reading a session is in Err.
+// Each reads sessions in parallel. The error is ctx's.
+func (c *Catalog) Each(ctx context.Context, n int, at func(i int) (session string, head event.Head), use func(i int, s *Summary)) error {
 	for part := range c.parts(n, at) {
 		stored, keeps := c.stored(ctx, at, part)
 		all := make([]Summary, len(part))
 		inParallel(len(part), func(i int) {
 			if ctx.Err() == nil {
-				s := at(part[i])
-				summary, err := c.load(ctx, s, stored[s.Session], keeps)
+				session, head := at(part[i])
+				summary, err := c.load(ctx, session, head, stored[session], keeps)
 				summary.Err = err
 				all[i] = summary
 			}
@@ -141,13 +134,14 @@ type grouper interface {
 const partLen = 256
 
 // parts yields the indices of sessions in parts whose rows are read together.
-func (c *Catalog) parts(n int, at func(i int) Listed) iter.Seq[[]int] {
+func (c *Catalog) parts(n int, at func(i int) (string, event.Head)) iter.Seq[[]int] {
 	store, ok := eventlog.As[grouper](c.log.Store())
 	var groups [1 << 8][]int
 	for i := range n {
 		group := uint8(i / partLen)
 		if ok {
-			group = store.CatalogGroup(at(i).Session)
+			session, _ := at(i)
+			group = store.CatalogGroup(session)
 		}
 		groups[group] = append(groups[group], i)
 	}
@@ -168,14 +162,14 @@ func (c *Catalog) parts(n int, at func(i int) Listed) iter.Seq[[]int] {
 }
 
 // stored returns the stored rows of a part of sessions. keeps is false if the store has no catalog.
-func (c *Catalog) stored(ctx context.Context, at func(i int) Listed, part []int) (rows map[string][]byte, keeps bool) {
+func (c *Catalog) stored(ctx context.Context, at func(i int) (string, event.Head), part []int) (rows map[string][]byte, keeps bool) {
 	store, ok := eventlog.As[eventlog.Cataloger](c.log.Store())
 	if !ok {
 		return nil, false
 	}
 	ids := make([]string, len(part))
 	for i, n := range part {
-		ids[i] = at(n).Session
+		ids[i], _ = at(n)
 	}
 	rows, err := store.CatalogRows(ctx, ids)
 	if err != nil {
@@ -186,20 +180,20 @@ func (c *Catalog) stored(ctx context.Context, at func(i int) Listed, part []int)
 
 // load decodes the row of a session, or reads the session. keeps says that the store keeps
 // rows.
-func (c *Catalog) load(ctx context.Context, s Listed, row []byte, keeps bool) (Summary, error) {
+func (c *Catalog) load(ctx context.Context, session string, head event.Head, row []byte, keeps bool) (Summary, error) {
 	if len(row) > 0 {
-		if x, ok := c.decode(s, row); ok {
+		if x, ok := c.decode(session, head, row); ok {
 			return x, nil
 		}
 	}
 	var at uint64
 	if keeps {
-		at, keeps = c.version(ctx, s.Session)
+		at, keeps = c.version(ctx, session)
 	}
-	x, listed, err := loadSummary(ctx, c.log, s.Session, c.opts.Options)
+	x, listed, err := loadSummary(ctx, c.log, session, c.opts.Options)
 	if err == nil && keeps && c.keepable() && c.within(&x) == allEvents {
 		listed.At = at
-		c.keep(s.Session, at, &listed, &x)
+		c.keep(session, at, &listed, &x)
 	}
 	return x, err
 }
@@ -263,9 +257,9 @@ var rules = rowRules()
 
 // decode returns the summary of a row, if it is the summary that reading the session
 // would give.
-func (c *Catalog) decode(s Listed, data []byte) (x Summary, ok bool) {
-	head, _, rest, ok := openRow(s.Session, data)
-	if !ok || head.Hash != s.Head.Hash {
+func (c *Catalog) decode(session string, head event.Head, data []byte) (x Summary, ok bool) {
+	of, _, rest, ok := openRow(session, data)
+	if !ok || of.Hash != head.Hash {
 		return Summary{}, false
 	}
 	return c.decodeSummary(rest)

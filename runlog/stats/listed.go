@@ -21,36 +21,38 @@ type knownLister interface {
 	ListKnown(ctx context.Context, known func(eventlog.CatalogRow) (eventlog.SessionInfo, bool)) iter.Seq2[eventlog.SessionInfo, error]
 }
 
+// Listed is a session of Catalog.Sessions, with what its row of the catalog has.
+type Listed struct {
+	eventlog.SessionInfo
+	// Name is the name, as Catalog.Names finds it, if Named is true. It may be empty.
+	Name  string
+	Named bool
+	// Sum is the summary; nil if the row has none with the options of the catalog.
+	Sum *Summary
+}
+
 // Sessions is Log.Sessions, and reads no event of a session whose row is up to date
-// (eventlog.SessionInfo.Known). The order of the sessions is not defined. Before it yields such a
-// session, Sessions calls name with the name and sum with the summary that the row has: the caller
-// need not ask for them later. Nil functions are not called.
-func (c *Catalog) Sessions(ctx context.Context, name func(string), sum func(*Summary)) iter.Seq2[eventlog.SessionInfo, error] {
-	store, ok := eventlog.As[knownLister](c.log.Store())
-	if !ok {
-		return c.log.Sessions(ctx)
-	}
-	return func(yield func(eventlog.SessionInfo, error) bool) {
-		ahead := rowsAhead{catalog: c, names: name != nil, sums: sum != nil, rows: map[string]rowAhead{}}
-		for info, err := range store.ListKnown(ctx, ahead.known) {
-			row := ahead.take(&info)
-			if row.named {
-				name(row.name)
-			}
-			if row.sum != nil {
-				sum(row.sum)
-			}
-			if !yield(info, err) {
+// (eventlog.SessionInfo.Known). The order of the sessions is not defined. Without sums, Listed.Sum
+// is nil, which takes less time.
+func (c *Catalog) Sessions(ctx context.Context, sums bool) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		ahead := rowsAhead{catalog: c, sums: sums && c.keepable(), rows: map[string]rowAhead{}}
+		sessions := c.log.Sessions(ctx)
+		if store, ok := eventlog.As[knownLister](c.log.Store()); ok {
+			sessions = store.ListKnown(ctx, ahead.known)
+		}
+		for info, err := range sessions {
+			if !yield(ahead.take(info), err) {
 				return
 			}
 		}
 	}
 }
 
-// rowsAhead are the parts of rows that the store has read and not yielded yet. They are few.
+// rowsAhead are the sessions whose rows the store has read and not yielded yet. They are few.
 type rowsAhead struct {
-	catalog     *Catalog
-	names, sums bool
+	catalog *Catalog
+	sums    bool
 
 	mu   sync.Mutex
 	rows map[string]rowAhead
@@ -72,34 +74,28 @@ func (x *rowsAhead) known(row eventlog.CatalogRow) (info eventlog.SessionInfo, o
 	if !ok || l.At != row.At || l.First == nil {
 		return info, false
 	}
-	var ahead rowAhead
-	if x.names && l.Named {
-		ahead.name, ahead.named = l.Name, true
-	}
+	ahead := rowAhead{name: l.Name, named: l.Named}
 	if x.sums {
 		if s, ok := x.catalog.decodeSummary(rest); ok {
 			ahead.sum = &s
 		}
 	}
-	if ahead != (rowAhead{}) {
-		x.mu.Lock()
-		x.rows[row.Session] = ahead
-		x.mu.Unlock()
-	}
+	x.mu.Lock()
+	x.rows[row.Session] = ahead
+	x.mu.Unlock()
 	return l.info(row.Session), true
 }
 
-// take removes what the row of a listed session has. A session that is listed without its row has
-// nothing.
-func (x *rowsAhead) take(info *eventlog.SessionInfo) rowAhead {
+// take removes and returns a session. A session that is listed without its row has nothing of it.
+func (x *rowsAhead) take(info eventlog.SessionInfo) Listed {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	row := x.rows[info.ID]
 	delete(x.rows, info.ID)
+	x.mu.Unlock()
 	if info.Known.IsZero() {
-		return rowAhead{}
+		row = rowAhead{}
 	}
-	return row
+	return Listed{info, row.name, row.named, row.sum}
 }
 
 // listedRow is the part of a row that a listing shows.
@@ -147,13 +143,13 @@ func decodeListed(head event.Head, part []byte) (l listedRow, ok bool) {
 // Names calls use with the index and the name of each of n sessions that the catalog knows: the title in
 // the newest events, else the first text in the oldest ones, as a listing finds them that reads
 // NameEvents events at each end. It reads no session.
-func (c *Catalog) Names(ctx context.Context, n int, at func(i int) Listed, use func(i int, name string)) {
+func (c *Catalog) Names(ctx context.Context, n int, at func(i int) (session string, head event.Head), use func(i int, name string)) {
 	for part := range c.parts(n, at) {
 		rows, _ := c.stored(ctx, at, part)
 		for _, i := range part {
-			s := at(i)
-			head, part, _, ok := openRow(s.Session, rows[s.Session])
-			if !ok || head != s.Head {
+			session, newest := at(i)
+			head, part, _, ok := openRow(session, rows[session])
+			if !ok || head != newest {
 				continue
 			}
 			if l, ok := decodeListed(head, part); ok && l.Named {

@@ -3,6 +3,7 @@ package stats
 import (
 	"encoding/binary"
 	"time"
+	"unique"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
@@ -98,13 +99,20 @@ func (r *rowBytes) time(x *time.Time) {
 	}
 }
 
+// name is text for a text that many rows have: the rows share it in memory.
+func (r *rowBytes) name(x *string) {
+	if r.text(x); r.reads {
+		*x = unique.Make(*x).Value()
+	}
+}
+
 // entries writes or reads a map whose values value writes or reads. An empty map is read as nil.
 func entries[T any](r *rowBytes, m *map[string]T, value func(*T)) {
 	n := len(*m)
 	r.int(&n)
 	if !r.reads {
 		for name, v := range *m {
-			r.text(&name)
+			r.name(&name)
 			value(&v)
 		}
 		return
@@ -117,7 +125,7 @@ func entries[T any](r *rowBytes, m *map[string]T, value func(*T)) {
 	for ; n > 0 && !r.failed; n-- {
 		var name string
 		var v T
-		r.text(&name)
+		r.name(&name)
 		value(&v)
 		(*m)[name] = v
 	}
