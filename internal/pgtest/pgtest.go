@@ -32,21 +32,22 @@ var errNoServer = errors.New("no PostgreSQL: install it (on Debian: apt-get inst
 var private = sync.OnceValues(func() (*Server, error) { return New(Unsynced...) })
 
 // DSN returns the DSN of a new schema, without tables, in the server of this process.
-// The schema is dropped at the end of the test.
+// The private server keeps the schema until it ends; another server drops it at the end of the
+// test.
 func DSN(t testing.TB) string {
 	t.Helper()
-	base := os.Getenv(Variable)
+	base, schema := os.Getenv(Variable), "test_"+randomName()
 	if base == "" || base == Required {
 		server, err := private()
 		Need(t, err)
 		base = server.DSN()
+	} else {
+		t.Cleanup(func() {
+			if err := Exec(base, "DROP SCHEMA IF EXISTS "+schema+" CASCADE"); err != nil {
+				t.Errorf("drop the schema of the test: %v", err)
+			}
+		})
 	}
-	schema := "test_" + randomName()
-	t.Cleanup(func() {
-		if err := Exec(base, "DROP SCHEMA IF EXISTS "+schema+" CASCADE"); err != nil {
-			t.Errorf("drop the schema of the test: %v", err)
-		}
-	})
 	dsn, err := With(base, "schema", schema)
 	if err == nil {
 		dsn, err = With(dsn, "assume_synced", "true") // the private server runs with fsync=off
