@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/notify"
 )
 
@@ -73,11 +71,7 @@ func (l *listener) subscribe(ctx context.Context) error {
 	l.seen = make(map[string]uint64)
 	if l.sub, err = c.nc.Subscribe(l.store.options.Prefix+".live.>", l.receive); err == nil {
 		l.store.lost.add(l)
-		flushing, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		if err = c.nc.FlushWithContext(flushing); err != nil && ctx.Err() == nil && flushing.Err() != nil {
-			err = fmt.Errorf("%w: no server answers", eventlog.ErrUnavailable)
-		}
+		err = c.flush(ctx)
 	}
 	return l.store.failure(err)
 }

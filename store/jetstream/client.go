@@ -163,6 +163,23 @@ func (c *client) exchange(ctx context.Context, subject string, changes bool, sen
 	}
 }
 
+// flush waits until the server has received all that was sent. Without an answer it ends like an
+// exchange that changes nothing.
+func (c *client) flush(ctx context.Context) error {
+	for began := time.Now(); ; {
+		limited, cancel := context.WithTimeout(ctx, deafTime)
+		err := c.nc.FlushWithContext(limited)
+		silent := limited.Err() != nil
+		cancel()
+		if err == nil || !silent {
+			return err
+		}
+		if err := c.final(ctx, errSilent, false, false, time.Since(began)); err != nil {
+			return err
+		}
+	}
+}
+
 var (
 	errSilent = errors.New("the server does not answer")
 	errBusy   = errors.New("the server is busy")
