@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("RAPID_CHECKS") == "" {
 		_ = flag.Set("rapid.checks", strconv.Itoa(testsize.Fewer(manyHistories)))
 	}
-	_ = flag.Set("test.parallel", "8")
+	_ = flag.Set("test.parallel", "16")
 	flag.Parse()
 	code := m.Run()
 	if err := natstest.CloseShared(); err != nil {

@@ -77,7 +77,7 @@ func TestKilledWhileMarksChange(t *testing.T) {
 	number := 0
 	for name, run := range operations {
 		died := 0
-		for ; ; died += testsize.Pick(8, 4, 1) {
+		for ; ; died += testsize.Pick(12, 8, 1) {
 			numbers := []int{number, number + 1, number + 2, number + 3}
 			number += len(numbers)
 			if killed := killAfter(t, servers, healthy, died, fmt.Sprint(name, " ", died), numbers, run); !killed {

@@ -285,7 +285,7 @@ func TestMarksOfSessionsThatBeginAgain(t *testing.T) {
 	for n := range 3 {
 		log := openLog(t, options)
 		done.Go(func() {
-			for i := range 12 {
+			for i := range testsize.Pick(4, 6, 12) {
 				session := fmt.Sprint("s", i%2)
 				ref, err := log.PutBlob(t.Context(), strings.NewReader(fmt.Sprint("body ", n)))
 				if err == nil {

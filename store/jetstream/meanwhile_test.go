@@ -94,7 +94,7 @@ func TestRedactedMeanwhile(t *testing.T) {
 			reading := jetstream.Options{Prefix: x.name, ReadOnly: true}
 			reading.Connect = connectTo(servers.Nodes[0], func(c net.Conn) net.Conn { return meanwhile{c, before} })
 			other := openLog(t, direct)
-			for at := range 100 {
+			for at := 0; at < 100; at += testsize.Pick(4, 2, 1) {
 				session := fmt.Sprint(x.name, at)
 				writer := openLog(t, direct)
 				for n := range events {

@@ -20,7 +20,7 @@ func TestListOfChangingSessions(t *testing.T) {
 	writer, reader := openLog(t, jetstream.Options{Connect: servers.Connect}), openLog(t, jetstream.Options{Connect: servers.Connect})
 	written := make(chan error, 1)
 	go func() {
-		for i := range testsize.Pick(15, 20, 80) {
+		for i := range testsize.Pick(12, 15, 80) {
 			if err := beginAgain(t, writer, fmt.Sprint("s", i%10), fmt.Sprint("text ", i), i >= 10); err != nil {
 				written <- err
 				return

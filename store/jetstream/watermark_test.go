@@ -77,7 +77,7 @@ func TestLegalChanges(t *testing.T) {
 	servers := natstest.Shared(t, false)
 	options := jetstream.Options{Connect: servers.Connect}
 	random := rand.New(rand.NewPCG(3, 4))
-	for range testsize.Pick(3, 8, 30) {
+	for range testsize.Pick(2, 4, 30) {
 		for range 2 {
 			log := openLog(t, options)
 			for range 12 {
