@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/engine"
@@ -88,10 +87,6 @@ func (e logEngine) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, err
 }
 
 func (e logEngine) Fetch(ctx context.Context, ev *event.Event) error { return e.log.fetch(ctx, ev) }
-
-func (e logEngine) Snapshots(ctx context.Context, session string) iter.Seq2[event.Event, error] {
-	return e.log.snapshots(ctx, session)
-}
 
 func (e logEngine) CheckFork(ctx context.Context, session string, f *event.Fork) error {
 	return e.log.checkFork(ctx, session, f)

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -45,7 +46,7 @@ func (l *Log) onPath(ctx context.Context, session string, r Range) iter.Seq2[eve
 		if r.span.Backward {
 			l.pathBackward(ctx, session, end, from, yield)
 		} else {
-			l.pathForward(ctx, session, Span{From: from, To: end, Transient: r.span.Transient}, yield)
+			l.pathForward(ctx, session, head, Span{From: from, To: end, Transient: r.span.Transient}, yield)
 		}
 	}
 }
@@ -90,14 +91,17 @@ func (l *Log) pathBackward(ctx context.Context, session string, end, from int64,
 const maxSkipped = 256
 
 // pathForward yields the events of the path from span.From to span.To, oldest first. It
-// finds the path backward and buffers the newest events, so it reads only the older events
-// again.
-func (l *Log) pathForward(ctx context.Context, session string, span Span, yield func(event.Event, error) bool) {
+// finds the path by an index of head_moved events, or backward: then it buffers the newest
+// events, and reads only the older events again.
+func (l *Log) pathForward(ctx context.Context, session string, head event.Head, span Span, yield func(event.Event, error) bool) {
 	f := &pathFinder{buffer: eventBuffer{left: pathBuffer}}
-	path, err := f.find(ctx, l, session, span.To, span.From)
-	if err != nil {
-		yield(event.Event{}, err)
-		return
+	path, ok := f.findByIndex(ctx, l, session, head, span)
+	if !ok {
+		var err error
+		if path, err = f.find(ctx, l, session, span.To, span.From); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
 	}
 	for path = f.unbuffered(path); len(path) > 0; {
 		n := path.Near()
@@ -124,12 +128,27 @@ func (l *Log) stretches(ctx context.Context, session string, path event.Path, re
 		if err == nil && e.Seq == rest.Seq && e.Hash() != rest.Hash {
 			err = removedDuring(session)
 		}
+		if err == nil && e.Seq > path[0].From && e.Type.Name() == event.HeadMoved {
+			err = follows(&e)
+		}
 		if !yield(e, err) || err != nil {
 			return false
 		}
 		last = e.Seq
 	}
 	return last == span.To || yield(event.Event{}, removedDuring(session)) && false
+}
+
+var errNotIndexed = errors.New("the store's index of head_moved events lacks the event: copy the store with logtool store convert")
+
+// follows returns an error if the parent of a head_moved event is not the event before it: then a
+// path has a gap that the index does not show.
+func follows(e *event.Event) error {
+	parent, err := e.Parent()
+	if err == nil && parent != e.Seq-1 {
+		err = damaged(e.SessionID, e.Seq, errNotIndexed)
+	}
+	return onTree(e, err)
 }
 
 // removedDuring is the error of a read that finds another session of the same name.

@@ -14,10 +14,13 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// counting counts the events that are read of a store, and the readings.
+// counting counts the events that are read of a store, and the readings. If indexed is set, the
+// store has an index of snapshots and head_moved events, except for the event lacks.
 type counting struct {
 	eventlog.Store
 	events, readings int
+	indexed          bool
+	lacks            int64
 }
 
 func (c *counting) Unwrap() eventlog.Store { return c.Store }
@@ -26,6 +29,10 @@ func (c *counting) Read(ctx context.Context, session string, span eventlog.Span)
 	return func(yield func(event.Event, error) bool) {
 		c.readings++
 		for e, err := range c.Store.Read(ctx, session, span) {
+			if name := e.Type.Name(); c.indexed && span.Snapshots && err == nil &&
+				(name != event.HeadMoved && name != event.ProjectionSnapshotted || e.Seq == c.lacks) {
+				continue
+			}
 			c.events++
 			if !yield(e, err) {
 				return
@@ -150,9 +157,10 @@ func TestPathOfAnyLength(t *testing.T) {
 			move(t, log, "s", 1400)
 		}},
 	} {
-		for _, text := range []string{"hello", strings.Repeat("hello ", 1<<10)} {
+		for i, text := range []string{"hello", strings.Repeat("hello ", 1<<10), "hello"} {
 			t.Run(fmt.Sprintf("%s, texts of %d bytes", c.name, len(text)), func(t *testing.T) {
-				log, _ := openCounting(t)
+				log, store := openCounting(t)
+				store.indexed = i == 2
 				talk := func(session string, n int) { talkOf(t, log, session, n, text) }
 				c.build(log, talk)
 				wantPath(t, log, "s")
@@ -197,7 +205,7 @@ func TestPathReadsLittle(t *testing.T) {
 		events, again int
 	}{
 		{turns: 20, text: "hello", events: 21*10 + 1, again: 21*10 + 1},
-		{turns: 400, text: "hello", events: 401*10 + 1, again: 401*10 + 3},
+		{turns: 400, text: "hello", events: 401*10 + 2, again: 401*10 + 3},
 		{turns: 400, text: long, events: 2*401*10 - 1100, again: 401*10 + 3},
 	} {
 		log, store := openCounting(t)
@@ -213,10 +221,33 @@ func TestPathReadsLittle(t *testing.T) {
 		for _, events := range []int{c.events, c.again} {
 			store.events, store.readings = 0, 0
 			pathOf(t, log, "s")
-			if store.events > events || store.readings > 3 {
-				t.Errorf("%d turns: %d events were read in %d readings, want %d in 3", c.turns, store.events, store.readings, events)
+			if store.events > events || store.readings > 4 {
+				t.Errorf("%d turns: %d events were read in %d readings, want %d in 4", c.turns, store.events, store.readings, events)
 			}
 		}
+	}
+}
+
+// With an index of head_moved events, Read reads each event of a long path once, and few others.
+// It notices an event that the index lacks.
+func TestPathByAnIndex(t *testing.T) {
+	log, store := openCounting(t)
+	store.indexed = true
+	talkOf(t, log, "s", 2000, strings.Repeat("hello ", 1<<10))
+	move(t, log, "s", 1000)
+	talk(t, log, "s", 500)
+	store.events, store.readings = 0, 0
+	if got := pathOf(t, log, "s"); len(got) != 1501 || store.events > 1501+10 || store.readings > 5 {
+		t.Errorf("a path of %d events: %d events were read in %d readings", len(got), store.events, store.readings)
+	}
+	store.lacks = 2001
+	var failed error
+	for _, err := range log.Read(context.Background(), "s", eventlog.All().OnPath()) {
+		failed = err
+	}
+	var damage *eventlog.CorruptError
+	if !errors.As(failed, &damage) || damage.Seq != 2001 {
+		t.Errorf("the index lacks an event: %v", failed)
 	}
 }
 
@@ -247,9 +278,10 @@ func TestPathOfARemovedSession(t *testing.T) {
 // error: it does not skip events, and no read of the old session is whole.
 func TestSessionRemovedUnderPath(t *testing.T) {
 	long := strings.Repeat("hello ", 1<<10)
-	for name, events := range map[string]int{"shorter": 300, "longer": 5000} {
+	for name, events := range map[string]int{"shorter": 300, "longer": 5000, "shorter, with an index": 300, "longer, with an index": 5000} {
 		t.Run(name, func(t *testing.T) {
 			log, store := openCounting(t)
+			store.indexed = strings.HasSuffix(name, "index")
 			talkOf(t, log, "s", 1000, long)
 			move(t, log, "s", 300)
 			talkOf(t, log, "s", 3000, long)

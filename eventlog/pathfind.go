@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // pathFinder finds a path and buffers its newest events. It reads backward until the
@@ -31,13 +32,50 @@ func (f *pathFinder) find(ctx context.Context, l *Log, session string, end, from
 	if f.joined {
 		path = f.known.path.After(from - 1)
 	}
-	for _, s := range slices.Backward(f.newer) {
-		path = appendStretch(path, s)
-	}
+	path = oldestFirst(path, f.newer)
 	if from <= 1 {
 		l.paths.put(session, knownPath{f.end, slices.Clone(path)})
 	}
 	return path, nil
+}
+
+// findByIndex finds the active path by its head_moved events, without reading the other events. ok
+// is false if the store has no index of them, if the span is not the whole session, or if it is
+// short or mostly known: find is as cheap then.
+func (f *pathFinder) findByIndex(ctx context.Context, l *Log, session string, head event.Head, span Span) (path event.Path, ok bool) {
+	if span.From > 1 || span.To != head.Seq || head.Seq-l.paths.get(session).end.Seq < minKnown {
+		return nil, false
+	}
+	var newest event.Path
+	next := head.Seq
+	for e, err := range l.snapshots(ctx, session) {
+		if err != nil || !engine.IsIndexed(e.Type) {
+			return nil, false // find reports the error
+		}
+		if e.Type.Name() != event.HeadMoved || e.Seq > next {
+			continue
+		}
+		newest = append(newest, event.Stretch{From: e.Seq, To: next})
+		if next, err = e.Parent(); err != nil {
+			return nil, false
+		}
+		if next == 0 {
+			break
+		}
+	}
+	if next > 0 {
+		newest = append(newest, event.Stretch{From: 1, To: next})
+	}
+	f.rest = head
+	return oldestFirst(nil, newest), true
+}
+
+// oldestFirst appends stretches, which are newest first, to a path.
+func oldestFirst(path event.Path, newest event.Path) event.Path {
+	for _, s := range slices.Backward(newest) {
+		path = appendStretch(path, s)
+	}
+	return path
 }
 
 // add adds the next older event of the path. It returns false if the older events are

@@ -5,16 +5,16 @@ import (
 	"iter"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
-// snapshots implements engine.Engine.Snapshots.
+// snapshots yields the snapshots and the head_moved events of a session's lineage as they are
+// stored, newest first. If the store has no index of them, it yields the other events too. An event
+// is valid until the caller asks for the next one.
 func (l *Log) snapshots(ctx context.Context, session string) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		if err := l.readable(ctx, session); err != nil {
-			yield(event.Event{}, err)
-			return
-		}
-		if !l.ownSnapshots(ctx, session, 0, yield) {
+		span := Span{Backward: true, Snapshots: true, Transient: true}
+		if !yieldAll(l.store.Read(ctx, session, span), yield) {
 			return
 		}
 		for a, err := range l.Ancestors(ctx, session) {
@@ -25,26 +25,41 @@ func (l *Log) snapshots(ctx context.Context, session string) iter.Seq2[event.Eve
 				yield(event.Event{}, err)
 				return
 			}
-			if a.Through.Seq == 0 || !l.ownSnapshots(ctx, a.Session, a.Through.Seq, yield) {
+			span.To = a.Through.Seq
+			if span.To == 0 || !yieldAll(l.store.Read(ctx, a.Session, span), yield) {
 				return
 			}
 		}
 	}
 }
 
-// ownSnapshots yields the snapshots and the head_moved events of one session up to seq to; 0 is no
-// bound. It returns false at the end of the iteration.
-func (l *Log) ownSnapshots(ctx context.Context, session string, to int64, yield func(event.Event, error) bool) bool {
-	for e, err := range l.store.Read(ctx, session, Span{To: to, Backward: true, Snapshots: true, Transient: true}) {
-		if err == nil {
-			if name := e.Type.Name(); name != event.ProjectionSnapshotted && name != event.HeadMoved {
-				continue
-			}
-			e, err = l.resolveCopy(ctx, e.Clone())
-		}
+// yieldAll yields the events of a sequence. It returns false at the end of the iteration.
+func yieldAll(events iter.Seq2[event.Event, error], yield func(event.Event, error) bool) bool {
+	for e, err := range events {
 		if !yield(e, err) || err != nil {
 			return false
 		}
 	}
 	return true
+}
+
+// Snapshots implements engine.Engine.
+func (e logEngine) Snapshots(ctx context.Context, session string) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if err := e.log.readable(ctx, session); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		for ev, err := range e.log.snapshots(ctx, session) {
+			if err == nil && !engine.IsIndexed(ev.Type) {
+				continue
+			}
+			if err == nil {
+				ev, err = e.log.resolveCopy(ctx, ev.Clone())
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -48,6 +48,13 @@ func IsNote(t event.Type) bool {
 	return false
 }
 
+// IsIndexed reports whether a store may have an index of the events of a type, for
+// eventlog.Span.Snapshots.
+func IsIndexed(t event.Type) bool {
+	name := t.Name()
+	return name == event.ProjectionSnapshotted || name == event.HeadMoved
+}
+
 // Engine is the part of a Log that other rooms need.
 type Engine interface {
 	// Settings returns the settings of the log. It may ask the server of the store.

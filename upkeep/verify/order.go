@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
 	"github.com/convlog/convlog/upkeep/internal/keptsum"
 )
@@ -97,7 +98,7 @@ func (c *checker) piece(ctx context.Context, f *eventlog.Fragment, n *inspection
 	if err != nil || !placed {
 		return err
 	}
-	if isIndexed(e) {
+	if engine.IsIndexed(e.Type) {
 		c.indexed = append(c.indexed, e.Seq)
 	}
 	c.gap = gap{}

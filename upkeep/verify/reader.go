@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // reader reads the storage of a session and checks it: the events by themselves in
@@ -274,7 +275,7 @@ func (r *reader) compareIndex(ctx context.Context) error {
 		if err != nil {
 			return r.seen(&e, err, false)
 		}
-		if !isIndexed(&e) {
+		if !engine.IsIndexed(e.Type) {
 			return nil // the store has no index
 		}
 		reportAfter(e.Seq)
@@ -282,12 +283,6 @@ func (r *reader) compareIndex(ctx context.Context) error {
 	}
 	reportAfter(0)
 	return nil
-}
-
-// isIndexed reports whether stores may have an index of the events of e's type.
-func isIndexed(e *event.Event) bool {
-	name := e.Type.Name()
-	return name == event.ProjectionSnapshotted || name == event.HeadMoved
 }
 
 // seen checks the first or the newest event that readers see.
