@@ -68,6 +68,7 @@ func TestFailedPoll(t *testing.T) {
 			t.Errorf("a new listener: %q, %v", got, err)
 		}
 		h.Close()
+		synctest.Wait()
 		for i, s := range scripts {
 			if !s.closed {
 				t.Errorf("poller %d is not closed", i)
@@ -109,6 +110,7 @@ func TestIdlePoller(t *testing.T) {
 		listen(1)
 		leave()
 		time.Sleep(idleTime + longPause)
+		synctest.Wait()
 		if !pollers[0].closed {
 			t.Error("the poller runs without a listener")
 		}
