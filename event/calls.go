@@ -30,6 +30,11 @@ func OutlineOf(e *Event) (o Outline, ok bool, err error) {
 	if e.Type.Name() != MessageAdded {
 		return o, false, nil
 	}
+	if m := remembered[Message](e.memo, e.Data); m != nil && !e.Redacted() {
+		o = m.Outline()
+		o.Context = m.Role == User && e.IsContext()
+		return o, true, nil
+	}
 	m, err := DecodeKept[struct {
 		Role    Role     `json:"role"`
 		Calls   []string `json:"calls"`   // of a redacted message

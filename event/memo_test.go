@@ -2,7 +2,10 @@ package event
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
+
+	"github.com/convlog/convlog/internal/mark"
 )
 
 // Copies of an event that remembers its payload share the decoded payload. An event with
@@ -40,5 +43,33 @@ func TestRemember(t *testing.T) {
 	copy(e.Data, bytes.Replace(e.Data, []byte("first"), []byte("third"), 1))
 	if p := decode(e); p.Key != "third" {
 		t.Fatalf("data that was changed in place has key %q", p.Key)
+	}
+}
+
+// The outline of a message is the same whether the event remembers the message or not.
+func TestOutlineOfARememberedMessage(t *testing.T) {
+	asks := New(Message{Role: User, Parts: []Part{Text("look"), ToolResult("c0", "f", Text("x"))}})
+	context := asks
+	if err := context.SetMetadata(mark.Context, true); err != nil {
+		t.Fatal(err)
+	}
+	redacted := Event{Type: MessageAdded}
+	*redacted.own() = rare{redacted: true, kept: []byte(`{"role":"assistant","calls":["c1"]}`)}
+	for name, e := range map[string]Event{
+		"calls": New(Message{Role: Assistant, Parts: []Part{ToolCall("c1", "f", []byte(`{}`)), ToolCall("c2", "g", []byte(`{}`))}}),
+		"asks":  asks, "context": context,
+		"redacted": redacted,
+	} {
+		want, _, err := OutlineOf(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.remember()
+		if _, err := DecodeKept[Message](&e); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok, err := OutlineOf(&e); !ok || err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the outline is %+v, %v, without the message %+v", name, got, err, want)
+		}
 	}
 }

@@ -1,8 +1,11 @@
 package event
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,11 +49,20 @@ func (e *Event) MetadataValue(name string) (value jsontext.Value, ok bool) {
 	if len(metadata) == 0 && e.Redacted() {
 		metadata = e.keptMetadata()
 	}
+	if lacks(metadata, name) {
+		return nil, false
+	}
 	members, err := metadataMembers(metadata)
 	if err != nil {
 		return nil, false
 	}
 	return rawjson.Value(members, name)
+}
+
+// lacks reports that an object has no member with the name, by its bytes: in a name without an escape
+// and without invalid UTF-8, they are the bytes of the name.
+func lacks(object jsontext.Value, name string) bool {
+	return !bytes.Contains(object, []byte(name)) && bytes.IndexByte(object, '\\') < 0 && !strings.ContainsRune(name, utf8.RuneError)
 }
 
 // MergeMetadata adds the members of an object that e's metadata lacks. The object may be

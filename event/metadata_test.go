@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 func TestSetMetadataKeepsTheOthersByteForByte(t *testing.T) {
@@ -34,6 +36,24 @@ func TestSetMetadataKeepsTheOthersByteForByte(t *testing.T) {
 	}
 	if value, ok := e.MetadataValue("absent"); ok {
 		t.Errorf("absent is %s", value)
+	}
+}
+
+// A member is found by its name, however the name is spelled.
+func TestMetadataNames(t *testing.T) {
+	for metadata, name := range map[string]string{
+		`{"name":1}`: "name", `{"\u006eame":1}`: "name", `{"a\"b":1}`: `a"b`, `{"a\/b":1}`: "a/b", `{"":1}`: "", "{\"\ufffd\":1}": "\ufffd",
+	} {
+		e := Event{Metadata: jsontext.Value(metadata)}
+		if value, ok := e.MetadataValue(name); !ok || string(value) != "1" {
+			t.Errorf("%s: %q is %s, %v", metadata, name, value, ok)
+		}
+	}
+	invalid := Event{Metadata: jsontext.Value("{\"\xff\":1}")}
+	members, err := metadataMembers(invalid.Metadata)
+	want, known := rawjson.Value(members, "\ufffd")
+	if value, ok := invalid.MetadataValue("\ufffd"); ok != (err == nil && known) || string(value) != string(want) {
+		t.Errorf("a name that is not UTF-8 is %s, %v, want %s, %v", value, ok, want, err)
 	}
 }
 

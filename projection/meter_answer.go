@@ -57,17 +57,8 @@ func (r *meterEvent) answer(id, model string) *answer {
 	return r.Meter.add(answer{ID: id, Model: model, Agent: r.Agent, Turn: r.Turn, Seq: r.e.Seq, Inherited: r.inherited, uncharged: true})
 }
 
-// messageHead is what a message says about the answer of a model that it belongs to.
-type messageHead struct {
-	Role       event.Role  `json:"role"`
-	Model      string      `json:"model"`
-	ResponseID string      `json:"response_id"`
-	Group      string      `json:"group"`
-	Usage      event.Usage `json:"usage"`
-}
-
 func (r *meterEvent) message() error {
-	m, err := event.DecodeKept[messageHead](r.e)
+	m, err := event.DecodeKept[event.Message](r.e)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/sealed"
 	"github.com/convlog/convlog/prices"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/runlog/internal/estimate"
@@ -168,6 +169,10 @@ func newCounter(ctx context.Context, log *eventlog.Log, session string, opts Opt
 func (c *counter) read(e *event.Event) error {
 	inherited := e.Inherited()
 	t := Tally{Sessions: 1, Events: 1}
+	if e.Type.Name() == event.MessageAdded {
+		sealed.Remember(e)
+		_, _ = event.DecodeKept[event.Message](e) // once for all who read it below
+	}
 	c.within = !e.Timestamp.Before(c.Since) && (c.Until.IsZero() || e.Timestamp.Before(c.Until))
 	ended, err := c.finder.Next(e)
 	if err != nil {
