@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,7 +14,8 @@ func (s *Server) Standby() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	standby := &Server{args: s.args}
+	// After the end of the primary, a promotion may wait for one interval, which is 5 s by default.
+	standby := &Server{args: append(slices.Clone(s.args), "-c", "wal_retrieve_retry_interval=100ms")}
 	if err := standby.newFolder(); err != nil {
 		return nil, err
 	}
