@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,11 +85,19 @@ func backendNamed(name string) (backend, error) {
 	return backend{}, fmt.Errorf("no store %q", name)
 }
 
-// onEach runs a test on every store, each in its own folder.
+// onEach runs a test on every store, each in its own folder, in parallel.
 func onEach(t *testing.T, test func(t *testing.T, s *fixture)) {
 	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) { test(t, newFixture(t, b)) })
+		on(t, b, test)
 	}
+}
+
+func on(t *testing.T, b backend, test func(t *testing.T, s *fixture)) {
+	name, _, _ := strings.Cut(b.name, " ")
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t, newFixture(t, b))
+	})
 }
 
 // fixture is a store in a folder, and a seed.

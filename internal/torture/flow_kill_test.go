@@ -72,7 +72,7 @@ var agentsOnPostgres = func() backend {
 // onEachAndPostgres is onEach, also on a server.
 func onEachAndPostgres(t *testing.T, test func(t *testing.T, s *fixture)) {
 	onEach(t, test)
-	t.Run("postgres", func(t *testing.T) { test(t, newFixture(t, agentsOnPostgres)) })
+	on(t, agentsOnPostgres, test)
 }
 
 // kills is how many processes of an agent a test kills: few in the usual form on a server, since

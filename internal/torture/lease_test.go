@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/testsize"
@@ -87,7 +87,7 @@ func TestLeases(t *testing.T) {
 func (s *fixture) waitUntilFree(store eventlog.Store) {
 	s.Helper()
 	leaser, _ := eventlog.As[eventlog.Leaser](store)
-	for held := true; held; {
+	for held := true; held; time.Sleep(10 * time.Millisecond) {
 		var err error
 		held, err = leaser.Leased(s.ctx, leaseName(0))
 		s.must(err)

@@ -40,7 +40,7 @@ func newServerFixture(t *testing.T, b backend, url string) *fixture {
 }
 
 // writersPerProcess is how many writers each process has that writes to a server.
-var writersPerProcess = testsize.Pick(2, 2, 4)
+var writersPerProcess = testsize.Pick(1, 1, 4)
 
 // pauseOfWriters is the pause between two steps of a writer to a server. Without one, writers
 // use all processors as long as an incident lasts.
