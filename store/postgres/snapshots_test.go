@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/convlog/convlog/event"
@@ -29,8 +30,10 @@ func TestSnapshotsAreFoundByAnIndex(t *testing.T) {
 				notes[i] = event.UserMessage("hello")
 			}
 			notes = append(notes, event.New(event.Snapshot{Projection: "p", Version: 1, SnapshotID: fmt.Sprint(i), Trigger: "manual"}))
-			if _, err := log.Append(t.Context(), session, eventlog.Any(), notes...); err != nil {
-				t.Fatal(err)
+			for part := range slices.Chunk(notes, 1000) {
+				if _, err := log.Append(t.Context(), session, eventlog.Any(), part...); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		closeLog(t, dsn, log)
