@@ -43,6 +43,7 @@ func (f *family) killed(t *testing.T, class event.EffectClass, began chan struct
 func (f *family) serve(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error)
+	f.top.Options.Poll = 5 * time.Millisecond
 	go func() { served <- f.top.Serve(ctx) }()
 	t.Cleanup(func() {
 		stop()

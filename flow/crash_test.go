@@ -114,9 +114,9 @@ func TestACrashAtAnAppend(t *testing.T) {
 		}
 		steps := map[crash]int{crashBefore: 13, crashAfter: 9, unknownBefore: 47, unknownAfter: 23}
 		for how, name := range map[crash]string{crashBefore: "before", crashAfter: "after", unknownBefore: "unknown before", unknownAfter: "unknown after"} {
-			fired, most := true, testsize.Pick(1, 3, 1_000)
-			step := testsize.Pick(150, 150, steps[how]+11*int(checkpoint))
-			for i, n := 0, testsize.Pick(80, 1, 1); fired && i < most; i, n = i+1, n+step {
+			fired, most := true, testsize.Pick(1, 2, 1_000)
+			step := testsize.Pick(200, 200, steps[how]+11*int(checkpoint))
+			for i, n := 0, testsize.Pick(80, 60, 1); fired && i < most; i, n = i+1, n+step {
 				t.Run(fmt.Sprintf("checkpoint %d/%s/%d", checkpoint, name, n), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						w := newWorld(t, checkpoint)
