@@ -28,7 +28,7 @@ var hopelessStores = []BrokenStore{
 
 // The bounds of a promise of a hopeless store: most wait until the end of their context,
 // and large ones take their time.
-var hopelessLimit, hopelessGrace = testsize.Pick[time.Duration](10, 20, 500) * time.Millisecond, time.Minute
+var hopelessLimit, hopelessGrace = testsize.Pick[time.Duration](5, 10, 500) * time.Millisecond, time.Minute
 
 // TestHopeless checks that every promise ends, whatever the store does, and without a
 // panic.
