@@ -25,6 +25,7 @@ func TestStore(t *testing.T) {
 		h := harness(servers)
 		h.Network = servers.Nodes[0].Clients()
 		h.Parallel = true // they mostly wait for the server
+		h.Sample = 1
 		return h
 	})
 }

@@ -19,7 +19,7 @@ func TestLog(t *testing.T) {
 	logtest.Run(t, func(testing.TB) storetest.Harness {
 		h := harness(servers)
 		h.Parallel = true // they mostly wait for the server
-		h.Sample = 4
+		h.Sample = 8
 		return h
 	})
 }

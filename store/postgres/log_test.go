@@ -15,7 +15,7 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	logtest.Run(t, func(t testing.TB) storetest.Harness {
 		h := open(t)
-		h.Sample = 4
+		h.Sample = 8
 		return h
 	})
 }

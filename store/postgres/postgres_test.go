@@ -29,6 +29,7 @@ func harness(dsn string) storetest.Harness {
 		Damage:       func(session string, edit func([]string) []string) error { return damage(dsn, session, edit) },
 		Holds:        func(text string) string { return holds(dsn, text) },
 		Parallel:     true, // they mostly wait for the server
+		Sample:       1,
 	}
 }
 

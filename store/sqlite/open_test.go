@@ -40,6 +40,7 @@ func TestOpenWhileAnotherMakesIt(t *testing.T) {
 // A reader waits for another process that is creating the store. It does not wait if
 // the process died.
 func TestReadWhileAnotherMakesIt(t *testing.T) {
+	t.Parallel()
 	for _, made := range []bool{true, false} {
 		path := tempPath(t)
 		must(t, os.WriteFile(path, nil, 0o600))
