@@ -57,6 +57,7 @@ func (f *family) serve(t *testing.T) {
 // the parent after a person has recorded the outcome in the grandchild's session, and not
 // before.
 func TestServeContinuesAParentAfterReconcile(t *testing.T) {
+	t.Parallel() // the server waits a second before it tries again
 	f := newFamily(t)
 	low := f.killed(t, event.EffectReconcile, make(chan struct{}, 1), new(atomic.Bool))
 	f.serve(t)
@@ -78,6 +79,7 @@ func TestServeContinuesAParentAfterReconcile(t *testing.T) {
 // A server stops a parent whose grandchild has another runner. It continues the parent
 // after that runner has ended, and not before.
 func TestServeContinuesAParentAfterTheRunnerOfAChild(t *testing.T) {
+	t.Parallel() // the server waits a second before it tries again
 	f, began, awake := newFamily(t), make(chan struct{}, 1), new(atomic.Bool)
 	session := f.killed(t, event.EffectIdempotent, began, awake)
 	low := *f.low
