@@ -10,6 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/internal/testsize"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -26,7 +27,7 @@ type closing struct {
 // calls.
 func testCloseRunning(t *env) {
 	t.Append(t.Main(), "a", eventlog.New(), suite.Notes(50)...)
-	for round := range 4 {
+	for round := range testsize.Pick(3, 3, 4) {
 		t.Close()
 		c := &closing{env: t, log: t.Main(), store: t.Store(), head: t.Head(t.Main(), "a")}
 		c.digest = event.DigestOf([]byte("body"))
