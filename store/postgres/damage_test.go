@@ -87,7 +87,7 @@ const (
 func TestCorruption(t *testing.T) {
 	t.Parallel()
 	for i, row := range corruptions {
-		if !testsize.Every(i, 3) {
+		if !testsize.Every(i, 6) {
 			continue
 		}
 		t.Run(row.name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestPartitions(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
 		h := harness(with(t, pgtest.DSN(t), "partitions", "3"))
 		h.Latency = time.Nanosecond // the volumes of TestStore would test nothing more
-		h.Sample = 8
+		h.Sample = 16
 		return h
 	})
 }
