@@ -1,10 +1,19 @@
 package logtest
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"github.com/convlog/convlog/internal/suite"
 )
+
+// TestMain runs more tests in parallel: those that are parallel mostly wait.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	flag.Parse()
+	os.Exit(m.Run())
+}
 
 func TestMemory(t *testing.T) { suite.RunGroups(t, suite.OpenMemory, groups(), newEnv) }
 

@@ -82,14 +82,16 @@ func sqliteAndJSONL(t testing.TB) storetest.Harness {
 	dir := t.TempDir()
 	lines, blobs := filepath.Join(dir, "s.db"), filepath.Join(dir, "s.db-blobs")
 	return storetest.Harness{
-		Path: lines,
-		Open: func() (eventlog.Store, error) { return eventlog.WithBlobs(sqlite.New(lines), jsonl.New(blobs)) },
+		Path:   lines,
+		Sample: 1,
+		Open:   func() (eventlog.Store, error) { return eventlog.WithBlobs(sqlite.New(lines), jsonl.New(blobs)) },
 	}
 }
 
 func memoryAndMemory(testing.TB) storetest.Harness {
 	lines, blobs := memory.New(), memory.New()
 	return storetest.Harness{
+		Sample:       1,
 		Open:         func() (eventlog.Store, error) { return eventlog.WithBlobs(lines.Handle(), blobs.Handle()) },
 		OpenReadOnly: func() (eventlog.Store, error) { return eventlog.WithBlobs(lines.ReadOnly(), blobs.ReadOnly()) },
 		Damage:       lines.Damage,

@@ -154,6 +154,7 @@ func TestRewriteWaitsForReader(t *testing.T) {
 // the bytes are still there, verify reports it too, and the next open for writing, or
 // Finish, erases them.
 func TestErasureBesideAReader(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(l *eventlog.Log) error{
 		"redact": func(l *eventlog.Log) error {
 			done, err := erase.Redact(t.Context(), l, "a", []int64{1})

@@ -2,6 +2,8 @@ package sqlite_test
 
 import (
 	"database/sql"
+	"flag"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +23,13 @@ func TestLog(t *testing.T) {
 		h.Sample = 1
 		return h
 	})
+}
+
+// TestMain runs more tests in parallel: those that are parallel mostly wait.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	flag.Parse()
+	os.Exit(m.Run())
 }
 
 func openHarness(t testing.TB) storetest.Harness {
