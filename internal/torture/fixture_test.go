@@ -85,7 +85,7 @@ func backendNamed(name string) (backend, error) {
 	return backend{}, fmt.Errorf("no store %q", name)
 }
 
-// onEach runs a test on every store, each in its own folder, in parallel.
+// onEach runs a test on every store, each in its own folder.
 func onEach(t *testing.T, test func(t *testing.T, s *fixture)) {
 	for _, b := range backends {
 		on(t, b, test)
@@ -95,9 +95,17 @@ func onEach(t *testing.T, test func(t *testing.T, s *fixture)) {
 func on(t *testing.T, b backend, test func(t *testing.T, s *fixture)) {
 	name, _, _ := strings.Cut(b.name, " ")
 	t.Run(name, func(t *testing.T) {
-		t.Parallel()
+		parallelUnlessLong(t)
 		test(t, newFixture(t, b))
 	})
+}
+
+// parallelUnlessLong runs a subtest in parallel with others in the smaller forms, where it mostly
+// waits. In the long form it would keep servers from starting in time.
+func parallelUnlessLong(t *testing.T) {
+	if testsize.Of() < testsize.Long {
+		t.Parallel()
+	}
 }
 
 // fixture is a store in a folder, and a seed.

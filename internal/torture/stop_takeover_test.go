@@ -27,7 +27,7 @@ func TestATakeOverOfALockedSession(t *testing.T) {
 			}
 			for _, killed := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s, killed %v", b.name, place.how, killed), func(t *testing.T) {
-					t.Parallel()
+					parallelUnlessLong(t)
 					newFixture(t, b).takeOverLocked(place, killed)
 				})
 			}

@@ -218,7 +218,7 @@ func TestStopped(t *testing.T) {
 			}
 			for _, killed := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s, killed %v", b.name, place.how, killed), func(t *testing.T) {
-					t.Parallel()
+					parallelUnlessLong(t)
 					newFixture(t, b).stopProcess(place, killed)
 				})
 			}
