@@ -228,7 +228,11 @@ func relate(rows []*Row, all Programs) {
 		}
 		// In a damaged store, sessions can be ancestors of each other: stop then.
 		for n := len(rows); n > 0 && row.Began.CWD == "" && parent != nil && row.Kind() == fork.KindFork; n-- {
-			if row.Began = all.get(Program{"", parent.Began.Agent, parent.Began.CWD}); parent.Kind() != fork.KindFork {
+			forked := parent.Kind() == fork.KindFork
+			if forked || parent.Begun {
+				row.Began = all.get(Program{"", parent.Began.Agent, parent.Began.CWD})
+			}
+			if !forked {
 				break
 			}
 			parent = Find(rows, parent.Parent)

@@ -204,6 +204,8 @@ func TestListsWithKnownColumns(t *testing.T) {
 	put("b", event.Session{Updated: true, Agent: "newer", CWD: "/moved"})
 	put("c", event.Session{Updated: true, CWD: "/own", Title: "a title of the fork", Source: event.SessionSource{Format: "codex"}}, said)
 	put("d", event.Message{Role: event.User, Parts: []event.Part{event.Text("a title, untitled")}}, event.Session{Updated: true, Source: event.SessionSource{Format: "codex"}})
+	put("g", event.Session{Updated: true, Agent: "late", CWD: "/late"}, said)
+	forkOf("g", "h") // g does not begin with its program, so the fork has none
 	catalogued(t, log)
 	forkOf("b", "e") // not in the catalog
 	for _, long := range []bool{false, true} {
@@ -227,10 +229,10 @@ func TestListsWithKnownColumns(t *testing.T) {
 		}
 	}
 	rows, err := answer(t, log, &Query{Long: true, Sort: ByID}, Known{})
-	if err != nil || len(rows) != 6 {
+	if err != nil || len(rows) != 8 {
 		t.Fatal(rows, err)
 	}
-	for i, want := range []Program{{"", "agent", "/work"}, {"claude", "newer", "/moved"}, {"codex", "agent", "/own"}, {"codex", "", ""}, {"", "agent", "/work"}, {"", "agent", "/work"}} {
+	for i, want := range []Program{{"", "agent", "/work"}, {"claude", "newer", "/moved"}, {"codex", "agent", "/own"}, {"codex", "", ""}, {"", "agent", "/work"}, {"", "agent", "/work"}, {"", "late", "/late"}, {"", "", ""}} {
 		if *rows[i].Program != want {
 			t.Errorf("session %q has the program %+v, want %+v", rows[i].ID, *rows[i].Program, want)
 		}

@@ -23,6 +23,8 @@ type Hub struct {
 	run       *run        // nil until there is a listener, and long after the last one
 	idle      *time.Timer // ends run; nil while there is a listener
 	closed    bool
+
+	pollers sync.WaitGroup // no poller begins once closed is set
 }
 
 // idleTime is how long a poller runs without a listener: a runner of agents listens once
@@ -174,18 +176,18 @@ func (h *Hub) endIdle() {
 	}
 }
 
-// Close ends the poller and waits for it. The caller has closed the channel closing of all
+// Close ends the poller, and waits for it and for pollers that have been told to end. The caller has closed the channel closing of all
 // calls of Changes, which ends them.
 func (h *Hub) Close() {
 	h.mu.Lock()
-	last := h.run
-	h.run, h.closed = nil, true
+	h.closed = true
+	if h.run != nil {
+		h.run.stop()
+		h.run = nil
+	}
 	if h.idle != nil {
 		h.idle.Stop()
 	}
 	h.mu.Unlock()
-	if last != nil {
-		last.stop()
-		<-last.stopped
-	}
+	h.pollers.Wait()
 }

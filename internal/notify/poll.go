@@ -53,22 +53,20 @@ func pauseAfter(pace Pace, took, earlier time.Duration) time.Duration {
 
 // run is a running poller.
 type run struct {
-	stop    context.CancelFunc
-	stopped chan struct{}
-	ready   bool // the first poll is done; guarded by Hub.mu
+	stop  context.CancelFunc
+	ready bool // the first poll is done; guarded by Hub.mu
 }
 
 // newRun starts a poller.
 func (h *Hub) newRun() *run {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &run{stop: stop, stopped: make(chan struct{})}
-	go func() {
-		defer close(r.stopped)
+	r := &run{stop: stop}
+	h.pollers.Go(func() {
 		defer stop()
 		poller := h.start(h.Publish)
 		defer poller.Close()
 		h.poll(ctx, r, poller)
-	}()
+	})
 	return r
 }
 
